@@ -1,0 +1,34 @@
+# Every target sets up what it needs; a second run finds it there.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+demo: .venv/.installed
+	@$(BIN)/python examples/demo.py
+
+test: check .venv/.node
+	$(BIN)/python -m pytest -q
+
+check: .venv/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.installed
+	$(BIN)/python benchmarks/parsing.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
+	@touch $@
+
+# The real mermaid and Graphviz, which judge what `quandary show` draws.
+.venv/.node: tests/node/package.json | .venv/.installed
+	npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent
+	@touch $@

@@ -1,0 +1,1 @@
+"""Text in, nouns out, and back again."""

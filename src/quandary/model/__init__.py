@@ -1,0 +1,1 @@
+"""The nouns: no input or output, no imports from other rooms."""

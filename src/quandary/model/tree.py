@@ -1,0 +1,215 @@
+"""A decision tree: what may be chosen, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+OTHER = "OTH"
+STAND_INS = ("OTHR", "MORE")
+_STAND_IN_LABELS = frozenset({"", "other", "others", "more", "more options", "something else"})
+
+
+class Option(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """One thing that can be chosen; with `options` of its own it is a branch.
+
+    Two options are equal if they say the same, wherever they stand in a file.
+    """
+
+    code: str
+    label: str = ""
+    description: str = ""
+    multi: bool = False
+    options: tuple[Option, ...] = ()
+    line: int = 0
+    column: int = 0
+    derived: bool = False
+    """The author wrote no code; this one was made from the label."""
+
+    def _content(self) -> tuple[object, ...]:
+        return (
+            self.code,
+            self.label,
+            self.description,
+            self.multi,
+            self.derived,
+            self.options,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Option):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """A root question and the options that answer it."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+    question: str = ""
+    line: int = 0
+    column: int = 1
+
+    @property
+    def multi(self) -> bool:
+        """Whether several options of the first level may be chosen together."""
+        return is_multi(self.options)
+
+    def walk(self) -> Iterator[tuple[tuple[str, ...], Option]]:
+        """Every option with its path of codes, parents first, in the order written."""
+        return walk(self.options)
+
+    def find(self, path: str) -> Option | None:
+        """The option at a path such as `NO/RWK`."""
+        return find(self.options, path)
+
+    @property
+    def depth(self) -> int:
+        """How many levels there are."""
+        return max((len(path) for path, _ in self.walk()), default=0)
+
+    @property
+    def count(self) -> int:
+        """How many options there are in all, OTH included."""
+        return sum(1 for _ in self.walk())
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.name, self.question, self.options)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+class Extra(msgspec.Struct, frozen=True, gc=False):
+    """An alternative offered beside the tree under a letter."""
+
+    letter: str
+    text: str
+
+
+class Tree(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """One or more decisions that are asked together about each item."""
+
+    name: str
+    decisions: tuple[Decision, ...] = ()
+    title: str = ""
+    trigger: str = ""
+    extras: tuple[Extra, ...] = ()
+    kind: str = ""
+    question: str = ""
+    keywords: tuple[str, ...] = ()
+    extends: str = ""
+    bare: bool = False
+    """Declared by a `## Decision:` heading alone, with no ¶ASK heading."""
+    fenced: bool = False
+    """Stands in a code fence: an example rather than a declaration."""
+    line: int = 0
+    column: int = 1
+
+    def decision(self, name: str) -> Decision | None:
+        """The decision of that name."""
+        return next((d for d in self.decisions if d.name == name), None)
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of what the tree says, whatever file or line it stands in."""
+        import hashlib  # noqa: PLC0415 - OpenSSL is slow to load and rarely needed
+
+        return hashlib.sha256(msgspec.json.encode(_plain(self))).hexdigest()
+
+    def _content(self) -> tuple[object, ...]:
+        return (
+            self.name,
+            self.title,
+            self.trigger,
+            self.extras,
+            self.kind,
+            self.question,
+            self.keywords,
+            self.extends,
+            self.bare,
+            self.decisions,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+def walk(options: tuple[Option, ...]) -> Iterator[tuple[tuple[str, ...], Option]]:
+    """Every option below, with its path of codes, parents first."""
+    waiting: list[tuple[tuple[str, ...], Option]] = [((o.code,), o) for o in reversed(options)]
+    while waiting:
+        path, option = waiting.pop()
+        yield path, option
+        waiting.extend(((*path, child.code), child) for child in reversed(option.options))
+
+
+def find(options: tuple[Option, ...], path: str) -> Option | None:
+    """The option that a path of codes such as `NO/RWK` leads to."""
+    found: Option | None = None
+    for code in path.split("/"):
+        found = next((o for o in options if o.code == code), None)
+        if found is None:
+            return None
+        options = found.options
+    return found
+
+
+def is_multi(options: tuple[Option, ...]) -> bool:
+    """A level is multi-select when any of its options has the `[ ]` flag."""
+    return any(option.multi for option in options)
+
+
+def other_of(options: tuple[Option, ...]) -> Option | None:
+    """The option that stands for the host's own "Other": `[OTH]`, or what a dialect puts there."""
+    for option in options:
+        if option.code == OTHER:
+            return option
+    for stand_in in STAND_INS:
+        for option in options:
+            if option.code != stand_in:
+                continue
+            if stand_in == "OTHR" or option.label.rstrip(".… ").casefold() in _STAND_IN_LABELS:
+                return option
+    return None
+
+
+def named_of(options: tuple[Option, ...]) -> tuple[Option, ...]:
+    """The options that are not "Other"."""
+    other = other_of(options)
+    return tuple(option for option in options if option is not other)
+
+
+def _plain(tree: Tree) -> list[Any]:
+    """The tree as lists and strings, without its position, for the digest."""
+
+    def option(o: Option) -> list[Any]:
+        return [o.code, o.label, o.description, o.multi, [option(c) for c in o.options]]
+
+    return [
+        tree.name,
+        tree.title,
+        tree.trigger,
+        [[e.letter, e.text] for e in tree.extras],
+        tree.kind,
+        tree.question,
+        list(tree.keywords),
+        tree.extends,
+        [[d.name, d.question, [option(o) for o in d.options]] for d in tree.decisions],
+    ]
