@@ -1,0 +1,413 @@
+"""The block structure of a Markdown document, as CommonMark defines it.
+
+Only what decides where a heading, a list item, a fence or a paragraph begins and ends is followed;
+inline markup stays text. The algorithm is CommonMark's own: each line first continues the blocks
+that are open, then may open new ones, and what is left is text.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_NESTING = 100
+"""Containers deeper than this are text: no one means them, and depth costs time on every line."""
+
+_LINE_END = re.compile(r"\r\n?|\n")
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
+_FENCE = re.compile(r"(`{3,})(?=[^`]*$)|(~{3,})")
+_SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
+_BULLET = re.compile(r"[*+-](?=[ \t]|$)")
+_ORDERED = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
+_BLANKS = re.compile(r"[ \t]*+")
+_TAB_PREFIX = re.compile(r"[ \t>*+\-\d.)]*")
+
+_TAG = r"[A-Za-z][A-Za-z0-9-]*"
+_ATTRIBUTE = (
+    r"(?:[ \t]+[A-Za-z_:][A-Za-z0-9_.:-]*"
+    r"(?:[ \t]*=[ \t]*(?:[^ \t\"'=<>`]+|'[^']*'|\"[^\"]*\"))?)"
+)
+_HTML_BLOCKS = (
+    (
+        re.compile(r"<(?:script|pre|textarea|style)(?:[ \t>]|$)", re.IGNORECASE),
+        re.compile(r"</(?:script|pre|textarea|style)>", re.IGNORECASE),
+    ),
+    (re.compile(r"<!--"), re.compile(r"-->")),
+    (re.compile(r"<\?"), re.compile(r"\?>")),
+    (re.compile(r"<![A-Za-z]"), re.compile(r">")),
+    (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>")),
+    (
+        re.compile(
+            r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup"
+            r"|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset"
+            r"|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
+            r"|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title"
+            r"|tr|track|ul)(?:[ \t]|/?>|$)",
+            re.IGNORECASE,
+        ),
+        None,
+    ),
+    (re.compile(rf"(?:<{_TAG}{_ATTRIBUTE}*[ \t]*/?>|</{_TAG}[ \t]*>)[ \t]*$"), None),
+)
+_COMMENT, _ANY_TAG = 1, 6
+_LONGEST_TAG = 10_000
+"""A line longer than this is no lone tag; matching its attributes would only cost memory."""
+
+
+class Block:
+    """A block and what is in it. `line` and `end` are indices of source lines, both included."""
+
+    __slots__ = (
+        "children",
+        "closed",
+        "column",
+        "end",
+        "form",
+        "indent",
+        "kind",
+        "level",
+        "line",
+        "lines",
+        "marker",
+        "width",
+    )
+
+    def __init__(self, kind: str, line: int, column: int) -> None:
+        self.kind = kind
+        """document, quote, item, heading, paragraph, code, fence, html or rule."""
+        self.line = line
+        self.end = line
+        self.column = column
+        """Where it begins, as an index into the line with its tabs expanded."""
+        self.children: list[Block] = []
+        self.lines: list[tuple[int, int, str]] = []
+        """Of a leaf: line, column and text of each of its lines."""
+        self.level = 0
+        self.marker = ""
+        self.form = 0
+        self.indent = 0
+        """Of a fence: how far it is indented; of an item: the column where its content begins."""
+        self.width = 0
+        """Of an item: how far its content is indented against its container."""
+        self.closed = True
+
+    @property
+    def is_comment(self) -> bool:
+        """Whether this is an HTML comment and nothing else."""
+        return self.kind == "html" and self.form == _COMMENT
+
+    @property
+    def text(self) -> str:
+        """The text of a leaf, its lines joined."""
+        return "\n".join(text for _, _, text in self.lines)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text without their ends; only CR, LF and CRLF end a line."""
+    return text.split("\n") if "\r" not in text else _LINE_END.split(text)
+
+
+def expand(line: str) -> str:
+    """The line with the tabs among its leading markers replaced by spaces, four to a stop."""
+    if "\t" not in line:
+        return line
+    found = _TAB_PREFIX.match(line)
+    cut = found.end() if found else 0
+    return line[:cut].expandtabs(4) + line[cut:]
+
+
+def source_column(line: str, column: int) -> int:
+    """The 1-based column in the line as written of an index into the line as expanded."""
+    if "\t" not in line:
+        return column + 1
+    at = 0
+    for index, character in enumerate(line):
+        if at >= column:
+            return index + 1
+        at += 4 - at % 4 if character == "\t" else 1
+    return len(line) + 1
+
+
+def _after_blanks(line: str, at: int) -> int:
+    found = _BLANKS.match(line, at)
+    return found.end() if found else at
+
+
+def _without_closing(text: str) -> str:
+    """A heading's text without the # signs that may close it."""
+    bare = text.rstrip("#")
+    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else text
+
+
+def scan(lines: list[str]) -> Block:
+    """The document as a tree of blocks. Any list of lines has one."""
+    scanner = _Scanner()
+    for number, line in enumerate(lines):
+        scanner.feed(number, line)
+    return scanner.root
+
+
+class _Scanner:
+    """The open blocks, and one line at a time."""
+
+    def __init__(self) -> None:
+        self.root = Block("document", 0, 0)
+        self.open = [self.root]
+        self.leaf: Block | None = None
+        self.number = 0
+        self.written = ""
+        """The line as it stands in the source; `line` has its leading tabs expanded."""
+        self.line = ""
+        self.at = 0
+        self.first = 0
+        self.interrupts = False
+        self.opened = False
+
+    def feed(self, number: int, written: str) -> None:
+        """Take in the next line."""
+        self.number, self.written, self.line, self.at = number, written, expand(written), 0
+        self._look()
+        matched = self._match_containers()
+        everything = matched == len(self.open)
+        leaf = self.leaf
+        if leaf is not None and everything and leaf.kind in ("fence", "html", "code"):
+            if self._continue_leaf(leaf):
+                return
+            leaf = self.leaf
+        paragraph = leaf if leaf is not None and leaf.kind == "paragraph" else None
+        self.interrupts = everything and paragraph is not None
+        self.opened = False
+        if self._open_blocks(matched, paragraph):
+            return
+        blank = self.first == len(self.line)
+        if paragraph is not None and self.leaf is paragraph and not blank:
+            # A line that only continues the paragraph may leave out its containers' markers.
+            self._append(paragraph)
+            return
+        if not self.opened and not everything:
+            self._close_to(matched)
+        if blank:
+            if self.leaf is not None and self.leaf.kind == "paragraph":
+                self.leaf = None
+            return
+        self._append(self._start("paragraph"))
+
+    def _look(self) -> None:
+        self.first = _after_blanks(self.line, self.at)
+
+    def _match_containers(self) -> int:
+        """How many of the open containers this line continues."""
+        matched = 1
+        blank = self.first == len(self.line)
+        for container in self.open[1:]:
+            if container.kind == "quote":
+                if blank or self.first - self.at > 3 or self.line[self.first] != ">":
+                    break
+                self._enter_quote()
+                blank = self.first == len(self.line)
+            elif blank:
+                if not container.children:
+                    break
+            elif self.first - self.at >= container.width:
+                self.at += container.width
+            else:
+                break
+            matched += 1
+        return matched
+
+    def _enter_quote(self) -> None:
+        self.at = self.first + 1
+        if self.line[self.at : self.at + 1] == " ":
+            self.at += 1
+        self._look()
+
+    def _continue_leaf(self, leaf: Block) -> bool:
+        """Whether an open fence, HTML block or code block takes this line."""
+        blank = self.first == len(self.line)
+        if leaf.kind == "fence":
+            self._continue_fence(leaf)
+        elif leaf.kind == "html":
+            ending = _HTML_BLOCKS[leaf.form][1]
+            if ending is None and blank:
+                self.leaf = None
+                return False
+            self._append(leaf, self.first)
+            if ending is not None and ending.search(self.line, self.first):
+                self.leaf, leaf.closed = None, True
+        elif self.first - self.at >= 4 and not blank:
+            self._append(leaf, self.at + 4)
+        elif not blank:
+            self.leaf = None
+            return False
+        return True
+
+    def _continue_fence(self, fence: Block) -> None:
+        rest = self.line[self.first :].rstrip(" \t")
+        long_enough = len(rest) >= len(fence.marker) and self.first - self.at <= 3
+        if long_enough and rest == fence.marker[0] * len(rest):
+            fence.closed, fence.end, self.leaf = True, self.number, None
+            self._stretch()
+        else:
+            self._append(fence, min(self.first, self.at + fence.indent))
+
+    def _open_blocks(self, matched: int, paragraph: Block | None) -> bool:
+        """Open whatever blocks begin on this line; True when one of them has taken all of it."""
+        while self.first < len(self.line):
+            character = self.line[self.first]
+            if self.first - self.at >= 4:
+                if self.leaf is not None and self.leaf is paragraph:
+                    return False
+                self._close_to(matched)
+                self._append(self._start("code"), self.at + 4)
+                return True
+            if character == ">" and matched < MAX_NESTING:
+                self._close_to(matched)
+                self._push(Block("quote", self.number, self.first))
+                self._enter_quote()
+            elif self._open_leaf(character, matched, paragraph):
+                return True
+            elif not self._open_item(character, matched):
+                return False
+            matched = len(self.open)
+            self.interrupts, self.opened = False, True
+        return False
+
+    def _open_leaf(self, character: str, matched: int, paragraph: Block | None) -> bool:
+        if character == "#":
+            return self._open_atx(matched)
+        if character in "`~":
+            return self._open_fence(matched)
+        if character == "<":
+            return self._open_html(matched, paragraph)
+        if character in "=-" and self.interrupts and _SETEXT.match(self.line, self.first):
+            return self._turn_into_heading(character)
+        if character in "*_-" and self._is_thematic(character):
+            self._close_to(matched)
+            self._append(self._start("rule"))
+            self.leaf = None
+            return True
+        return False
+
+    def _is_thematic(self, character: str) -> bool:
+        rest = self.line[self.first :]
+        return not rest.strip(character + " \t") and rest.count(character) >= 3
+
+    def _open_atx(self, matched: int) -> bool:
+        found = _ATX.match(self.line, self.first)
+        if found is None:
+            return False
+        self._close_to(matched)
+        heading = self._start("heading")
+        heading.level = len(found[1])
+        text = _without_closing(self.line[found.end() :].strip(" \t"))
+        heading.lines.append((self.number, found.end(), text))
+        self.leaf = None
+        return True
+
+    def _open_fence(self, matched: int) -> bool:
+        found = _FENCE.match(self.line, self.first)
+        if found is None:
+            return False
+        self._close_to(matched)
+        fence = self._start("fence")
+        fence.marker = found[1] or found[2]
+        fence.indent = self.first - self.at
+        fence.closed = False
+        return True
+
+    def _open_html(self, matched: int, paragraph: Block | None) -> bool:
+        forms = _HTML_BLOCKS if len(self.line) < _LONGEST_TAG else _HTML_BLOCKS[:_ANY_TAG]
+        for form, (opening, ending) in enumerate(forms):
+            if not opening.match(self.line, self.first):
+                continue
+            if form == _ANY_TAG and self.leaf is not None and self.leaf is paragraph:
+                return False
+            self._close_to(matched)
+            html = self._start("html")
+            html.form = form
+            html.closed = ending is None
+            self._append(html)
+            if ending is not None and ending.search(self.line, self.first):
+                self.leaf, html.closed = None, True
+            return True
+        return False
+
+    def _turn_into_heading(self, character: str) -> bool:
+        heading = self.leaf
+        assert heading is not None  # noqa: S101 - `interrupts` says that a paragraph is open
+        heading.kind = "heading"
+        heading.level = 1 if character == "=" else 2
+        heading.marker = "setext"
+        heading.end = self.number
+        self._stretch()
+        self.leaf = None
+        return True
+
+    def _open_item(self, character: str, matched: int) -> bool:
+        """Open a list item: marker, then one to four spaces, then content."""
+        if character not in "*+-0123456789" or matched >= MAX_NESTING:
+            return False
+        line, first = self.line, self.first
+        if character in "*+-":
+            found = _BULLET.match(line, first)
+        else:
+            found = _ORDERED.match(line, first)
+            if found is not None and self.interrupts and found[1].lstrip("0") != "1":
+                return False
+        if found is None:
+            return False
+        indent, after = first - self.at, found.end()
+        content = _after_blanks(line, after)
+        empty = content == len(line)
+        if empty and self.interrupts:
+            return False
+        spaces = content - after
+        if empty or spaces > 4:
+            spaces = 1
+        self._close_to(matched)
+        item = Block("item", self.number, first)
+        item.marker = found[0]
+        item.width = indent + len(found[0]) + spaces
+        item.indent = after + spaces
+        self._push(item)
+        self.at = min(after + spaces, len(line))
+        self.first = content
+        return True
+
+    def _start(self, kind: str) -> Block:
+        block = Block(kind, self.number, self.first)
+        self.open[-1].children.append(block)
+        self.leaf = block
+        self._stretch()
+        return block
+
+    def _push(self, container: Block) -> None:
+        self.open[-1].children.append(container)
+        self.open.append(container)
+        self.leaf = None
+        self._stretch()
+
+    def _append(self, leaf: Block, at: int | None = None) -> None:
+        """Add this line to a leaf; a line of text without its outer blanks."""
+        text = self._from(self.first if at is None else at)
+        if at is None:
+            at, text = self.first, text.rstrip(" \t")
+        leaf.lines.append((self.number, at, text))
+        leaf.end = self.number
+        self._stretch()
+
+    def _from(self, at: int) -> str:
+        """The rest of the line as written, unless `at` is in the middle of a tab."""
+        cut = source_column(self.written, at) - 1
+        if "\t" not in self.written or len(self.written[:cut].expandtabs(4)) == at:
+            return self.written[cut:]
+        return self.line[at:]
+
+    def _close_to(self, matched: int) -> None:
+        if matched < len(self.open):
+            del self.open[matched:]
+        self.leaf = None
+
+    def _stretch(self) -> None:
+        """What holds a block reaches at least as far as the block."""
+        for container in self.open:
+            container.end = self.number

@@ -1,0 +1,83 @@
+"""Decision trees in Markdown documents: `parse` finds them, whatever stands around them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from quandary.formats.blocks import split_lines
+from quandary.formats.sections import MARK, Reader
+
+if TYPE_CHECKING:
+    from quandary.formats.diagnostics import Diagnostic
+    from quandary.formats.drafts import Note, Section
+    from quandary.model.tree import Tree
+
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*$")
+_TREE_HEADING = re.compile(r"#{1,6}[ \t]+(?:¶ASK_|decision[ \t]*:)", re.IGNORECASE)
+_YAML_KEY = re.compile(r"[\w\"'.-]+[^:=]*[:=]")
+
+
+class Document:
+    """The trees of one text, in the order in which they stand."""
+
+    __slots__ = ("_diagnostics", "lines", "notes", "sections")
+
+    def __init__(self, lines: list[str], sections: list[Section], notes: list[Note]) -> None:
+        self.lines = lines
+        self.sections = sections
+        self.notes = notes
+        self._diagnostics: tuple[Diagnostic, ...] | None = None
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """Every tree, the fenced examples included."""
+        return tuple(section.tree for section in self.sections)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the trees; fenced examples are not judged."""
+        if self._diagnostics is None:
+            from quandary.formats.lint import check  # noqa: PLC0415 - lint builds on this room
+
+            self._diagnostics = check(self)
+        return self._diagnostics
+
+
+def parse(text: str) -> Document:
+    """Read every tree in a text. Any text has a reading; what is doubtful becomes a diagnostic."""
+    text = text.removeprefix("\ufeff")
+    lines = split_lines(text)
+    if MARK not in text and not re.search("decision|choose", text, re.IGNORECASE):
+        return Document(lines, [], [])
+    return read(lines)
+
+
+def read(lines: list[str]) -> Document:
+    """The same, with every section's place in the document, for those who rewrite it."""
+    skipped = front_matter(lines)
+    if skipped:
+        lines = [""] * skipped + lines[skipped:]
+    reader = Reader(lines)
+    reader.read()
+    sections = sorted(reader.sections, key=lambda section: section.tree.line)
+    return Document(lines, sections, reader.notes)
+
+
+def front_matter(lines: list[str]) -> int:
+    """How many lines of YAML or TOML stand above the document proper."""
+    opening = _FRONT_MATTER.match(lines[0]) if lines else None
+    if opening is None or len(lines) < 2 or not lines[1].strip():
+        return 0
+    ends = ("---", "...") if opening[1] == "---" else ("+++",)
+    seen_key = False
+    for number, line in enumerate(lines[1:], start=2):
+        if line.rstrip(" \t") in ends:
+            return number if seen_key or number == 2 else 0
+        if _TREE_HEADING.match(line):
+            return 0
+        if not seen_key and line.strip() and not line.startswith("#"):
+            if not _YAML_KEY.match(line):
+                return 0
+            seen_key = True
+    return 0

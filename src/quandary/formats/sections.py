@@ -1,0 +1,323 @@
+"""From blocks to trees: which headings declare one, and which lists are their options."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from quandary.formats import keys
+from quandary.formats.blocks import scan, source_column
+from quandary.formats.drafts import Draft, DraftDecision, Note, Section, first_line
+from quandary.formats.heads import Head, read_head
+from quandary.formats.options import Builder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.formats.blocks import Block
+
+MARK = "¶ASK_"
+_ASK = re.compile(r"¶ASK_(?P<name>\S*?)(?:[ \t]*(?::|—|–|-(?=[ \t])|(?=\())[ \t]*(?P<title>.*))?$")
+_DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*(?P<name>.*)$", re.IGNORECASE)
+_CHOOSE = re.compile(r"choose(?P<one>[ \t]+one)?[ \t]*:[ \t]*(?P<name>.*)$", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\[.*\]$|\{.*\}$|<.*>$")
+_TEMPLATE_NAME = re.compile(r"[\[\]{}<>*…]|\.\.\.|^$")
+_UNSPACED = re.compile(r"#{1,6}(?:¶ASK_|Decision:)")
+_HIDDEN = re.compile(r"#{1,6}[ \t]+¶ASK_(\S+)")
+_DIRECTIVE = re.compile(r"<!--[ \t]*quandary:[ \t]*ignore\b([^<>]{0,500}?)-->")
+_STRICT_CODE = re.compile(r"[A-Z]{1,8}")
+
+
+class Reader:
+    """Reads the trees of one document, or of one fence in it."""
+
+    def __init__(
+        self, lines: list[str], *, fenced: bool = False, line: int = 0, column: int = 0
+    ) -> None:
+        self.lines = lines
+        self.fenced = fenced
+        self.first_line = line
+        self.first_column = column
+        self.sections: list[Section] = []
+        self.notes: list[Note] = []
+        self.draft: Draft | None = None
+
+    def read(self) -> None:
+        """Find every tree."""
+        root = scan(self.lines)
+        self._read_blocks(root.children, 0)
+        self._finish(len(self.lines))
+        self._attach_directives(root)
+
+    def place(self, line: int, column: int) -> tuple[int, int]:
+        """Line and column in the file, from 1, of a place in the blocks."""
+        written = self.lines[line] if line < len(self.lines) else ""
+        return (
+            self.first_line + line + 1,
+            self.first_column + source_column(written, column),
+        )
+
+    def note(self, rule: str, line: int, column: int, text: str = "") -> None:
+        """Remember something for a rule, with the tree being read if there is one."""
+        notes = self.draft.notes if self.draft else self.notes
+        notes.append(Note(rule, *self.place(line, column), text))
+
+    # -- from one block to the next --------------------------------------------------------------
+
+    def _read_blocks(self, blocks: list[Block], base: int) -> None:
+        index = 0
+        while index < len(blocks):
+            block = blocks[index]
+            index += 1
+            if block.kind == "item":
+                run = [block]
+                while index < len(blocks) and (
+                    blocks[index].kind == "item" or blocks[index].is_comment
+                ):
+                    run.append(blocks[index])
+                    index += 1
+                self._read_run([item for item in run if item.kind == "item"])
+            elif block.kind == "heading":
+                self._read_heading(block, base)
+            else:
+                self._read_prose(block)
+
+    def _read_heading(self, heading: Block, base: int) -> None:
+        text = heading.lines[0][2] if heading.lines else ""
+        if heading.marker and self.draft and not self.draft.decisions and keys.is_key(text):
+            # Markdown takes keys above a line of dashes for a heading; their author did not.
+            self._read_prose(heading)
+        elif text.startswith(MARK):
+            self._begin(heading, text, base)
+        elif found := _DECISION.match(text) or _CHOOSE.match(text):
+            self._begin_decision(heading, found, base)
+        else:
+            self._finish(heading.line)
+
+    def _begin(self, heading: Block, text: str, base: int) -> None:
+        self._finish(heading.line)
+        draft = self.draft = Draft(heading, base, bare=False)
+        found = _ASK.match(text)
+        draft.name = found["name"] if found else text.removeprefix(MARK)
+        draft.title = (found["title"] or "") if found else ""
+        draft.template = _TEMPLATE_NAME.search(draft.name) is not None
+        if chosen := _CHOOSE.match(draft.title):
+            choose = "one" if chosen["one"] else "several"
+            draft.decisions.append(DraftDecision(chosen["name"], None, choose))
+            draft.title = ""
+            self.note("decision-missing", heading.line, heading.column)
+
+    def _begin_decision(self, heading: Block, found: re.Match[str], base: int) -> None:
+        if self.draft is None or self.draft.bare:
+            self._finish(heading.line)
+            self.draft = Draft(heading, base, bare=True)
+        choose = ""
+        if found.re is _CHOOSE:
+            choose = "one" if found["one"] else "several"
+        name = found["name"].strip()
+        if _PLACEHOLDER.match(name):
+            self.draft.template = True
+        self.draft.decisions.append(DraftDecision(name, heading, choose))
+
+    def _read_prose(self, block: Block) -> None:
+        """Anything that is neither a heading nor a list: keys, prose, fences, comments."""
+        if block.is_comment:
+            return
+        self._look_inside(block)
+        draft = self.draft
+        if draft is None or block.kind == "html":
+            return
+        decision = draft.decisions[-1] if draft.decisions else None
+        if decision is not None and decision.items:
+            decision.stray.append(block)
+            return
+        known, unknown = (
+            keys.read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
+        )
+        for key in known:
+            if key.name == "Question" and decision is not None and not draft.bare:
+                decision.question = decision.question or key.value
+            elif key.name in {earlier.name for earlier in draft.keys}:
+                self.note("key-duplicate", key.line, key.column, key.name)
+            else:
+                draft.keys.append(key)
+        for key in unknown:
+            self.note("key-unknown", key.line, key.column, key.name)
+        if not known:
+            draft.prose = True
+            if decision is not None:
+                decision.after_prose = True
+
+    def _read_run(self, items: list[Block]) -> None:
+        """A run of list items: options of the decision at hand, or just a list."""
+        draft = self.draft
+        if draft is None:
+            for item in items:
+                self._read_blocks(item.children, item.indent)
+                self._finish(item.end + 1)
+            return
+        if not draft.decisions:
+            decision = DraftDecision("", None)
+            decision.after_prose = draft.prose
+            draft.decisions.append(decision)
+        decision = draft.decisions[-1]
+        if decision.stray and not _continues(decision, items):
+            self._look_inside_items(items)
+            return
+        for stray in decision.stray:
+            first = stray.lines[0] if stray.lines else (stray.line, stray.column, "")
+            self.note("stray-text", stray.line, stray.column, first[2])
+        decision.stray.clear()
+        decision.items += items
+        self._look_inside_items(items)
+
+    def _look_inside_items(self, items: list[Block]) -> None:
+        waiting = list(reversed(items))
+        while waiting:
+            block = waiting.pop()
+            if block.kind == "item":
+                waiting.extend(reversed(block.children))
+            elif not block.is_comment:
+                self._look_inside(block)
+                if block.kind == "heading" and block.text.startswith(MARK):
+                    self.note("tree-hidden", block.line, block.column, "an option")
+
+    def _look_inside(self, block: Block) -> None:
+        """Trees in a fence are examples; elsewhere they are out of sight, which is worth a word."""
+        if block.kind == "fence":
+            self._read_fence(block)
+        elif block.kind == "quote":
+            for inner in _leaves(block):
+                if inner.kind == "heading" and inner.text.startswith(MARK):
+                    self._hidden(inner.line, inner.column, inner.text, "a block quote")
+                elif inner.kind == "fence":
+                    self._read_fence(inner)
+        elif block.kind in ("code", "html"):
+            where = "indented code" if block.kind == "code" else "an HTML block"
+            for line, column, text in block.lines:
+                if found := _HIDDEN.match(text.lstrip(" \t")):
+                    self._hidden(line, column, MARK + found[1], where)
+        elif block.kind == "paragraph":
+            for line, column, text in block.lines:
+                if _UNSPACED.match(text):
+                    self.note("tree-hidden", line, column, "no space after the # signs")
+
+    def _hidden(self, line: int, column: int, text: str, where: str) -> None:
+        if not _TEMPLATE_NAME.search(text.removeprefix(MARK)):
+            self.note("tree-hidden", line, column, where)
+
+    def _read_fence(self, fence: Block) -> None:
+        content = [text for _, _, text in fence.lines]
+        if not any(MARK in text or "ecision" in text or "hoose" in text for text in content):
+            return
+        column = fence.lines[0][1] if fence.lines else fence.column
+        line = self.first_line + fence.line + 1
+        inner = Reader(content, fenced=True, line=line, column=self.first_column + column)
+        inner.read()
+        self.sections += inner.sections
+        if not fence.closed and inner.sections and not self.fenced:
+            self.note("fence-open", fence.line, fence.column)
+
+    # -- a tree is complete ----------------------------------------------------------------------
+
+    def _finish(self, end: int) -> None:
+        draft = self.draft
+        if draft is None:
+            return
+        if draft.decisions and not draft.decisions[0].heading and len(draft.decisions) > 1:
+            # A plain list above the first `## Decision:` heading is prose.
+            first = draft.decisions[0]
+            if not first.choose and not any(head.code for head in first.heads):
+                del draft.decisions[0]
+        if _is_tree(draft):
+            section = Builder(self, draft).section()
+            if section is not None:
+                section.end = end - 1
+                self.sections.append(section)
+        self.draft = None
+
+    def _attach_directives(self, root: Block) -> None:
+        """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
+        for leaf in _leaves(root):
+            if leaf.kind in ("fence", "code"):
+                continue
+            for line, column, text in leaf.lines:
+                for found in _DIRECTIVE.finditer(text) if "quandary:" in text else ():
+                    names = re.split(r"[\s,]+", found[1].strip())
+                    section = self._section_at(line)
+                    if section is None:
+                        place = self.place(line, column + found.start())
+                        self.notes.append(Note("ignore-unknown", *place, "\0"))
+                        continue
+                    section.ignored.update(names)
+                    place = self.place(line, column + found.start())
+                    section.notes.extend(Note("ignore-unknown", *place, name) for name in names)
+
+    def _section_at(self, line: int) -> Section | None:
+        own = [s for s in self.sections if s.heading is not None and s.tree.fenced == self.fenced]
+        after = line + 1
+        while after < len(self.lines) and _is_blank_or_comment(self.lines[after]):
+            after += 1
+        for section in own:
+            if section.heading is not None and section.heading.line == after:
+                return section
+        for section in own:
+            if section.heading is not None and section.heading.line <= line <= section.end:
+                return section
+        return None
+
+
+def _is_blank_or_comment(line: str) -> bool:
+    bare = line.strip()
+    return not bare or (bare.startswith("<!--") and bare.endswith("-->"))
+
+
+def _continues(decision: DraftDecision, items: list[Block]) -> bool:
+    """A list behind stray text goes on with the options if it has new codes and repeats none."""
+    if any(stray.kind == "rule" for stray in decision.stray):
+        return False
+    codes = {read_head(first_line(item)[2]).code for item in items}
+    new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
+    return bool(new) and not codes & {head.code for head in decision.heads if head.code}
+
+
+def _is_tree(draft: Draft) -> bool:
+    """A ¶ASK heading declares a tree; a bare decision only if what follows looks like options."""
+    if draft.template:
+        return False
+    decision = draft.decisions[0] if draft.decisions else None
+    heads = decision.heads if decision else []
+    marked = any(head.code or head.multi for head in heads)
+    if not draft.bare:
+        implied = decision is not None and decision.heading is None and not decision.choose
+        if implied and decision is not None and not marked and decision.after_prose:
+            draft.decisions.clear()
+        return True
+    if decision is None or marked:
+        return decision is not None
+    if decision.choose or draft.heading.level != 2:
+        return False
+    if not heads:
+        return not draft.prose and bool(decision.name)
+    labels = len(heads) > 1 and all(_reads_like_a_label(head) for head in heads)
+    return labels and not decision.after_prose
+
+
+def _reads_like_a_label(head: Head) -> bool:
+    label = head.label
+    return (
+        0 < len(label) <= 60
+        and len(label.split()) <= 6
+        and not label.endswith((".", ":", ";"))
+        and not label.startswith(("**", "__", "["))
+    )
+
+
+def _leaves(block: Block) -> Iterator[Block]:
+    waiting = [block]
+    while waiting:
+        block = waiting.pop()
+        if block.children:
+            waiting.extend(reversed(block.children))
+        else:
+            yield block
