@@ -65,6 +65,11 @@ class Draft:
         self.prose = False
         """Whether anything but keys and options has been seen."""
 
+    @property
+    def listing(self) -> bool:
+        """Whether the options of the decision at hand have begun."""
+        return bool(self.decisions and self.decisions[-1].items)
+
 
 class DraftDecision:
     """A decision whose options are being collected."""
@@ -116,4 +121,6 @@ def body_lines(item: Block, lines: list[str]) -> Iterator[tuple[int, int, str, b
             written = lines[line].expandtabs(4) if "\t" in lines[line] else lines[line]
             cut = min(item.indent, len(written) - len(written.lstrip(" ")))
             text = written[cut:] if line != item.line else written[item.indent :]
-            yield line, cut, text.rstrip(" \t"), False
+            # Only code keeps its inner indentation; elsewhere it means nothing.
+            kept = text if child.kind in ("fence", "code") else text.lstrip(" \t")
+            yield line, cut, kept.rstrip(" \t"), False

@@ -18,6 +18,7 @@ _CODE = re.compile(
     r"(?(wrap)(?P=wrap)):?(?=[ \t]|$)"
 )
 _TIGHT_CODE = re.compile(r"\[(?P<code>[A-Z]{1,8})\](?=[^\s(\[:{])")
+_STARTS_BLOCK = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)|`{3}|~{3}|[<>]|[-_*][-_* \t]*$")
 _WORD = re.compile(r"[A-Za-z]+")
 _TEMPLATE_LABEL = re.compile(r"label\b|[\[<{].*[\]>}]$", re.IGNORECASE)
 MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]+(?:\[[ \t]?\][ \t]+)?\[[A-Z]{1,8}\](?=[ \t]|$)")
@@ -61,6 +62,9 @@ def write_head(code: str, label: str, *, multi: bool) -> str:
         parts.append("[ ]")
     if label:
         parts.append("\\" + label if _ambiguous(label, coded=bool(code)) else label)
+    if label and len(parts) == 1 and _STARTS_BLOCK.match(parts[0]):
+        # Indented this far it is text; nearer to its bullet it would be a list or a quote.
+        parts[0] = "    " + parts[0]
     return " ".join(parts)
 
 

@@ -29,7 +29,7 @@ def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]
     ]
     judged = [s for s in document.sections if fenced or not s.tree.fenced]
     for section in judged:
-        found += _judge(section)
+        found += judge(section)
     declared = [("", section) for section in judged if not section.tree.fenced]
     found += _same_names(declared)[""]
     return tuple(sorted(found, key=_order))
@@ -52,7 +52,8 @@ def across_files(documents: list[tuple[str, list[Section]]]) -> dict[str, list[D
     return diagnostics
 
 
-def _judge(section: Section) -> Iterator[Diagnostic]:
+def judge(section: Section) -> Iterator[Diagnostic]:
+    """What is wrong with one tree, but for what its author chose to ignore."""
     for rule in RULES.values():
         if rule.name in section.ignored:
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 from quandary.formats import keys
 from quandary.formats.drafts import Draft, DraftDecision, Listed, Section, body_lines, first_line
 from quandary.formats.heads import MARKER, derive_code, is_template, read_head, without_comments
@@ -106,17 +108,20 @@ class Builder:
             if head.box_first:
                 self.source.note("checkbox-order", item.line, item.column)
             self.template = self.template or is_template(head.code, head.label)
-            code = head.code
+            code, label, description = head.code, head.label, self._description(item)
+            if not code and not label and not description.startswith(("`", "~", ">", " ")):
+                label, _, description = description.partition("\n")
+                description = description.strip("\n")
             if not code:
-                code = derive_code(head.label, taken)
+                code = derive_code(label, taken)
                 taken.add(code)
             line, column = self.source.place(item.line, item.column)
             children = [child for child in item.children if child.kind == "item"]
             options.append(
                 Option(
                     code=code,
-                    label=head.label,
-                    description=self._description(item),
+                    label=label,
+                    description=description,
                     multi=head.multi,
                     options=self._options(children, item.column + 2, depth + 1),
                     line=line,
@@ -143,7 +148,5 @@ class Builder:
 
 
 def _with_multi(option: Option, *, multi: bool) -> Option:
-    from msgspec.structs import replace  # noqa: PLC0415 - only this dialect needs it
-
     options = tuple(_with_multi(o, multi=False) for o in option.options)
     return replace(option, multi=multi, options=options)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from quandary.formats.blocks import Block
 
 MARK = "¶ASK_"
-_ASK = re.compile(r"¶ASK_(?P<name>\S*?)(?:[ \t]*(?::|—|–|-(?=[ \t])|(?=\())[ \t]*(?P<title>.*))?$")
+_ASK = re.compile(
+    r"¶ASK_(?P<name>\S*?)(?:(?:[ \t]*:[ \t]*|[ \t]+[—–-][ \t]+|[ \t]+(?=\())(?P<title>.*))?$"
+)
 _DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*(?P<name>.*)$", re.IGNORECASE)
 _CHOOSE = re.compile(r"choose(?P<one>[ \t]+one)?[ \t]*:[ \t]*(?P<name>.*)$", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\[.*\]$|\{.*\}$|<.*>$")
@@ -84,7 +86,7 @@ class Reader:
 
     def _read_heading(self, heading: Block, base: int) -> None:
         text = heading.lines[0][2] if heading.lines else ""
-        if heading.marker and self.draft and not self.draft.decisions and keys.is_key(text):
+        if heading.marker and self.draft and not self.draft.listing and keys.is_key(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
         elif text.startswith(MARK):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,11 +15,26 @@ STAND_INS = ("OTHR", "MORE")
 _STAND_IN_LABELS = frozenset({"", "other", "others", "more", "more options", "something else"})
 
 
-class Option(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """One thing that can be chosen; with `options` of its own it is a branch.
+class _Content(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Equal by what it says, wherever it stands in a file."""
 
-    Two options are equal if they say the same, wherever they stand in a file.
-    """
+    def _content(self) -> tuple[object, ...]:
+        raise NotImplementedError  # pragma: no cover
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+class Option(_Content, frozen=True, gc=False, eq=False):
+    """One thing that can be chosen; with `options` of its own it is a branch."""
 
     code: str
     label: str = ""
@@ -40,16 +56,8 @@ class Option(msgspec.Struct, frozen=True, gc=False, eq=False):
             self.options,
         )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Option):
-            return NotImplemented
-        return self._content() == other._content()
 
-    def __hash__(self) -> int:
-        return hash(self._content())
-
-
-class Decision(msgspec.Struct, frozen=True, gc=False, eq=False):
+class Decision(_Content, frozen=True, gc=False, eq=False):
     """A root question and the options that answer it."""
 
     name: str
@@ -84,14 +92,6 @@ class Decision(msgspec.Struct, frozen=True, gc=False, eq=False):
     def _content(self) -> tuple[object, ...]:
         return (self.name, self.question, self.options)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Decision):
-            return NotImplemented
-        return self._content() == other._content()
-
-    def __hash__(self) -> int:
-        return hash(self._content())
-
 
 class Extra(msgspec.Struct, frozen=True, gc=False):
     """An alternative offered beside the tree under a letter."""
@@ -100,7 +100,7 @@ class Extra(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class Tree(msgspec.Struct, frozen=True, gc=False, eq=False):
+class Tree(_Content, frozen=True, gc=False, eq=False):
     """One or more decisions that are asked together about each item."""
 
     name: str
@@ -143,14 +143,6 @@ class Tree(msgspec.Struct, frozen=True, gc=False, eq=False):
             self.bare,
             self.decisions,
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tree):
-            return NotImplemented
-        return self._content() == other._content()
-
-    def __hash__(self) -> int:
-        return hash(self._content())
 
 
 def walk(options: tuple[Option, ...]) -> Iterator[tuple[tuple[str, ...], Option]]:
@@ -196,6 +188,44 @@ def named_of(options: tuple[Option, ...]) -> tuple[Option, ...]:
     """The options that are not "Other"."""
     other = other_of(options)
     return tuple(option for option in options if option is not other)
+
+
+def extend(tree: Tree, base: Tree) -> Tree:
+    """A tree that extends another: a bare code takes over the base's option, the rest is its own.
+
+    The order is the extending tree's; what it does not mention is left out.
+    """
+    known: dict[str, Option] = {}
+    for decision in base.decisions:
+        for _, option in decision.walk():
+            known.setdefault(option.code, option)
+    decisions = tuple(
+        replace(decision, options=tuple(_inherit(o, known) for o in decision.options))
+        for decision in tree.decisions
+    )
+    return replace(
+        tree,
+        decisions=decisions or base.decisions,
+        trigger=tree.trigger or base.trigger,
+        extras=tree.extras or base.extras,
+        kind=tree.kind or base.kind,
+        question=tree.question or base.question,
+        keywords=tree.keywords or base.keywords,
+    )
+
+
+def _inherit(option: Option, known: dict[str, Option]) -> Option:
+    own = tuple(_inherit(child, known) for child in option.options)
+    source = known.get(option.code)
+    if option.label or source is None:
+        return replace(option, options=own)
+    return replace(
+        option,
+        label=source.label,
+        description=option.description or source.description,
+        multi=option.multi or source.multi,
+        options=own or source.options,
+    )
 
 
 def _plain(tree: Tree) -> list[Any]:

@@ -1,0 +1,137 @@
+"""`quandary check`: what is wrong with the trees, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from quandary.cli import reports
+from quandary.cli.gathering import Gathered, gather
+from quandary.cli.screen import coloured, put, tell
+from quandary.formats import lint
+from quandary.formats.diagnostics import Checked
+from quandary.formats.markdown import Document, parse
+from quandary.formats.rules import RULES, suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from quandary.formats.diagnostics import Diagnostic
+
+
+class _Read(NamedTuple):
+    path: str
+    document: Document
+
+
+@click.command(
+    epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.",
+)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How to report.",
+)
+@click.option("--fix", is_flag=True, help="Mend in place what can be mended safely.")
+@click.option("--fenced", is_flag=True, help="Judge the examples in code fences too.")
+@click.option("--select", multiple=True, metavar="RULE", help="Only this rule; may be repeated.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Not this rule; may be repeated.")
+@click.option("--strict", is_flag=True, help="Let warnings count as errors do.")
+def check(
+    paths: tuple[str, ...],
+    form: str,
+    fix: bool,
+    fenced: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    strict: bool,
+) -> int:
+    """Find what is wrong with the trees in Markdown files.
+
+    PATH is a file, a folder (searched for Markdown files that git does not ignore) or `-` for
+    standard input; without one it is the current folder. `quandary rule NAME` explains a rule.
+    """
+    rules = _rules(select, ignore)
+    if fix and "-" in paths:
+        raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
+    gathered = gather(paths or (".",))
+    read, fixed = _read(gathered, rules if fix else set())
+    files = _judge(read, rules, fenced=fenced)
+    _report(form, files, fixed)
+    found = {diagnostic.severity for file in files for diagnostic in file.diagnostics}
+    if gathered.failed:
+        return 2
+    return 1 if "error" in found or (strict and found) else 0
+
+
+def _rules(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
+    """The rules that count, after --select and --ignore."""
+    chosen, unwanted = _names(select), _names(ignore)
+    for name in (*chosen, *unwanted):
+        if name not in RULES:
+            raise click.UsageError(f"there is no rule {name}; {suggestion(name)}")
+    return set(chosen or RULES) - set(unwanted)
+
+
+def _names(values: Iterable[str]) -> list[str]:
+    return [name for value in values for name in value.replace(",", " ").split()]
+
+
+def _read(gathered: Gathered, mend: set[str]) -> tuple[list[_Read], int]:
+    """Every file's document, mended and written back first if that is wanted."""
+    read: list[_Read] = []
+    fixed = 0
+    for path, text in gathered.texts():
+        if mend:
+            from quandary.formats.files import write_text  # noqa: PLC0415 - only for --fix
+            from quandary.formats.fixing import fix  # noqa: PLC0415
+
+            mended, count = fix(text, mend)
+            if mended != text:
+                write_text(path, mended)
+                text, fixed = mended, fixed + count  # noqa: PLW2901
+        read.append(_Read(path, parse(text)))
+    return read, fixed
+
+
+def _judge(read: list[_Read], rules: set[str], *, fenced: bool) -> list[Checked]:
+    declared = [
+        (file.path, [section for section in file.document.sections if not section.tree.fenced])
+        for file in read
+    ]
+    between = lint.across_files(declared)
+    files = []
+    for file in read:
+        found = (*lint.check(file.document, fenced=fenced), *between.get(file.path, ()))
+        kept = sorted((d for d in found if d.rule in rules), key=lambda d: (d.line, d.column))
+        files.append(Checked(file.path, file.document.trees, tuple(kept)))
+    return files
+
+
+def _report(form: str, files: list[Checked], fixed: int) -> None:
+    if form == "json":
+        put(reports.json_report(files))
+    elif form == "sarif":
+        from quandary.formats.explanations import explanations  # noqa: PLC0415 - long texts
+
+        put(reports.sarif_report(files, list(explanations().values())))
+    elif form == "github":
+        put(reports.github_report(files))
+    else:
+        put(reports.text_report(files, colour=coloured()))
+    if form in ("text", "github"):
+        tell(reports.summary(files, fixed, fixable=_fixable(files)))
+
+
+def _fixable(files: list[Checked]) -> int:
+    found: list[Diagnostic] = [d for file in files for d in file.diagnostics]
+    if not found:
+        return 0
+    from quandary.formats.fixing import fixable  # noqa: PLC0415 - only if there is something
+
+    return sum(map(fixable, found))

@@ -1,0 +1,215 @@
+"""Markdown files: found below a folder, read as text and written back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from quandary.errors import ParseError, QuandaryError
+from quandary.formats import gitignore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    _Member = tuple[str, gitignore.Scope | None]
+
+SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
+SKIPPED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "__pycache__"})
+ROOT_MARKS = ("quandary.toml", ".quandary", ".git")
+
+
+def markdown_files(
+    path: str, *, onerror: Callable[[ParseError], None] | None = None
+) -> Iterator[str]:
+    """Every Markdown file below a folder that git does not ignore, in the order of their paths.
+
+    A file that is named itself comes back whatever its name. What cannot be looked at on the way
+    is left out and given to `onerror`; only the folder that was named must be readable.
+    """
+
+    def report(error: OSError) -> None:
+        if onerror is not None:
+            onerror(_unreadable(error.filename or path, error))
+
+    try:
+        if not os.path.isdir(path):
+            os.stat(path)
+            return iter((path,))
+        shown = "" if path.rstrip("/") == "." else path
+        members = _members(shown, gitignore.scope_of(path, report))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise ParseError(f"{_shown(path)}: no such file or folder") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return _walk(members, report)
+
+
+def read_text(path: str) -> str:
+    """The text of a file, its newlines and any leading U+FEFF as they stand there."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    return _decoded(data, path)
+
+
+def read_standard_input() -> str:
+    """The text that is piped in, under the same rules as a file; messages call it `-`."""
+    try:
+        data = sys.stdin.buffer.read()
+    except (ValueError, AttributeError):
+        raise ParseError("-: standard input is closed") from None
+    except OSError as error:
+        raise _unreadable("-", error) from None
+    return _decoded(data, "-")
+
+
+def write_text(path: str, text: str) -> None:
+    """Put a text in the place of a file's, all of it or nothing; a link stays a link."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        message = f"{_shown(path)}: not written, no UTF-8 for U+{code:04X} at offset {error.start}"
+        raise QuandaryError(message) from None
+    try:
+        _replace(os.path.realpath(path), data)
+    except (OSError, ValueError) as error:
+        raise QuandaryError(f"{_shown(path)}: cannot be written ({_words(error)})") from None
+
+
+def project_root(start: str) -> str | None:
+    """The nearest folder, from `start` up, that has a `quandary.toml`, `.quandary` or `.git`."""
+    try:
+        folder = os.path.abspath(start)
+    except FileNotFoundError:  # the current folder was deleted
+        return None
+    while not any(os.path.exists(os.path.join(folder, mark)) for mark in ROOT_MARKS):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return folder
+
+
+def _walk(members: list[_Member], report: Callable[[OSError], None]) -> Iterator[str]:
+    waiting = members
+    while waiting:
+        path, above = waiting.pop()
+        if above is None:
+            yield path
+            continue
+        try:
+            waiting += _members(path, gitignore.scope_below(above, path, report))
+        except OSError as error:
+            report(error)
+
+
+def _members(folder: str, scope: gitignore.Scope) -> list[_Member]:
+    """What a folder holds, the last first: Markdown files, and folders with the rules from above.
+
+    A folder sorts as if its name ended with a slash, so that whole paths come out in order.
+    """
+    found: dict[str, _Member] = {}
+    with os.scandir(folder or ".") as entries:
+        for entry in entries:
+            name = entry.name
+            path = os.path.join(folder, name)
+            if entry.is_dir(follow_symlinks=False):
+                if name not in SKIPPED and not scope.ignores(name, folder=True):
+                    found[name + "/"] = path, scope.below(name)
+            elif (
+                name.lower().endswith(SUFFIXES)
+                and not scope.ignores(name, folder=False)
+                and os.path.isfile(path)
+            ):
+                found[name] = path, None
+    return [found[key] for key in sorted(found, reverse=True)]
+
+
+def _decoded(data: bytes, path: str) -> str:
+    """The bytes as text; the first byte that no text holds is the one to complain about."""
+    text, wrong = "", len(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        wrong = error.start
+    binary = data.find(b"\0", 0, wrong)
+    if binary >= 0:
+        raise ParseError(f"{_shown(path)}: a binary file (NUL byte at offset {binary})")
+    if wrong < len(data):
+        message = f"not UTF-8 text (byte 0x{data[wrong]:02x} at offset {wrong})"
+        raise ParseError(f"{_shown(path)}: {message}")
+    return text
+
+
+def _replace(target: str, data: bytes) -> None:
+    """Write beside the target, then move over it: a crash leaves the old file or the new one."""
+    before = _attributes(target)
+    name = f".quandary-{os.urandom(8).hex()}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o600 if before else 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        if before is not None:
+            _keep_owner(temporary, before)
+            os.chmod(temporary, before.st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def _attributes(target: str) -> os.stat_result | None:
+    """What is kept of the file that is there; moving over it must not get round its protection."""
+    try:
+        before = os.stat(target)
+    except FileNotFoundError:
+        return None
+    if os.path.isdir(target):
+        raise IsADirectoryError("a folder, not a file")
+    if not os.path.isfile(target):
+        raise OSError("not a regular file")
+    if not os.access(target, os.W_OK):
+        raise PermissionError("permission denied")
+    return before
+
+
+def _keep_owner(path: str, before: os.stat_result) -> None:
+    """A file that root edits for someone stays theirs; others may not give files away."""
+    if not hasattr(os, "chown"):
+        return
+    try:
+        os.chown(path, before.st_uid, before.st_gid)
+    except OSError:
+        return
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> ParseError:
+    match error:
+        case FileNotFoundError() | NotADirectoryError() | ValueError():
+            reason = "no such file"
+        case IsADirectoryError():
+            reason = "a folder, not a file"
+        case PermissionError():
+            reason = "permission denied"
+        case _:
+            reason = _words(error)
+    return ParseError(f"{_shown(path)}: {reason}")
+
+
+def _words(error: OSError | ValueError) -> str:
+    words = getattr(error, "strerror", None) or str(error)
+    return words[:1].lower() + words[1:]
+
+
+def _shown(path: str) -> str:
+    """The path in a message, which stays one printable line whatever the path."""
+    return path if path and path.isprintable() else ascii(path)

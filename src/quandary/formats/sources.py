@@ -1,0 +1,148 @@
+"""A SOURCE, as people write it on the command line, into the tree it names."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from quandary.errors import NotFound, ParseError
+from quandary.formats.files import (
+    markdown_files,
+    project_root,
+    read_standard_input,
+    read_text,
+)
+from quandary.formats.keys import plain_name
+from quandary.formats.markdown import parse
+from quandary.model.tree import extend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.model.tree import Tree
+
+CHARTS = (".csv", ".json", ".mmd")
+
+
+class Found(NamedTuple):
+    """A tree and the file it stands in."""
+
+    path: str
+    tree: Tree
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.tree.line}"
+
+
+def load(source: str) -> Tree:
+    """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`."""
+    path, name = _split(source)
+    if path is None:
+        found = list(_in_project())
+        where = "the project's trees"
+    else:
+        text = read_standard_input() if path == "-" else read_text(path)
+        found = [Found(path, tree) for tree in parse(text).trees]
+        where = path
+    return _resolve(_choose(found, name, where), found)
+
+
+def _split(source: str) -> tuple[str | None, str]:
+    """The file, if one is meant, and the name, if one is given."""
+    if source == "-" or os.path.isfile(source):
+        return source, ""
+    path, mark, name = source.rpartition("#")
+    if mark and (path == "-" or os.path.isfile(path)):
+        return path, name
+    if mark or os.sep in source or source.endswith((".md", ".markdown", ".mdx", ".mdc")):
+        read_text(path if mark else source)  # says what is wrong with it
+    if source.endswith(CHARTS):
+        raise ParseError(f"{source}: charts are not read by this version; give it a Markdown tree")
+    return None, source
+
+
+def _in_project() -> Iterator[Found]:
+    """Every tree of the project, or of what its settings name under `trees`."""
+    root = project_root(os.curdir) or os.curdir
+    for place in _tree_places(root):
+        for path in markdown_files(place):
+            try:
+                text = read_text(path)
+            except ParseError:
+                continue  # one bad file does not hide the others' trees; `check` reports it
+            shown = os.path.relpath(path)
+            yield from (Found(shown, tree) for tree in parse(text).trees)
+
+
+def _tree_places(root: str) -> list[str]:
+    settings = os.path.join(root, "quandary.toml")
+    if not os.path.isfile(settings):
+        return [root]
+    import tomllib  # noqa: PLC0415 - only where there are settings
+
+    try:
+        places = tomllib.loads(read_text(settings)).get("trees", [""])
+    except tomllib.TOMLDecodeError as error:
+        raise ParseError(f"{settings}: {error}") from None
+    if isinstance(places, str):
+        places = [places]
+    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+        raise ParseError(f'{settings}: trees is a list of files and folders, like ["skills"]')
+    return [os.path.join(root, place) for place in places]
+
+
+def _choose(found: list[Found], name: str, where: str) -> Found:
+    """The one tree of that name; examples in fences count only where there is nothing else."""
+    if not name:
+        fitting = [f for f in found if not f.tree.fenced] or found
+        if not fitting:
+            raise NotFound(f"{where}: no tree in it; see `quandary check {where}`")
+        if len(fitting) > 1:
+            names = ", ".join(f.tree.name for f in fitting[:5])
+            more = ", …" if len(fitting) > 5 else ""
+            raise NotFound(
+                f"{where}: {len(fitting)} trees in it ({names}{more}); "
+                f"say which: {where}#{fitting[0].tree.name}"
+            )
+        return fitting[0]
+    fitting = _called(found, name)
+    declared = [f for f in fitting if not f.tree.fenced]
+    fitting = declared or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        places = ", ".join(str(f) for f in fitting[:5])
+        raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); say file.md#{name}")
+    from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
+
+    close = get_close_matches(plain_name(name), {f.tree.name for f in found}, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise NotFound(f"no tree named {name} in {where}{hint}")
+
+
+def _called(found: list[Found], name: str) -> list[Found]:
+    """The trees of that name, else those with a decision of that name, case aside as a last try."""
+    bare = plain_name(name)
+    ways = (
+        lambda f: f.tree.name in (bare, name),
+        lambda f: any(d.name == name for d in f.tree.decisions),
+        lambda f: bare.casefold() == f.tree.name.casefold(),
+        lambda f: any(d.name.casefold() == name.casefold() for d in f.tree.decisions),
+    )
+    for fits in ways:
+        fitting = [f for f in found if fits(f)]
+        if fitting:
+            return fitting
+    return []
+
+
+def _resolve(found: Found, beside: list[Found]) -> Tree:
+    """The tree with what it inherits, if it extends another."""
+    name = found.tree.extends
+    if not name:
+        return found.tree
+    bases = _called(beside, name) or _called(list(_in_project()), name)
+    bases = [f for f in bases if f.tree != found.tree]
+    if not bases:
+        raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
+    return extend(found.tree, bases[0].tree)

@@ -1,0 +1,144 @@
+"""Hypothesis strategies for well-formed trees, shared by the tests of every room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+# A busy machine is slow; that is no failure of the code under test.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=(HealthCheck.too_slow,), print_blob=True
+)
+settings.load_profile("patient")
+
+LEVELS = 4
+
+HOSTILE = (
+    "",
+    '"',
+    '"]; n1 --> n2["',
+    "`code` and **bold**",
+    "#quot; #35; &amp; &#35;",
+    "style: #35;",
+    "classDef x fill:#fff;",
+    "%% not a comment",
+    "%%{init: {}}%%",
+    "end",
+    "subgraph end",
+    "a --> b --- c -.-> d ==> e",
+    "[a] (b) {c} <d> |e| /f/ \\g\\",
+    "<b onclick='x'>bold</b><br/><script>alert(1)</script>",
+    "$$x^2$$ fa:fa-car",
+    "1. a list",
+    "- another",
+    "first\nsecond\r\nthird\tfourth",
+    "\\N \\G \\l \\",
+    "ﬂ°°35¶ß ﬂ°amp¶ß",
+    "日本語の選択肢",
+    "👩\u200d👩\u200d👧 🇨🇭 👍🏽 ❤\ufe0f",
+    "שלום العربية",
+    "\x00\x07\x1b[31mred\x1b[0m\x7f\x85\x9b",
+    "\u202egnp.exe\u2066\u2028\u2029\ufeff\ufffe\ud800",
+    "a" * 10_000,
+    "#" * 10_000,
+    "&" * 10_000,
+)
+"""Texts that mean something, somewhere, to some program."""
+
+_CHARACTERS = st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def lines() -> SearchStrategy[str]:
+    """A line of any Unicode text with something on it and no space around it."""
+    # Plain words first: a failure about words is easier to read than one about runes.
+    words = st.text("abcdefgh ijklmnop", min_size=1, max_size=24)
+    anything = st.text(_CHARACTERS, min_size=1, max_size=16)
+    return st.one_of(words, anything).map(str.strip).filter(bool)
+
+
+def paragraphs() -> SearchStrategy[str]:
+    """Nothing, a line, or a few."""
+    return st.lists(lines(), max_size=2).map("\n".join)
+
+
+def codes() -> SearchStrategy[str]:
+    """One to eight capital letters."""
+    return st.text(_LETTERS, min_size=1, max_size=8)
+
+
+def names() -> SearchStrategy[str]:
+    """A tree's name in UPPER_SNAKE."""
+    word = st.text(_LETTERS, min_size=1, max_size=6)
+    return st.lists(word, min_size=1, max_size=3).map("_".join)
+
+
+@st.composite
+def options(draw: DrawFn, code: str | None = None, levels: int = LEVELS) -> Option:
+    """An option with at most `levels` levels, its own included."""
+    branch = levels > 1 and draw(st.integers(0, 3)) == 0
+    return Option(
+        code=draw(codes()) if code is None else code,
+        label=draw(lines()),
+        description=draw(paragraphs()),
+        multi=draw(st.integers(0, 4)) == 0,
+        options=draw(siblings(levels - 1)) if branch else (),
+    )
+
+
+@st.composite
+def siblings(draw: DrawFn, levels: int = LEVELS) -> tuple[Option, ...]:
+    """One to four options with codes of their own, the last of them often OTH."""
+    own = draw(st.lists(codes().filter(OTHER.__ne__), min_size=1, max_size=3, unique=True))
+    every = [*own, OTHER] if draw(st.booleans()) else own
+    return tuple(draw(options(code, levels)) for code in every)
+
+
+@st.composite
+def decisions(draw: DrawFn, name: str | None = None) -> Decision:
+    """A decision with something to choose."""
+    return Decision(name=draw(lines()) if name is None else name, options=draw(siblings()))
+
+
+@st.composite
+def trees(draw: DrawFn) -> Tree:
+    """A bare decision, or a named tree of one to three with some of what its heading may say."""
+    if draw(st.integers(0, 3)) == 0:
+        decision = draw(decisions())
+        return Tree(decision.name, (decision,), bare=True)
+    roots = draw(st.lists(lines(), min_size=1, max_size=3, unique=True))
+    extras = draw(st.lists(lines().filter(lambda text: "|" not in text), max_size=3))
+    return Tree(
+        name=draw(names()),
+        decisions=tuple(draw(decisions(root)) for root in roots),
+        trigger=draw(_sometimes(lines())),
+        extras=tuple(Extra(letter, text) for letter, text in zip("ABC", extras, strict=False)),
+        kind=draw(_sometimes(st.sampled_from(("transition", "advisory")))),
+        question=draw(_sometimes(lines())),
+        keywords=tuple(draw(st.lists(st.text("abcdefgh", min_size=1, max_size=8), max_size=3))),
+    )
+
+
+def gathered(count: int) -> list[Tree]:
+    """About that many trees at once, for judges that are slow to start."""
+    found: list[Tree] = []
+
+    @settings(max_examples=count, database=None)
+    @given(trees())
+    def gather(tree: Tree) -> None:
+        found.append(tree)
+
+    gather()
+    return found
+
+
+def _sometimes(text: SearchStrategy[str]) -> SearchStrategy[str]:
+    """The text, or nothing."""
+    return st.one_of(st.just(""), text)
