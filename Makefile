@@ -2,12 +2,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench clean compiled
 
-demo: .venv/.installed
+demo: compiled
 	@$(BIN)/python examples/demo.py
 
-test: check .venv/.node
+test: check compiled .venv/.node
 	$(BIN)/python -m pytest -q
 
 check: .venv/.installed
@@ -15,7 +15,7 @@ check: .venv/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.installed
+bench: compiled
 	$(BIN)/python benchmarks/parsing.py
 
 clean:
@@ -27,6 +27,10 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
 	@touch $@
+
+# Bytecode as an installed wheel would have it, also where Python is told not to write any.
+compiled: .venv/.installed
+	@$(BIN)/python -m compileall -q src
 
 # The real mermaid and Graphviz, which judge what `quandary show` draws.
 .venv/.node: tests/node/package.json | .venv/.installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -60,38 +61,64 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Every command explains itself with --help.",
 )
-@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
+)
 @click.version_option(__version__, prog_name="quandary", message="%(prog)s %(version)s")
-def quandary(debug: bool) -> None:
+@click.pass_context
+def quandary(context: click.Context) -> int:
     """Decisions between agents and people: declared in Markdown, checked, shown.
 
     A tree is a list of options under a `¶ASK_NAME` heading. `quandary check .` finds every tree
     below this folder and says what is wrong with it.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+    return 2
 
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say and return the exit status; every error is one line."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
+    words, debug = _without_debug(list(arguments))
     try:
-        status = quandary.main(list(arguments), prog_name="quandary", standalone_mode=False)
+        status = quandary.main(words, prog_name="quandary", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Exit as request:
-        return request.exit_code
     except BrokenPipeError:
         # Whoever read our output has gone, and there is nobody left to tell.
         _drop_output()
         return 1
-    except (Exception, KeyboardInterrupt) as error:
-        if "--debug" in arguments and not isinstance(error, click.ClickException):
-            raise
+    except SystemExit as request:  # click's own, for completion and for broken pipes
+        status = request.code
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop
+        if debug:
+            _show_traceback(error)
+        if isinstance(error, OSError):
+            _drop_output()
         return _say(*_explain(error))
     return status if isinstance(status, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Have both streams take whatever is written, even where the caller closed them."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - till the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _without_debug(words: list[str]) -> tuple[list[str], bool]:
+    """The arguments but `--debug`, which is understood behind a command too."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != "--debug"]
+    return kept + words[end:], len(kept) < end
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
@@ -102,6 +129,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return _usage(error), 2
     if isinstance(error, QuandaryError):
         return str(error), error.status
+    if isinstance(error, OSError) and error.filename is None:  # a stream has no name, a file has
+        return f"the output cannot be written ({error.strerror or error})", 1
     kind = type(error).__name__
     return f"internal error ({kind}: {error}); run it again with --debug", 1
 
@@ -109,24 +138,26 @@ def _explain(error: BaseException) -> tuple[str, int]:
 def _usage(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.UsageError) and context is not None and context.parent is not None:
-        return f"{message.rstrip('.')}; see {context.command_path} --help"
-    return message
+    if context is None or context.parent is None or message.endswith("?"):
+        return message
+    return f"{message.rstrip('.')}; see {context.command_path} --help"
+
+
+def _show_traceback(error: BaseException) -> None:
+    from traceback import print_exception  # noqa: PLC0415 - only for --debug
+
+    print_exception(error)
 
 
 def _say(message: str, status: int) -> int:
-    from contextlib import suppress  # noqa: PLC0415 - only when something failed
+    from quandary.cli.screen import complain  # noqa: PLC0415 - only when something failed
 
-    from quandary.cli.screen import complain  # noqa: PLC0415
-
-    with suppress(OSError):  # standard error is closed: the exit status has to do
-        complain(message)
+    complain(message)
     return status
 
 
 def _drop_output() -> None:
-    import os  # noqa: PLC0415 - only when a pipe broke
-
+    """Forget what could not be written, or the interpreter would try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

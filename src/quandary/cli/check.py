@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from quandary.cli import reports
+from quandary.cli import completing, reports
 from quandary.cli.gathering import Gathered, gather
 from quandary.cli.screen import coloured, put, tell
+from quandary.errors import QuandaryError
 from quandary.formats import lint
 from quandary.formats.diagnostics import Checked
 from quandary.formats.markdown import Document, parse
@@ -28,7 +29,7 @@ class _Read(NamedTuple):
 @click.command(
     epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.",
 )
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...", type=completing.PATH)
 @click.option(
     "--format",
     "form",
@@ -39,8 +40,20 @@ class _Read(NamedTuple):
 )
 @click.option("--fix", is_flag=True, help="Mend in place what can be mended safely.")
 @click.option("--fenced", is_flag=True, help="Judge the examples in code fences too.")
-@click.option("--select", multiple=True, metavar="RULE", help="Only this rule; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="RULE", help="Not this rule; may be repeated.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=completing.rules,
+    help="Only this rule; may be repeated.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=completing.rules,
+    help="Not this rule; may be repeated.",
+)
 @click.option("--strict", is_flag=True, help="Let warnings count as errors do.")
 def check(
     paths: tuple[str, ...],
@@ -62,7 +75,9 @@ def check(
     gathered = gather(paths or (".",))
     read, fixed = _read(gathered, rules if fix else set())
     files = _judge(read, rules, fenced=fenced)
-    _report(form, files, fixed)
+    _report(form, files)
+    if files and form in ("text", "github"):
+        tell(reports.summary(files, fixed, fixable=0 if fix else _fixable(files)))
     found = {diagnostic.severity for file in files for diagnostic in file.diagnostics}
     if gathered.failed:
         return 2
@@ -93,8 +108,12 @@ def _read(gathered: Gathered, mend: set[str]) -> tuple[list[_Read], int]:
 
             mended, count = fix(text, mend)
             if mended != text:
-                write_text(path, mended)
-                text, fixed = mended, fixed + count  # noqa: PLW2901
+                try:
+                    write_text(path, mended)
+                except QuandaryError as error:
+                    gathered.fail(error)
+                else:
+                    text, fixed = mended, fixed + count  # noqa: PLW2901
         read.append(_Read(path, parse(text)))
     return read, fixed
 
@@ -113,7 +132,7 @@ def _judge(read: list[_Read], rules: set[str], *, fenced: bool) -> list[Checked]
     return files
 
 
-def _report(form: str, files: list[Checked], fixed: int) -> None:
+def _report(form: str, files: list[Checked]) -> None:
     if form == "json":
         put(reports.json_report(files))
     elif form == "sarif":
@@ -124,12 +143,14 @@ def _report(form: str, files: list[Checked], fixed: int) -> None:
         put(reports.github_report(files))
     else:
         put(reports.text_report(files, colour=coloured()))
-    if form in ("text", "github"):
-        tell(reports.summary(files, fixed, fixable=_fixable(files)))
 
 
 def _fixable(files: list[Checked]) -> int:
-    found: list[Diagnostic] = [d for file in files for d in file.diagnostics]
+    """How many problems --fix would mend; it leaves examples and standard input alone."""
+    found: list[Diagnostic] = []
+    for file in files:
+        declared = {tree.name for tree in file.trees if not tree.fenced and file.path != "-"}
+        found += [d for d in file.diagnostics if d.tree in declared]
     if not found:
         return 0
     from quandary.formats.fixing import fixable  # noqa: PLC0415 - only if there is something

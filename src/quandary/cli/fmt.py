@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
+from quandary.cli import completing
 from quandary.cli.gathering import gather
 from quandary.cli.screen import coloured, put, tell
+from quandary.errors import QuandaryError
 from quandary.formats.files import write_text
+from quandary.formats.visible import printable
 from quandary.formats.writing import canonical
 
 
 @click.command(
     epilog="Exit status: 0 done, 1 something would change (--check, --diff), 2 unreadable input.",
 )
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...", type=completing.PATH)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; say what would change.")
 @click.option("--diff", "only_diff", is_flag=True, help="Write nothing; show what would change.")
 def fmt(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> int:
@@ -25,28 +30,31 @@ def fmt(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> int:
     """
     if only_check and only_diff:
         raise click.UsageError("--check and --diff exclude each other")
+    dry = only_check or only_diff
     gathered = gather(paths or (".",))
     changed = total = 0
     for path, text in gathered.texts():
         total += 1
         better = canonical(text)
-        if better == text:
-            if path == "-" and not (only_check or only_diff):
-                put(text.encode())
+        if path == "-" and not dry:
+            put(better.encode())
             continue
-        changed += 1
+        if better == text:
+            continue
         if only_diff:
             put(_diff(path, text, better))
-        elif path == "-" and not only_check:
-            put(better.encode())
-        elif not only_check:
-            write_text(path, better)
-        if path != "-":
-            tell(f"{'would rewrite' if only_check or only_diff else 'rewrote'} {path}")
-    _sum_up(total, changed, dry=only_check or only_diff, piped=tuple(paths) == ("-",))
+        try:
+            if not dry:
+                write_text(path, better)
+        except QuandaryError as error:
+            gathered.fail(error)
+            continue
+        changed += 1
+        tell(f"{'would rewrite' if dry else 'rewrote'} {path}")
+    _sum_up(total, changed, dry=dry, piped=tuple(paths) == ("-",))
     if gathered.failed:
         return 2
-    return 1 if changed and (only_check or only_diff) else 0
+    return 1 if changed and dry else 0
 
 
 def _sum_up(total: int, changed: int, *, dry: bool, piped: bool) -> None:
@@ -58,17 +66,22 @@ def _sum_up(total: int, changed: int, *, dry: bool, piped: bool) -> None:
 
 
 def _diff(path: str, before: str, after: str) -> str:
+    """What would change: in a pipe as `patch` takes it, on a terminal with nothing hidden."""
     from difflib import unified_diff  # noqa: PLC0415 - only for --diff
 
-    from quandary.formats.drawing import printable  # noqa: PLC0415
-
     lines = []
-    for line in unified_diff(
-        before.splitlines(), after.splitlines(), path, f"{path} (canonical)", lineterm=""
-    ):
-        shown = printable(line)
-        if coloured():
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            shown = click.style(shown, fg=colour) if colour else shown
-        lines.append(shown + "\n")
+    name = printable(path)
+    for line in unified_diff(_lines(before), _lines(after), name, name):
+        text = line.removesuffix("\n")
+        end = "\n" if text != line else "\n\\ No newline at end of file\n"
+        if sys.stdout.isatty():
+            text = printable(text)
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
+        lines.append((click.style(text, fg=colour) if colour else text) + end)
     return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends, which for `patch` are line feeds only."""
+    *lines, last = text.split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from quandary.cli.screen import complain
-from quandary.errors import ParseError
+from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import markdown_files, read_standard_input, read_text
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ MANY = 200
 
 
 class Gathered:
-    """Files to read. What cannot be read is complained about, and the rest goes on."""
+    """Files to work on. What cannot be read is complained about, and the rest goes on."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.failed = False
 
-    def fail(self, error: ParseError) -> None:
-        """Say what could not be read, once, and remember that something was not done."""
+    def fail(self, error: QuandaryError) -> None:
+        """Say what could not be read or written, and remember that something was not done."""
         self.failed = True
         complain(str(error))
 

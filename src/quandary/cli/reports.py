@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from quandary import __version__
-from quandary.formats.drawing import printable
+from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from quandary.cli import completing
 from quandary.cli.screen import coloured, put
 from quandary.errors import QuandaryError
 from quandary.formats.explanations import explanations
@@ -11,7 +12,7 @@ from quandary.formats.rules import RULES, suggestion
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.rules)
 def rule(name: str | None) -> None:
     """Explain a rule of `check`: what it wants, why, and a bad and a good example.
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 import click
+
+from quandary.formats.visible import printable
 
 
 def coloured() -> bool:
@@ -31,13 +34,12 @@ def put(text: str | bytes) -> None:
     click.echo(text, nl=False, color=True)
 
 
-def tell(text: str) -> None:
-    """A line for the person, on standard error."""
-    click.echo(text, err=True)
+def tell(line: str) -> None:
+    """A line for the person, on standard error; with that closed, the exit status has to do."""
+    with suppress(OSError):
+        click.echo(printable(line), err=True)
 
 
-def complain(text: str) -> None:
+def complain(line: str) -> None:
     """A line about something that went wrong while the rest goes on."""
-    from quandary.formats.drawing import printable  # noqa: PLC0415 - only when something failed
-
-    click.echo(f"quandary: {printable(text)}", err=True)
+    tell(f"quandary: {line}")

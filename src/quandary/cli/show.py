@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quandary.cli import completing
 from quandary.cli.screen import coloured, put, width
 from quandary.formats.sources import load
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", type=completing.PATH)
 @click.option(
     "--format",
     "form",

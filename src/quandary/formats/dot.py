@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quandary.formats.drawing import nodes, printable
+from quandary.formats.drawing import nodes
+from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
     from quandary.model.tree import Tree

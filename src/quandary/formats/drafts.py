@@ -1,8 +1,8 @@
-"""What is known of a tree while its document is being read, and where it stands there."""
+"""What is known of a tree while its document is being read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from quandary.formats.heads import Head, read_head
 
@@ -10,43 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.formats.blocks import Block
+    from quandary.formats.findings import Note
     from quandary.formats.keys import Key
-    from quandary.model.tree import Tree
-
-
-class Note(NamedTuple):
-    """Something seen while reading that a rule may have to say something about."""
-
-    rule: str
-    line: int
-    column: int
-    text: str = ""
-
-
-class Listed(NamedTuple):
-    """A decision as it stands in the document, for writing it anew."""
-
-    heading: Block | None
-    items: tuple[Block, ...]
-    choose: str = ""
-
-
-class Section:
-    """A tree, where it stands, and what was seen on the way."""
-
-    __slots__ = ("base", "end", "heading", "ignored", "keys", "listed", "notes", "tree")
-
-    def __init__(self, tree: Tree, heading: Block | None = None, base: int = 0) -> None:
-        self.tree = tree
-        self.notes: list[Note] = []
-        self.ignored: set[str] = set()
-        self.heading = heading
-        self.keys: list[Key] = []
-        self.listed: list[Listed] = []
-        self.base = base
-        """The column at which the section's container begins."""
-        self.end = 0
-        """The index of its last line."""
 
 
 class Draft:

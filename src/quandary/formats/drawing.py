@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 from unicodedata import category, east_asian_width
 
 import msgspec
 
+from quandary.formats.visible import printable
 from quandary.model.tree import Option, is_multi, other_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ ROOM = 20
 LONGEST_CODE = 12
 """A code longer than this pushes its own label down, not the labels of its whole level."""
 
-_SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _JOINER = "\u200d"
 _STICKY = frozenset("、。，．：；！？）］｝〉》」』】〕ーっゃゅょッャュョ…🏻🏼🏽🏾🏿")
 _SGR = {"bold": "1", "dim": "2", "code": "36"}
@@ -38,11 +36,6 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     caption: str
     shape: Literal["decision", "branch", "leaf"]
     other: bool = False
-
-
-def printable(text: str) -> str:
-    r"""What a text looks like on one line: breaks and tabs are spaces, other controls `\x1b`."""
-    return _HIDDEN.sub(_escape, _SPACED.sub(" ", text))
 
 
 def caption(option: Option) -> str:
@@ -256,8 +249,3 @@ def _parts(before: str, after: str) -> bool:
     if before == _JOINER or after in _STICKY or not _cells(after):
         return False
     return _cells(before) == 2 or _cells(after) == 2
-
-
-def _escape(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

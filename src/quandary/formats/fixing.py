@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quandary.formats.layout import Mending
 from quandary.formats.lint import judge
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES
-from quandary.formats.writing import Mending, rewrite
+from quandary.formats.writing import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Container

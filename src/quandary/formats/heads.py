@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 _BOX = re.compile(r"\[[ \t]?\](?:[ \t]+|$)")
-_TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[[^\[\]]+\](?:[ \t:]|$))")
+_TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[(?![xX]?\])[^\[\]]+\](?:[ \t:]|$))")
+_SECOND_BOX = re.compile(r"\[[ \txX]?\](?:[ \t]+|$)")
 _CODE = re.compile(
     r"(?P<wrap>\*\*|__|`)?"
     r"\[[ \t]{0,3}(?P<code>[^\[\]`\s](?:[^\[\]`\n]{0,38}[^\[\]`\s])?)[ \t]{0,3}\]"
@@ -47,7 +48,7 @@ def read_head(text: str) -> Head:
     multi = box is not None
     if found:
         rest = rest[found.end() :].lstrip(" \t")
-        second = _BOX.match(rest)
+        second = _SECOND_BOX.match(rest)
         if second:
             multi, rest = True, rest[second.end() :]
     if rest.startswith("\\") and _ambiguous(rest, coded=found is not None):
@@ -71,7 +72,7 @@ def write_head(code: str, label: str, *, multi: bool) -> str:
 def _ambiguous(label: str, *, coded: bool) -> bool:
     """Whether a label, or what is left of it behind its backslashes, would be taken for markup."""
     bare = label.lstrip("\\")
-    patterns = (_BOX,) if coded else (_BOX, _TICKED, _CODE, _TIGHT_CODE)
+    patterns = (_SECOND_BOX,) if coded else (_BOX, _TICKED, _CODE, _TIGHT_CODE)
     return any(pattern.match(bare) for pattern in patterns)
 
 

@@ -10,6 +10,7 @@ from quandary.model.tree import Extra
 if TYPE_CHECKING:
     from quandary.formats.blocks import Block
 
+MARK = "¶ASK_"
 KNOWN = ("Trigger", "Extras", "Kind", "Question", "Keywords", "Extends")
 KINDS = ("transition", "advisory")
 

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from quandary.formats.diagnostics import Diagnostic
-from quandary.formats.drawing import printable
 from quandary.formats.rules import RULES, hidden, left_open, short, vain
+from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.formats.drafts import Section
+    from quandary.formats.findings import Section
     from quandary.formats.markdown import Document
 
 

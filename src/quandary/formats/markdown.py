@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quandary.formats.blocks import split_lines
-from quandary.formats.sections import MARK, Reader
+from quandary.formats import quick
+from quandary.formats.keys import MARK
 
 if TYPE_CHECKING:
     from quandary.formats.diagnostics import Diagnostic
-    from quandary.formats.drafts import Note, Section
+    from quandary.formats.findings import Note, Section
     from quandary.model.tree import Tree
 
+_BARE = re.compile("decision|choose", re.IGNORECASE)
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*$")
 _TREE_HEADING = re.compile(r"#{1,6}[ \t]+(?:¶ASK_|decision[ \t]*:)", re.IGNORECASE)
 _YAML_KEY = re.compile(r"[\w\"'.-]+[^:=]*[:=]")
@@ -21,10 +22,9 @@ _YAML_KEY = re.compile(r"[\w\"'.-]+[^:=]*[:=]")
 class Document:
     """The trees of one text, in the order in which they stand."""
 
-    __slots__ = ("_diagnostics", "lines", "notes", "sections")
+    __slots__ = ("_diagnostics", "notes", "sections")
 
-    def __init__(self, lines: list[str], sections: list[Section], notes: list[Note]) -> None:
-        self.lines = lines
+    def __init__(self, sections: list[Section], notes: list[Note]) -> None:
         self.sections = sections
         self.notes = notes
         self._diagnostics: tuple[Diagnostic, ...] | None = None
@@ -47,21 +47,36 @@ class Document:
 def parse(text: str) -> Document:
     """Read every tree in a text. Any text has a reading; what is doubtful becomes a diagnostic."""
     text = text.removeprefix("\ufeff")
-    lines = split_lines(text)
-    if MARK not in text and not re.search("decision|choose", text, re.IGNORECASE):
-        return Document(lines, [], [])
-    return read(lines)
+    if MARK not in text and not _BARE.search(text) and "quandary:" not in text:
+        return Document([], [])
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "quandary:" in text:
+        # A comment may speak for a tree far from it, so the document is read as one.
+        return read(text.split("\n"))
+    start = line = 0
+    if text.startswith(("---", "+++")):
+        line = front_matter(text.split("\n"))
+        for _ in range(line):
+            start = text.index("\n", start) + 1
+    sections, notes = quick.read(text if text.endswith("\n") else text + "\n", start, line)
+    return _document(sections, notes)
 
 
 def read(lines: list[str]) -> Document:
-    """The same, with every section's place in the document, for those who rewrite it."""
+    """The same, and every section knows where its parts stand, for those who rewrite them."""
+    from quandary.formats.sections import Reader  # noqa: PLC0415 - canonical trees do without
+
     skipped = front_matter(lines)
     if skipped:
         lines = [""] * skipped + lines[skipped:]
     reader = Reader(lines)
     reader.read()
-    sections = sorted(reader.sections, key=lambda section: section.tree.line)
-    return Document(lines, sections, reader.notes)
+    return _document(reader.sections, reader.notes)
+
+
+def _document(sections: list[Section], notes: list[Note]) -> Document:
+    return Document(sorted(sections, key=lambda section: section.tree.line), notes)
 
 
 def front_matter(lines: list[str]) -> int:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from quandary.formats import keys
-from quandary.formats.drafts import Draft, DraftDecision, Listed, Section, body_lines, first_line
+from quandary.formats.drafts import Draft, DraftDecision, body_lines, first_line
+from quandary.formats.findings import Listed, Section
 from quandary.formats.heads import MARKER, derive_code, is_template, read_head, without_comments
 from quandary.model.tree import Decision, Extra, Option, Tree
 

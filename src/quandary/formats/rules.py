@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from quandary.formats.diagnostics import Severity
-    from quandary.formats.drafts import Note, Section
+    from quandary.formats.findings import Note, Section
 
     Finding = tuple[int, int, str]
     Check = Callable[[Section], Iterator[Finding]]
@@ -253,7 +253,11 @@ def trigger_missing(section: Section) -> Iterator[Finding]:
 def mixed_multi_select(section: Section) -> Iterator[Finding]:
     """`[ ]` stands at every named option of a level or at none."""
     for level in levels(section.tree):
-        plain = [option for option in named_of(level.options) if not option.multi]
+        plain = [
+            option
+            for option in named_of(level.options)
+            if not option.multi and not _inherits(section, option)
+        ]
         if plain and is_multi(level.options):
             message = (
                 f"[{plain[0].code}] has no [ ] but others on its level have, "

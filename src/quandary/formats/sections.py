@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from quandary.formats import keys
 from quandary.formats.blocks import scan, source_column
-from quandary.formats.drafts import Draft, DraftDecision, Note, Section, first_line
+from quandary.formats.drafts import Draft, DraftDecision, first_line
+from quandary.formats.findings import Note
 from quandary.formats.heads import Head, read_head
+from quandary.formats.keys import MARK
 from quandary.formats.options import Builder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.formats.blocks import Block
+    from quandary.formats.findings import Section
 
-MARK = "¶ASK_"
 _ASK = re.compile(
     r"¶ASK_(?P<name>\S*?)(?:(?:[ \t]*:[ \t]*|[ \t]+[—–-][ \t]+|[ \t]+(?=\())(?P<title>.*))?$"
 )
@@ -43,10 +45,13 @@ class Reader:
         self.sections: list[Section] = []
         self.notes: list[Note] = []
         self.draft: Draft | None = None
+        self.left_open = False
+        """Whether the text ended inside a fence or an HTML block."""
 
     def read(self) -> None:
         """Find every tree."""
         root = scan(self.lines)
+        self.left_open = not root.closed
         self._read_blocks(root.children, 0)
         self._finish(len(self.lines))
         self._attach_directives(root)
@@ -130,7 +135,8 @@ class Reader:
         if draft is None or block.kind == "html":
             return
         decision = draft.decisions[-1] if draft.decisions else None
-        if decision is not None and decision.items:
+        is_key = block.kind == "paragraph" and keys.is_key(block.lines[0][2])
+        if decision is not None and decision.items and not is_key:
             decision.stray.append(block)
             return
         known, unknown = (
@@ -245,15 +251,18 @@ class Reader:
                 continue
             for line, column, text in leaf.lines:
                 for found in _DIRECTIVE.finditer(text) if "quandary:" in text else ():
+                    if text.count("`", 0, found.start()) % 2:
+                        continue  # quoted as code, by a page that explains it
                     names = re.split(r"[\s,]+", found[1].strip())
                     section = self._section_at(line)
                     if section is None:
                         place = self.place(line, column + found.start())
                         self.notes.append(Note("ignore-unknown", *place, "\0"))
                         continue
-                    section.ignored.update(names)
+                    section.ignored |= set(names)
                     place = self.place(line, column + found.start())
-                    section.notes.extend(Note("ignore-unknown", *place, name) for name in names)
+                    named = [Note("ignore-unknown", *place, name) for name in names]
+                    section.notes = [*section.notes, *named]
 
     def _section_at(self, line: int) -> Section | None:
         own = [s for s in self.sections if s.heading is not None and s.tree.fenced == self.fenced]

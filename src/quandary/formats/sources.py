@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.errors import NotFound, ParseError
 from quandary.formats.files import (
+    SUFFIXES,
     markdown_files,
     project_root,
     read_standard_input,
@@ -38,9 +39,11 @@ def load(source: str) -> Tree:
     """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`."""
     path, name = _split(source)
     if path is None:
-        found = list(_in_project())
+        found = list(_in_project(os.curdir))
         where = "the project's trees"
     else:
+        if path.lower().endswith(CHARTS):
+            raise ParseError(f"{path}: charts are not read by this version; name a Markdown file")
         text = read_standard_input() if path == "-" else read_text(path)
         found = [Found(path, tree) for tree in parse(text).trees]
         where = path
@@ -49,21 +52,19 @@ def load(source: str) -> Tree:
 
 def _split(source: str) -> tuple[str | None, str]:
     """The file, if one is meant, and the name, if one is given."""
-    if source == "-" or os.path.isfile(source):
+    if source == "-" or os.path.lexists(source):
         return source, ""
     path, mark, name = source.rpartition("#")
-    if mark and (path == "-" or os.path.isfile(path)):
+    if mark and (path == "-" or os.path.lexists(path)):
         return path, name
-    if mark or os.sep in source or source.endswith((".md", ".markdown", ".mdx", ".mdc")):
-        read_text(path if mark else source)  # says what is wrong with it
-    if source.endswith(CHARTS):
-        raise ParseError(f"{source}: charts are not read by this version; give it a Markdown tree")
+    if (path if mark else source).lower().endswith(SUFFIXES + CHARTS):
+        return (path, name) if mark else (source, "")
     return None, source
 
 
-def _in_project() -> Iterator[Found]:
-    """Every tree of the project, or of what its settings name under `trees`."""
-    root = project_root(os.curdir) or os.curdir
+def _in_project(start: str) -> Iterator[Found]:
+    """Every tree of the project that `start` is in, or of what its settings name as `trees`."""
+    root = project_root(start) or start
     for place in _tree_places(root):
         for path in markdown_files(place):
             try:
@@ -112,7 +113,9 @@ def _choose(found: list[Found], name: str, where: str) -> Found:
         return fitting[0]
     if fitting:
         places = ", ".join(str(f) for f in fitting[:5])
-        raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); say file.md#{name}")
+        apart = len({f.path for f in fitting}) == len(fitting)
+        remedy = f"say {fitting[0].path}#{name}" if apart else "rename all but one"
+        raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); {remedy}")
     from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
     close = get_close_matches(plain_name(name), {f.tree.name for f in found}, n=1)
@@ -137,12 +140,27 @@ def _called(found: list[Found], name: str) -> list[Found]:
 
 
 def _resolve(found: Found, beside: list[Found]) -> Tree:
-    """The tree with what it inherits, if it extends another."""
-    name = found.tree.extends
-    if not name:
-        return found.tree
-    bases = _called(beside, name) or _called(list(_in_project()), name)
-    bases = [f for f in bases if f.tree != found.tree]
+    """The tree with what it inherits, if it extends another, which may extend one in turn."""
+    line = [found]
+    while name := line[-1].tree.extends:
+        base = _base(line[-1], name, beside)
+        names = [f.tree.name for f in line]
+        if base.tree.name in names:
+            circle = ", ".join([*names, base.tree.name])
+            raise NotFound(f"{found}: Extends: goes in a circle ({circle}); take one of them out")
+        line.append(base)
+    tree = line.pop().tree
+    while line:
+        tree = extend(line.pop().tree, tree)
+    return tree
+
+
+def _base(found: Found, name: str, beside: list[Found]) -> Found:
+    """The tree that another extends: in the same file, else in the file's project."""
+    bases = _called(beside, name)
+    if not bases:
+        start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
+        bases = _called(list(_in_project(start)), name)
     if not bases:
         raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
-    return extend(found.tree, bases[0].tree)
+    return next((base for base in bases if not base.tree.fenced), bases[0])

@@ -232,7 +232,8 @@ def _plain(tree: Tree) -> list[Any]:
     """The tree as lists and strings, without its position, for the digest."""
 
     def option(o: Option) -> list[Any]:
-        return [o.code, o.label, o.description, o.multi, [option(c) for c in o.options]]
+        below = [option(child) for child in o.options]
+        return [o.code, o.label, o.description, o.multi, o.derived, below]
 
     return [
         tree.name,
@@ -243,5 +244,6 @@ def _plain(tree: Tree) -> list[Any]:
         tree.question,
         list(tree.keywords),
         tree.extends,
+        tree.bare,
         [[d.name, d.question, [option(o) for o in d.options]] for d in tree.decisions],
     ]

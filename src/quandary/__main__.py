@@ -1,0 +1,5 @@
+"""`python -m quandary` is `quandary`."""
+
+from quandary.cli import main
+
+main()
