@@ -31,8 +31,11 @@ _OPTION = re.compile(
 )
 _AFTER = re.compile(r"\n*(?:\Z|(?!(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$))\S)", re.MULTILINE)
 _LOUD = re.compile(
-    r"^[ \t>*+\-\d.)#_]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_|(?i:decision|choose))", re.MULTILINE
+    r"^[ \t>*+\-\d.)#_]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
+    r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends)\b)",
+    re.MULTILINE,
 )
+"""What may begin a tree, belong to one, or hide one from sight."""
 _MORE_OPTIONS = re.compile(r"^[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+[*_`]*\[", re.MULTILINE)
 _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
 _EXTRAS = re.compile(r"A: ([^|]*[^|\s])(?: \| B: ([^|]*[^|\s]))?(?: \| C: ([^|]*[^|\s]))?")
