@@ -13,3 +13,29 @@ class ParseError(QuandaryError):
 
 class NotFound(QuandaryError):  # noqa: N818 - reads as a sentence where it is caught
     """A SOURCE that names no tree, or several."""
+
+
+class ContextRequired(QuandaryError):  # noqa: N818 - the name says what is missing
+    """A question without enough context to answer it, or with slots that nobody filled."""
+
+
+class AlreadyAnswered(QuandaryError):  # noqa: N818 - said to whoever came second
+    """A reply to a question that no longer waits."""
+
+    status = 1
+
+
+class Diverged(QuandaryError):  # noqa: N818 - says what happened to the run
+    """A journal that the flow as it is now cannot have written."""
+
+    status = 1
+
+
+class Rejected(QuandaryError):  # noqa: N818 - says what became of the request
+    """Something that was asked for and may not be done."""
+
+    status = 1
+
+
+class StoreError(QuandaryError):
+    """A store that cannot be opened, read or written."""

@@ -1,0 +1,143 @@
+"""Places into questions: what a run was begun with, put before a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.flows import wording
+from quandary.model import keys
+from quandary.model.ask import Ask, Item, Kind, Limits, Preamble, Question
+from quandary.model.tree import Extra, Tree, is_multi
+
+if TYPE_CHECKING:
+    from quandary.flows.places import Place
+    from quandary.model.ask import Note
+
+DEEPEST_ASIDE = 3
+"""Trees asked inside one another; deeper than this nobody knows where they are."""
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run was begun with; plain data, kept in the journal as it is."""
+
+    tree: Tree
+    context: str
+    items: tuple[Item, ...] = ()
+    question: str = ""
+    extras: tuple[Extra, ...] | None = None
+    kind: Kind | None = None
+    limits: Limits = Limits()
+    trees: tuple[Tree, ...] = ()
+    advisor: str = ""
+    values: dict[str, str] = {}
+
+
+class Asker:
+    """Makes the questions of one run. Each showing of a place has a key of its own."""
+
+    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0) -> None:
+        self.terms = terms
+        self.prefix = prefix
+        self.depth = depth
+        self.turns: dict[str, int] = {}
+        self.extras = terms.tree.extras if terms.extras is None else terms.extras
+        self.kind: Kind = terms.kind or _kind(terms.tree)
+
+    def question(self, place: Place) -> Question:
+        """The question on a place, under the key of this showing of it."""
+        terms = self.terms
+        root = place.root + 1 if len(terms.tree.decisions) > 1 else None
+        key = self.prefix + keys.place(place.item.id, place.path, root)
+        self.turns[key] = self.turns.get(key, 0) + 1
+        shown, further = place.page_of(terms.limits.options)
+        crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
+        return Question(
+            key=keys.turn(key, self.turns[key]),
+            header=wording.header(place.item, terms.limits.header),
+            text=crumbs + self.root_text(place.item, place.root),
+            choices=shown,
+            multi=is_multi(place.options),
+            item=place.item.id,
+            title=place.item.title or place.item.label or place.item.id,
+            named=further,
+            menu=place.menu is not None,
+            extras=(*self.extras, *place.offers),
+            keywords=self._keywords(),
+            gathered=place.gathered,
+            root=not place.path,
+        )
+
+    def root_text(self, item: Item, root: int) -> str:
+        """The question on an item, with the summary that makes it answerable by itself."""
+        terms = self.terms
+        decision = terms.tree.decisions[root]
+        title = item.title or item.label or item.id
+        template = item.question or terms.question or decision.question or terms.tree.question
+        if template:
+            known = {**item.fields, "id": item.id, "label": item.label, "title": title}
+            return wording.fill(template, {**known, "context": item.context, **terms.values})
+        asked = f"{decision.name}: {title}?" if title != decision.name else f"{decision.name}?"
+        return f"{wording.summary(item.context or terms.context)} {asked}"
+
+    def ask(self, asked: list[tuple[Place, Question]], notes: tuple[Note, ...]) -> Ask:
+        """A screenful: what is to be known, and the questions."""
+        questions = _unique([question for _, question in asked])
+        preamble = Preamble(
+            context=self.terms.context,
+            blocks=tuple(
+                f"**{wording.header(place.item, None)}** — {place.item.context}"
+                for place, _ in _first_of_each(asked)
+                if place.item.context
+            ),
+            why="\n\n".join(place.why for place, _ in asked if place.why),
+            extras=_all_extras(questions),
+            hints=_hints(questions),
+        )
+        return Ask(questions[0].key, self.kind, preamble, questions, notes)
+
+    def _keywords(self) -> dict[str, str]:
+        if self.depth >= DEEPEST_ASIDE:
+            return {}
+        words: dict[str, str] = {}
+        for tree in self.terms.trees:
+            if tree.name == self.terms.tree.name:
+                continue
+            for word in (tree.name, tree.name.replace("_", " "), *tree.keywords):
+                words.setdefault(word.casefold(), tree.name)
+        return words
+
+
+def _kind(tree: Tree) -> Kind:
+    return "advisory" if tree.kind == "advisory" else "transition"
+
+
+def _unique(questions: list[Question]) -> tuple[Question, ...]:
+    """Hosts find answers by the question's text, so no two in an Ask are alike."""
+    for field in ("title", "item", "key"):
+        texts = [question.text for question in questions]
+        if len(set(texts)) == len(texts):
+            break
+        questions = [
+            replace(q, text=f"{q.text} ({getattr(q, field)})") if texts.count(q.text) > 1 else q
+            for q in questions
+        ]
+    return tuple(questions)
+
+
+def _first_of_each(asked: list[tuple[Place, Question]]) -> list[tuple[Place, Question]]:
+    return list({place.item.id: (place, question) for place, question in asked}.values())
+
+
+def _all_extras(questions: tuple[Question, ...]) -> tuple[Extra, ...]:
+    return tuple(dict.fromkeys(extra for question in questions for extra in question.extras))
+
+
+def _hints(questions: tuple[Question, ...]) -> str:
+    hints = ["Blank for more"] if any(question.menu for question in questions) else []
+    hints += ["Q: ask a question", "?: explain", "!: skip"]
+    if any(question.multi for question in questions):
+        hints.append("+CODE: add")
+    return " | ".join(hints)

@@ -1,0 +1,64 @@
+"""How questions are put into words: headers, summaries, slots, and what has been left unfilled."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from quandary.errors import ContextRequired
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from quandary.model.ask import Item
+
+LABEL_LENGTH = 20
+SUMMARY_LENGTH = 240
+_SLOT = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_. -]*)\}")
+_BRACKETS = re.compile(r"(?<!\])\[(?=[^\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])")
+_TODO = re.compile(r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)")
+_CODE_OR_URL = re.compile(r"(`+)[^`].*?\1|\w+://\S+|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)")
+
+
+def header(item: Item, longest: int | None) -> str:
+    """`ID. Label`: the label cut at 20 characters, or further where the host's box is narrower."""
+    label = _cut(item.label or item.title or item.id, LABEL_LENGTH)
+    text = f"{item.id}. {label}"
+    if longest is None or len(text) <= longest:
+        return text
+    room = longest - len(item.id) - 2
+    return f"{item.id}. {_cut(label, room)}" if room > 1 else item.id
+
+
+def _cut(text: str, longest: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """A question with its `{slots}` filled; a slot without a value stays, to be refused."""
+    return _SLOT.sub(lambda found: values.get(found[1].strip(), found[0]), template)
+
+
+def summary(text: str) -> str:
+    """The first one or two sentences of a context, as one line."""
+    line = " ".join(_without_markup(text).split())
+    ends = [found.end() for found in _SENTENCE_END.finditer(line)]
+    if not ends:
+        return _cut(line, SUMMARY_LENGTH)
+    fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]
+    return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
+
+
+def _without_markup(text: str) -> str:
+    return re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
+
+
+def require_filled(text: str, where: str) -> None:
+    """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD."""
+    bare = _CODE_OR_URL.sub(" ", text)
+    for pattern in (_SLOT, _BRACKETS, _TODO):
+        found = pattern.search(bare)
+        if found:
+            raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")

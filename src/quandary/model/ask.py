@@ -1,0 +1,215 @@
+"""A question for a person, and what came back."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from quandary.model.tree import Extra
+
+Kind = Literal["transition", "advisory"]
+MORE = "…"
+"""The code of the choice that leads to the next page."""
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A thing to be decided about."""
+
+    id: str
+    label: str = ""
+    title: str = ""
+    context: str = ""
+    question: str = ""
+    fields: dict[str, str] = {}
+    """Whatever else the caller knows of it; fills `{slots}` in questions."""
+
+
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An option as it is shown, or as typed text may name it."""
+
+    code: str
+    """Its path from the level that is asked about: `OK`, or `OTH/RWK` behind Other."""
+    label: str
+    description: str = ""
+    branch: bool = False
+    """Choosing it leads to a further question."""
+
+    @property
+    def shown(self) -> str:
+        """The label with the dots that say that more is to come."""
+        return f"{self.label}..." if self.branch else self.label
+
+
+class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question of an Ask, with all that is needed to read a reply to it."""
+
+    key: str
+    header: str
+    text: str
+    choices: tuple[Choice, ...]
+    """What is shown, in order; Other is the host's own and always there."""
+    multi: bool = False
+    item: str = ""
+    """The id of the item it is about."""
+    title: str = ""
+    named: tuple[Choice, ...] = ()
+    """What typed text may name beside what is shown: options of other pages, and those behind
+    Other."""
+    menu: bool = False
+    """Whether there is anything behind Other."""
+    extras: tuple[Extra, ...] = ()
+    keywords: dict[str, str] = {}
+    """Words that lead to another tree, case folded, and the names of those trees."""
+    gathered: tuple[str, ...] = ()
+    """Codes that were added to a multi-select answer before."""
+    root: bool = True
+
+    @property
+    def options(self) -> tuple[Choice, ...]:
+        """Every option that a reply can name, the shown ones first."""
+        return (*(c for c in self.choices if c.code != MORE), *self.named)
+
+
+class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that happened on the way and that the person or the caller should see."""
+
+    kind: str
+    text: str
+    item: str = ""
+
+
+class Preamble(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person reads before the questions: enough to answer without opening a file."""
+
+    context: str
+    blocks: tuple[str, ...] = ()
+    """One for each item that has a context of its own."""
+    why: str = ""
+    """Why a question is back."""
+    extras: tuple[Extra, ...] = ()
+    hints: str = ""
+
+    @property
+    def text(self) -> str:
+        """The preamble as Markdown; an empty line stands at its end."""
+        parts = [part for part in (self.why, self.context, *self.blocks) if part]
+        legend = []
+        if self.extras:
+            legend.append("**Also:** " + " | ".join(f"{e.letter}: {e.text}" for e in self.extras))
+        if self.hints:
+            legend.append(f"**Try:** {self.hints}")
+        if legend:
+            parts.append("\n".join(legend))
+        return "\n\n".join(parts) + "\n\n"
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
+    """A screenful for a person: a preamble and one to four questions."""
+
+    key: str
+    kind: Kind
+    preamble: Preamble
+    questions: tuple[Question, ...]
+    notes: tuple[Note, ...] = ()
+    """What happened since the Ask before."""
+
+    def question(self, key: str) -> Question | None:
+        """The question of that key."""
+        return next((q for q in self.questions if q.key == key), None)
+
+
+Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add"]
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was meant in reply to one question. With nothing in it, Other was left blank."""
+
+    key: str
+    picked: tuple[str, ...] = ()
+    """Codes of choices."""
+    text: str | None = None
+    """The person's own words, where they are the answer."""
+    comment: str | None = None
+    """What the person said beside a pick."""
+    prefix: Prefix | None = None
+    argument: str = ""
+    """What stood behind the prefix."""
+    extra: str = ""
+    """The letter of an extra."""
+    tree: str = ""
+    """The name of another tree that the text asked for."""
+    among: tuple[str, ...] = ()
+    """Codes that the text fits equally well, so that it has to be asked which."""
+    advice: str = ""
+    """What an agent says to a question of the person's; it is no answer to ours."""
+    offers: tuple[Extra, ...] = ()
+    """Further extras that come with the advice."""
+    raw: str | None = None
+    """The text as it was typed, kept beside its reading."""
+
+    @property
+    def blank(self) -> bool:
+        """Other was chosen and left empty."""
+        said = self.picked or self.prefix or self.extra or self.tree or self.among or self.advice
+        return not said and not (self.text or "").strip()
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True, tag="reply"):
+    """The answers to the questions of one Ask; a question without one is asked again."""
+
+    answers: tuple[Answer, ...]
+
+    def to(self, key: str) -> Answer | None:
+        """The answer to the question of that key."""
+        return next((a for a in self.answers if a.key == key), None)
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that came back and is no answer. Only a decline ends the run."""
+
+    kind: Literal["declined", "dismissed", "unavailable", "idle", "error"]
+    detail: str = ""
+
+
+class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a typed text means as a reply to a question."""
+
+    kind: Literal["pick", "ambiguous", "own-words", "prefix", "extra", "tree", "blank"]
+    codes: tuple[str, ...] = ()
+    matched: str = ""
+    """The label or text that it was matched to, for telling the person."""
+    comment: str | None = None
+    prefix: Prefix | None = None
+    argument: str = ""
+    extra: str = ""
+    tree: str = ""
+
+    def answer(self, key: str, text: str) -> Answer:
+        """The answer that a reply with this text gives."""
+        raw = text or None
+        if self.kind == "own-words":
+            return Answer(key, text=text.strip(), raw=raw)
+        if self.kind == "ambiguous":
+            return Answer(key, among=self.codes, text=text.strip(), raw=raw)
+        return Answer(
+            key,
+            picked=self.codes,
+            comment=self.comment,
+            prefix=self.prefix,
+            argument=self.argument,
+            extra=self.extra,
+            tree=self.tree,
+            raw=raw,
+        )
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a host's question box can hold."""
+
+    questions: int = 4
+    options: int = 4
+    header: int | None = None
+
+
+Result = dict[str, Any]

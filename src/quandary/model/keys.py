@@ -1,0 +1,28 @@
+"""Keys: the one way to name a place in a run. Made here, compared elsewhere, never parsed."""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._/-]")
+
+
+def place(item: str, path: tuple[str, ...] = (), root: int | None = None) -> str:
+    """A level of a tree, for an item: `1.3/2:OTH`; the second of several roots is `1.3/2:2.OTH`."""
+    number = f"{root}." if root is not None else ""
+    return f"{_safe(item)}:{number}{'/'.join(_safe(code) for code in path)}"
+
+
+def turn(key: str, number: int) -> str:
+    """The same place shown for the second time, or the third: `1.3/2:OTH~2`."""
+    return f"{key}~{number}" if number > 1 else key
+
+
+def within(key: str, name: str, inner: str) -> str:
+    """Something nested in a place: another tree asked beside the question."""
+    return f"{key}+{_safe(name)}+{inner}"
+
+
+def _safe(text: str) -> str:
+    """Letters, digits and a few signs stay; anything else is written as its number."""
+    return _UNSAFE.sub(lambda found: f"_{ord(found[0]):x}_", text)

@@ -1,0 +1,734 @@
+"""Given a tree and these replies: these asks, and this path."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quandary.errors import ContextRequired, QuandaryError, Rejected
+from quandary.flows.decide import decide, start
+from quandary.formats.markdown import parse
+from quandary.model.ask import MORE, Answer, Ask, Item, Limits, Reply
+from quandary.model.call import Call, Do, Done, Output
+from quandary.model.tree import Extra, Tree, is_multi, walk
+from strategies import trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.flows import Flow
+
+PROOF = {
+    "type": "object",
+    "properties": {
+        "treeName": {"type": "string"},
+        "chosenItems": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"item": {"type": "string"}, "path": {"type": "string"}},
+                "required": ["item", "path"],
+            },
+        },
+    },
+    "required": ["treeName", "chosenItems"],
+    "additionalProperties": False,
+}
+
+STEP = """### ¶ASK_STEP
+Trigger: a step waits
+Extras: A: Run the tests first | B: Ask somebody else
+
+## Decision: Step
+- [OK] Fine
+  It stays
+- [NO] Not yet
+  Something is missing
+  - [RWK] Write it anew
+    Start over
+  - [ADD] Add to it
+    Nearly there
+  - [TST] Test it more
+    Doubtful
+  - [OTH] Other
+    - [ASK] Ask its author
+      They know
+    - [LOG] Read the logs
+      They show it
+- [CUT] Leave it out
+  Nobody needs it
+- [OTH] Other
+  - [SPL] Make two of it
+    Too much at once
+  - [MOV] Move it
+    Elsewhere
+"""
+TAGS = """## Decision: Tags
+- [TAG] [ ] Tag it
+  For the search
+- [NO] [ ] Not this
+  Something else
+  - [RWK] Write it anew
+    Start over
+  - [CUT] Leave it out
+    Nobody needs it
+- [BRS] [ ] Talk about it
+  Open questions
+- [OTH] Other
+  - [ARC] Archive it
+    Out of sight
+  - [DEL] Drop it
+    Gone
+"""
+CONTEXT = "The plan has several steps. None of them has begun."
+
+
+def tree(text: str) -> Tree:
+    """The only tree in a text."""
+    (found,) = parse(text).trees
+    return found
+
+
+def items(count: int) -> list[Item]:
+    """So many items."""
+    return [Item(f"1.{n}", f"Step {n}", f"Step number {n}") for n in range(1, count + 1)]
+
+
+def drive(flow: Flow, *replies: Callable[[Ask], Reply] | Reply) -> tuple[list[Ask], dict[str, Any]]:
+    """Send the replies in turn; the asks that were made, and the result."""
+    asks: list[Ask] = []
+    request = next(flow)
+    for reply in replies:
+        assert isinstance(request, Ask)
+        asks.append(request)
+        try:
+            request = flow.send(reply if isinstance(reply, Reply) else reply(request))
+        except StopIteration as end:
+            return asks, end.value
+    message = f"the flow still waits: {request}"
+    raise AssertionError(message)
+
+
+def pick(*codes: str, **more: object) -> Callable[[Ask], Reply]:
+    """The same pick for every question of the Ask."""
+    return lambda ask: Reply(
+        tuple(
+            msgspec.convert({"key": q.key, "picked": codes, **more}, Answer) for q in ask.questions
+        )
+    )
+
+
+def paths(result: dict[str, Any]) -> list[str]:
+    """The chosen paths."""
+    return [chosen["path"] for chosen in result["chosenItems"]]
+
+
+def test_a_leaf_is_its_code() -> None:
+    """A named option without options of its own is the whole path."""
+    asks, result = drive(decide(tree(STEP), items(1), context=CONTEXT), pick("OK"))
+    assert paths(result) == ["OK"]
+    assert [ask.key for ask in asks] == ["1.1:"]
+
+
+def test_the_result_fits_the_proof() -> None:
+    """`treeName` and `chosenItems` validate against the requirement's schema."""
+    _, result = drive(decide(tree(STEP), items(2), context=CONTEXT), pick("CUT"))
+    jsonschema.validate({k: result[k] for k in ("treeName", "chosenItems")}, PROOF)
+    assert result["treeName"] == "Step"
+
+
+def test_a_branch_asks_a_follow_up_with_the_same_header() -> None:
+    """A branch leads to one question for that item: same header, breadcrumb in the text."""
+    asks, result = drive(
+        decide(tree(STEP), items(2), context=CONTEXT),
+        Reply((Answer("1.1:", ("NO",)), Answer("1.2:", ("OK",)))),
+        pick("ADD"),
+    )
+    follow_up = asks[1].questions
+    assert [question.key for question in follow_up] == ["1.1:NO"]
+    assert follow_up[0].header == asks[0].questions[0].header == "1.1. Step 1"
+    assert follow_up[0].text == f"[NO]: {asks[0].questions[0].text}"
+    assert asks[1].preamble.why
+    assert paths(result) == ["NO/ADD", "OK"]
+
+
+def test_labels_of_branches_end_in_dots() -> None:
+    """Dots are added to the label of an option that leads on, and to no other."""
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT), pick("OK"))
+    shown = [choice.shown for choice in asks[0].questions[0].choices]
+    assert shown == ["Fine", "Not yet...", "Leave it out"]
+
+
+def test_other_is_never_sent_as_an_option() -> None:
+    """[OTH] is the host's own Other."""
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT), pick("OK"))
+    assert "OTH" not in [choice.code for choice in asks[0].questions[0].choices]
+
+
+def test_other_left_blank_opens_its_menu() -> None:
+    """Blank Other asks what is behind it; the pick is a path below OTH."""
+    asks, result = drive(decide(tree(STEP), items(1), context=CONTEXT), pick(), pick("MOV"))
+    assert asks[1].key == "1.1:OTH"
+    assert [choice.code for choice in asks[1].questions[0].choices] == ["SPL", "MOV"]
+    assert paths(result) == ["OTH/MOV"]
+
+
+def test_other_left_blank_below_a_named_option() -> None:
+    """The menu of a deeper level goes on with its path."""
+    asks, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT), pick("NO"), pick(), pick("LOG")
+    )
+    assert asks[2].key == "1.1:NO/OTH"
+    assert paths(result) == ["NO/OTH/LOG"]
+
+
+def test_one_option_behind_other_picks_itself() -> None:
+    """A menu of one is not asked about."""
+    text = "## Decision: D\n- [YES] Yes\n- [NO] No\n- [OTH] Other\n  - [DEF] Later\n"
+    _, result = drive(decide(tree(text), items(1), context=CONTEXT), pick())
+    assert paths(result) == ["OTH/DEF"]
+    assert result["notes"] == [{"kind": "matched", "text": "> Matched: Later", "item": "1.1"}]
+
+
+def test_blank_other_without_a_menu_asks_again() -> None:
+    """Where there is nothing behind Other, the same question comes again."""
+    text = "## Decision: D\n- [YES] Yes\n- [NO] No\n"
+    asks, result = drive(decide(tree(text), items(1), context=CONTEXT), pick(), pick("NO"))
+    assert [ask.key for ask in asks] == ["1.1:", "1.1:~2"]
+    assert paths(result) == ["NO"]
+
+
+def test_own_words_are_kept_below_other() -> None:
+    """Typed text that names nothing is the answer, at any depth."""
+    _, result = drive(
+        decide(tree(STEP), items(2), context=CONTEXT),
+        Reply((Answer("1.1:", text="merge it, with 3"), Answer("1.2:", ("NO",)))),
+        pick(text="rename it"),
+    )
+    assert paths(result) == ["OTH/custom:merge it, with 3", "NO/OTH/custom:rename it"]
+
+
+def test_own_words_in_the_menu_are_not_below_other_twice() -> None:
+    """Text typed into the menu behind Other is OTH/custom, not OTH/OTH/custom."""
+    _, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT), pick(), pick(text="something else")
+    )
+    assert paths(result) == ["OTH/custom:something else"]
+
+
+def test_an_extra_is_kept_with_its_text() -> None:
+    """A letter stands for the extra's words, and the match is announced."""
+    _, result = drive(decide(tree(STEP), items(1), context=CONTEXT), pick(extra="B"))
+    assert paths(result) == ["OTH/smart:Ask somebody else"]
+    assert result["notes"][0]["text"] == "> Matched: Ask somebody else"
+
+
+def test_the_callers_extras_replace_the_trees() -> None:
+    """Extras come from the caller, else from the tree, else there are none."""
+    given_extras = [Extra("A", "Wait a day")]
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT, extras=given_extras), pick("OK"))
+    assert "**Also:** A: Wait a day\n" in asks[0].preamble.text
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT, extras=[]), pick("OK"))
+    assert "**Also:**" not in asks[0].preamble.text
+
+
+def test_items_come_four_at_a_time() -> None:
+    """Nine items with one root question are asked four, four and one at a time."""
+    asks, result = drive(
+        decide(tree(STEP), items(9), context=CONTEXT), pick("OK"), pick("OK"), pick("CUT")
+    )
+    assert [len(ask.questions) for ask in asks] == [4, 4, 1]
+    assert paths(result) == ["OK"] * 8 + ["CUT"]
+
+
+def test_two_roots_halve_the_batch() -> None:
+    """With two decisions two items are asked at once, each with its own path and name."""
+    text = "### ¶ASK_TWO\n\n" + STEP.split("\n\n", 1)[1] + "\n" + TAGS
+    asks, result = drive(
+        decide(tree(text), items(3), context=CONTEXT),
+        lambda ask: Reply(
+            tuple(Answer(q.key, ("TAG",) if q.multi else ("OK",)) for q in ask.questions)
+        ),
+        lambda ask: Reply(
+            tuple(Answer(q.key, ("BRS",) if q.multi else ("CUT",)) for q in ask.questions)
+        ),
+    )
+    assert [[q.key for q in ask.questions] for ask in asks] == [
+        ["1.1:1.", "1.1:2.", "1.2:1.", "1.2:2."],
+        ["1.3:1.", "1.3:2."],
+    ]
+    assert result["treeName"] == "TWO"
+    assert [(c["decision"], c["path"]) for c in result["chosenItems"]][-2:] == [
+        ("Step", "CUT"),
+        ("Tags", "BRS"),
+    ]
+
+
+def test_more_roots_than_fit_are_asked_in_rounds() -> None:
+    """Five decisions are asked four and one, one item at a time."""
+    lists = "".join(f"## Decision: D{n}\n- [YES] Yes\n- [NO] No\n\n" for n in range(5))
+    asks, result = drive(
+        decide(tree("### ¶ASK_FIVE\n\n" + lists), items(2), context=CONTEXT), *[pick("YES")] * 4
+    )
+    assert [len(ask.questions) for ask in asks] == [4, 1, 4, 1]
+    assert paths(result) == ["YES"] * 10
+
+
+def test_resolved_items_are_not_asked_again() -> None:
+    """A question without an answer comes back alone; the others' answers stand."""
+    asks, result = drive(
+        decide(tree(STEP), items(3), context=CONTEXT),
+        Reply((Answer("1.1:", ("OK",)), Answer("1.3:", ("CUT",)))),
+        pick("OK"),
+    )
+    assert [q.key for q in asks[1].questions] == ["1.2:~2"]
+    assert paths(result) == ["OK", "OK", "CUT"]
+
+
+def test_multi_select_joins_paths_in_the_trees_order() -> None:
+    """Several picks, one of them a branch: leaves and nested paths, own words last."""
+    asks, result = drive(
+        decide(tree(TAGS), items(1), context=CONTEXT),
+        pick("BRS", "NO", "TAG", text="and this, too"),
+        pick("CUT"),
+    )
+    assert asks[1].key == "1.1:NO"
+    assert paths(result) == ["TAG,NO/CUT,BRS,OTH/custom:and this, too"]
+
+
+def test_two_picks_where_one_is_allowed_ask_again() -> None:
+    """A single-select level takes one option."""
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT), pick("OK", "CUT"), pick("OK"))
+    assert asks[1].key == "1.1:~2"
+    assert "Only one" in asks[1].preamble.why
+
+
+def test_plus_adds_to_a_multi_select_answer() -> None:
+    """`+CODE` keeps what was chosen and asks for the rest."""
+    asks, result = drive(
+        decide(tree(TAGS), items(1), context=CONTEXT),
+        pick(prefix="add", argument="brs"),
+        pick("TAG"),
+    )
+    assert asks[1].questions[0].gathered == ("BRS",)
+    assert paths(result) == ["TAG,BRS"]
+
+
+def test_force_resolves_at_once() -> None:
+    """`!CODE/SUB` is that path, branch or leaf; `!skip` and `!` skip; `!dismiss` dismisses."""
+    flow = decide(tree(STEP), items(6), context=CONTEXT)
+    arguments = ("no/rwk", "NO", "skip", "", "dismiss", "spl")
+    answers = [
+        Answer(f"1.{n}:", prefix="force", argument=argument)
+        for n, argument in enumerate(arguments, 1)
+    ]
+    _, result = drive(flow, Reply(tuple(answers[:4])), Reply(tuple(answers[4:])))
+    assert paths(result) == [
+        "NO/RWK",
+        "NO",
+        "OTH/force:skip",
+        "OTH/force:skip",
+        "OTH/force:dismiss",
+        "OTH/SPL",
+    ]
+
+
+def test_an_unknown_force_is_refused_and_asked_again() -> None:
+    """`!NOPE` changes nothing."""
+    asks, _ = drive(
+        decide(tree(STEP), items(1), context=CONTEXT),
+        pick(prefix="force", argument="NOPE"),
+        pick("OK"),
+    )
+    assert [(note.kind, note.item) for note in asks[1].notes] == [("refused", "1.1")]
+
+
+def test_explain_comes_from_the_tree() -> None:
+    """`?` shows descriptions and what leads where; `???` adds the context and earlier answers."""
+    flow = decide(tree(STEP), items(2), context=CONTEXT)
+    asks, _ = drive(
+        flow,
+        Reply((Answer("1.1:", ("CUT",)), Answer("1.2:", prefix="explain"))),
+        pick(prefix="deep"),
+        pick("OK"),
+    )
+    assert "[NO] Not yet: Something is missing" in asks[1].preamble.why
+    assert "leads to: Write it anew, Add to it" in asks[1].preamble.why
+    assert "- [RWK] Write it anew: Start over" in asks[2].preamble.why
+    assert "Chosen for other items so far: CUT" in asks[2].preamble.why
+
+
+def test_a_question_without_an_advisor_is_kept() -> None:
+    """`Q:` is noted with the item, and the question comes again."""
+    asks, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT),
+        pick(prefix="question", argument="Who wrote it?"),
+        pick("OK"),
+    )
+    assert [note.kind for note in asks[1].notes] == ["question"]
+    assert result["chosenItems"][0]["notes"] == ["Who wrote it?"]
+
+
+def test_a_question_goes_to_the_advisor() -> None:
+    """With an advisor named, `Q:` is a call, and its answer stands above the question."""
+    flow = decide(tree(STEP), items(1), context=CONTEXT, advisor="CLAUDE")
+    next(flow)
+    call = flow.send(Reply((Answer("1.1:", prefix="question", argument="Why?"),)))
+    assert isinstance(call, Call)
+    assert (call.agent, call.key) == ("CLAUDE", "1.1:+advice")
+    ask = flow.send(Output(call.key, "Because of the deadline."))
+    assert isinstance(ask, Ask)
+    assert "Because of the deadline." in ask.preamble.why
+
+
+def test_advice_joins_the_question_with_its_offers() -> None:
+    """An agent's advice is no answer: the question comes again, with the extras it offered."""
+    asks, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT),
+        pick(advice="Its author has left.", offers=(Extra("C", "Find a new owner"),)),
+        pick(extra="C"),
+    )
+    assert asks[1].preamble.why == "Its author has left."
+    assert paths(result) == ["OTH/smart:Find a new owner"]
+
+
+def test_a_reference_is_read_by_the_house() -> None:
+    """`@path` is a deed; what was refused is said, and the question comes again."""
+    flow = decide(tree(STEP), items(1), context=CONTEXT)
+    next(flow)
+    do = flow.send(Reply((Answer("1.1:", prefix="reference", argument="notes.md"),)))
+    assert do == Do("1.1:+file", "read-file", "notes.md")
+    ask = flow.send(Done("1.1:+file", text="the notes"))
+    assert isinstance(ask, Ask)
+    assert "the notes" in ask.preamble.why
+    do = flow.send(Reply((Answer(ask.key, prefix="reference", argument="../x"),)))
+    assert isinstance(do, Do)
+    ask = flow.send(Done(do.key, error="outside the folder"))
+    assert isinstance(ask, Ask)
+    assert ask.notes[0].kind == "refused"
+
+
+def test_a_tag_is_kept_with_the_item() -> None:
+    """`#tag` is gathered; the question comes again."""
+    _, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT),
+        pick(prefix="tag", argument="needs-review"),
+        pick("OK"),
+    )
+    assert result["chosenItems"][0]["tags"] == ["needs-review"]
+
+
+def test_another_tree_is_asked_inline() -> None:
+    """A keyword of another tree asks that tree, keeps its outcome as an aside, and comes back."""
+    depth = tree(
+        "### ¶ASK_DEPTH\nTrigger: x\nKeywords: how deep\n\n## Decision: Depth\n"
+        "- [LOW] Short\n- [MED] Medium\n- [HIGH] Long\n"
+    )
+    asks, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT, trees=[depth]),
+        pick(tree="DEPTH"),
+        pick("HIGH"),
+        pick("OK"),
+    )
+    assert asks[0].questions[0].keywords == {"depth": "DEPTH", "how deep": "DEPTH"}
+    assert [ask.key for ask in asks] == ["1.1:", "1.1:+DEPTH+1.1:", "1.1:~2"]
+    assert result["chosenItems"][0]["asides"] == [{"tree": "DEPTH", "path": "HIGH"}]
+
+
+def test_a_reply_that_fits_two_options_asks_which() -> None:
+    """Only the candidates are shown, and Other options can still be named."""
+    asks, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT),
+        pick(among=("CUT", "OTH/MOV"), text="out"),
+        pick("OTH/MOV"),
+    )
+    assert [choice.code for choice in asks[1].questions[0].choices] == ["CUT", "OTH/MOV"]
+    assert paths(result) == ["OTH/MOV"]
+
+
+def test_a_comment_reaches_the_caller() -> None:
+    """A pick can carry a comment."""
+    _, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT), pick("OK", comment="but rename it")
+    )
+    assert result["chosenItems"][0]["comment"] == "but rename it"
+
+
+def test_typed_picks_are_announced() -> None:
+    """What was read out of text is said back; what was clicked is not."""
+    asks, _ = drive(
+        decide(tree(STEP), items(2), context=CONTEXT),
+        Reply((Answer("1.1:", ("NO",), raw="not yet"), Answer("1.2:", ("OK",)))),
+        pick("ADD"),
+    )
+    assert [note.text for note in asks[1].notes] == ["> Matched: Not yet"]
+
+
+def wide(count: int) -> Tree:
+    """A level of that many options."""
+    codes = [chr(65 + n // 26) + chr(65 + n % 26) for n in range(count)]
+    return tree("## Decision: Wide\n" + "".join(f"- [{c}] Option {c}\n" for c in codes))
+
+
+@pytest.mark.parametrize(
+    ("count", "room"), [(5, 4), (6, 4), (7, 4), (8, 4), (23, 4), (4, 3), (9, 3)]
+)
+def test_wide_levels_are_paged_in_order(count: int, room: int) -> None:
+    """Every option is shown once, in order; every page but the last ends in More…."""
+    flow = decide(wide(count), items(1), context=CONTEXT, limits=Limits(options=room))
+    seen: list[str] = []
+    ask = next(flow)
+    while True:
+        assert isinstance(ask, Ask)
+        codes = [choice.code for choice in ask.questions[0].choices]
+        assert 2 <= len(codes) <= room
+        seen += [code for code in codes if code != MORE]
+        if MORE not in codes:
+            break
+        assert codes[-1] == MORE
+        ask = flow.send(Reply((Answer(ask.key, (MORE,)),)))
+    assert seen == [option.code for option in wide(count).decisions[0].options]
+
+
+def test_picks_on_earlier_pages_are_kept() -> None:
+    """In a paged multi-select level, choosing and turning the page goes together."""
+    text = "## Decision: W\n" + "".join(f"- [{c}{c}] [ ] Option {c}\n" for c in "ABCDEFG")
+    _, result = drive(
+        decide(tree(text), items(1), context=CONTEXT), pick("BB", MORE), pick("FF", "DD")
+    )
+    assert paths(result) == ["BB,DD,FF"]
+
+
+def test_headers_are_cut() -> None:
+    """The label is cut at 20 characters; a narrower host keeps the id."""
+    long = [Item("SLUG/4.2.3/2", "A label that is much too long", "T")]
+    asks, _ = drive(decide(tree(STEP), long, context=CONTEXT), pick("OK"))
+    assert asks[0].questions[0].header == "SLUG/4.2.3/2. A label that is muc…"
+    asks, _ = drive(
+        decide(tree(STEP), items(1), context=CONTEXT, limits=Limits(header=8)), pick("OK")
+    )
+    assert asks[0].questions[0].header == "1.1. St…"
+
+
+def test_question_texts_within_an_ask_are_unique() -> None:
+    """Hosts find answers by text: titles, then ids, tell equal questions apart."""
+    twins = [Item("1", title="Same"), Item("2", title="Same"), Item("3", title="Else")]
+    asks, _ = drive(decide(tree(STEP), twins, context=CONTEXT, question="Does it fit?"), pick("OK"))
+    texts = [question.text for question in asks[0].questions]
+    assert texts == ["Does it fit? (Same) (1)", "Does it fit? (Same) (2)", "Does it fit? (Else)"]
+
+
+def test_the_question_carries_a_summary() -> None:
+    """Without a question of its own, the first sentences of the context stand in the text."""
+    item = Item("1", "Auth", "Auth design", "It uses tokens. They expire. Nobody checks that.")
+    asks, _ = drive(decide(tree(STEP), [item], context=CONTEXT), pick("OK"))
+    assert asks[0].questions[0].text == "It uses tokens. They expire. Step: Auth design?"
+
+
+def test_slots_are_filled() -> None:
+    """`{slots}` come from the item's fields and from the caller's values."""
+    item = Item("1", "Auth", "Auth design", fields={"owner": "the web team"})
+    asks, _ = drive(
+        decide(
+            tree(STEP),
+            [item],
+            context=CONTEXT,
+            question="{title} of {owner}: ready for {version}?",
+            values={"version": "2.1"},
+        ),
+        pick("OK"),
+    )
+    assert asks[0].questions[0].text == "Auth design of the web team: ready for 2.1?"
+
+
+@pytest.mark.parametrize(
+    "context", ["", "  ", "About {topic}.", "About [topic].", "TODO", "It is TBD."]
+)
+def test_a_run_without_context_is_refused(context: str) -> None:
+    """Empty context and unfilled slots are refused, even when the items carry some."""
+    carrying = [Item("1", "A", "A", "Plenty of context.")]
+    with pytest.raises(ContextRequired):
+        decide(tree(STEP), carrying, context=context)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "Run `f({topic})`.",
+        "See [the page](x.md).",
+        "At https://x/{id}.",
+        "The file TODO.md is old.",
+    ],
+)
+def test_code_links_and_urls_are_no_slots(context: str) -> None:
+    """What only looks like a slot is context."""
+    next(decide(tree(STEP), items(1), context=context))
+
+
+def test_unfilled_questions_are_refused() -> None:
+    """A slot in the question that nothing fills is refused before anyone is asked."""
+    with pytest.raises(ContextRequired, match=r"\{owner\}"):
+        decide(tree(STEP), items(1), context=CONTEXT, question="Is {owner} happy?")
+
+
+@pytest.mark.parametrize("bad", ["", "x y", "1.", "a", "1//2", "1.b"])
+def test_odd_ids_are_refused(bad: str) -> None:
+    """An id is a number, with dots and a slash where it has parts."""
+    with pytest.raises(QuandaryError, match="item id"):
+        decide(tree(STEP), [Item(bad)], context=CONTEXT)
+
+
+def test_two_items_with_one_id_are_refused() -> None:
+    """Answers are found by id."""
+    with pytest.raises(QuandaryError, match="two items"):
+        decide(tree(STEP), [Item("1"), Item("1")], context=CONTEXT)
+
+
+@pytest.mark.parametrize("text", ["## Decision: D\n- [A] x\n- [A] y\n", "### ¶ASK_X\nTrigger: t\n"])
+def test_unclear_trees_are_refused(text: str) -> None:
+    """Duplicate codes and missing options leave no meaning to ask about."""
+    with pytest.raises(Rejected):
+        decide(tree(text), items(1), context=CONTEXT)
+
+
+def test_the_preamble_ends_with_an_empty_line() -> None:
+    """The question box covers the last line of text."""
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT), pick("OK"))
+    assert asks[0].preamble.text.endswith("\n\n")
+
+
+def test_kind_comes_from_the_caller_then_the_tree() -> None:
+    """A tree's Kind is used unless the caller says otherwise."""
+    advisory = msgspec.structs.replace(tree(STEP), kind="advisory")
+    asks, _ = drive(decide(advisory, items(1), context=CONTEXT), pick("OK"))
+    assert asks[0].kind == "advisory"
+    asks, _ = drive(decide(advisory, items(1), context=CONTEXT, kind="transition"), pick("OK"))
+    assert asks[0].kind == "transition"
+
+
+def arguments(chosen: Tree, count: int) -> dict[str, Any]:
+    """What a journal keeps of a run."""
+    kept = {"tree": chosen, "context": CONTEXT, "items": items(count)}
+    loaded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(kept))
+    return loaded
+
+
+def answers(ask: Ask, numbers: list[int]) -> Reply:
+    """Some reply to an Ask, chosen by numbers."""
+    given_answers = []
+    for position, question in enumerate(ask.questions):
+        number = numbers[position % len(numbers)] if numbers else 0
+        ways = [
+            *(Answer(question.key, (choice.code,)) for choice in question.choices),
+            *(Answer(question.key, (choice.code,)) for choice in question.named),
+            Answer(question.key),
+            Answer(question.key, text="words, with a comma"),
+            Answer(question.key, prefix="explain"),
+            Answer(question.key, prefix="force", argument=question.options[0].code),
+            Answer(question.key, prefix="add", argument=question.options[-1].code),
+            Answer(question.key, among=tuple(c.code for c in question.options[:2]), text="which"),
+        ]
+        if question.multi:
+            ways.append(Answer(question.key, tuple(c.code for c in question.choices)))
+        given_answers.append(ways[number % len(ways)])
+    return Reply(tuple(given_answers))
+
+
+@settings(max_examples=60)
+@given(
+    chosen=trees(),
+    count=st.integers(1, 6),
+    script=st.lists(st.lists(st.integers(0, 50), max_size=4), max_size=25),
+)
+def test_any_tree_and_any_replies_end_in_paths_of_the_tree(
+    chosen: Tree, count: int, script: list[list[int]]
+) -> None:
+    """The flow ends or waits, never asks about what is resolved, and returns paths that exist."""
+    flow = start(arguments(chosen, count))
+    request = next(flow)
+    seen: set[str] = set()
+    result: dict[str, Any] | None = None
+    for turn in range(400):
+        assert isinstance(request, Ask)
+        for question in request.questions:
+            assert question.key not in seen
+            seen.add(question.key)
+            assert 1 <= len(question.choices) <= 4
+        texts = [question.text for question in request.questions]
+        assert len(set(texts)) == len(texts)
+        numbers = script[turn] if turn < len(script) else [0]
+        reply = answers(request, numbers)
+        if turn >= len(script):
+            reply = Reply(tuple(Answer(q.key, text="enough") for q in request.questions))
+        try:
+            request = flow.send(reply)
+        except StopIteration as end:
+            result = end.value
+            break
+    assert result is not None
+    known = [
+        {"/".join(path) for path, _ in walk(decision.options)} for decision in chosen.decisions
+    ]
+    for position, entry in enumerate(result["chosenItems"]):
+        assert entry["path"]
+        if "custom:" in entry["path"] or "smart:" in entry["path"] or "force:" in entry["path"]:
+            continue
+        options = known[position % len(known)]
+        assert all(path in options for path in entry["path"].split(","))
+
+
+SCRIPT = """
+import json, sys
+import msgspec
+from quandary.flows.decide import start
+from quandary.model.ask import Reply
+told = json.load(sys.stdin)
+flow = start(told["arguments"])
+shown = []
+request = next(flow)
+for reply in told["replies"]:
+    shown.append(msgspec.json.encode(request).decode())
+    try:
+        request = flow.send(msgspec.convert(reply, Reply))
+    except StopIteration as end:
+        shown.append(json.dumps(end.value))
+        break
+print(json.dumps(shown))
+"""
+
+
+def test_a_flow_is_the_same_in_every_process() -> None:
+    """The same replies give the same asks, whatever the hash seed."""
+    told = arguments(tree(STEP + "\n" + TAGS), 5)
+    flow = start(told)
+    request = next(flow)
+    replies: list[Any] = []
+    for turn in range(40):
+        assert isinstance(request, Ask)
+        reply = answers(request, [turn * 7, turn * 3 + 1, turn, 11])
+        replies.append(msgspec.to_builtins(reply))
+        try:
+            request = flow.send(reply)
+        except StopIteration:
+            break
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            input=json.dumps({"arguments": told, "replies": replies}),
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "33")
+    }
+    assert len(outputs) == 1
+    assert is_multi(tree(TAGS).decisions[0].options)
