@@ -1,6 +1,6 @@
 """How fast trees are found, as ratios within one run; ends with status 1 when a budget is missed.
 
-The document is made of trees of many shapes with prose between them. markdown-it-py reads the same
+The document is made of trees of many shapes with a little prose between them. markdown-it-py reads the same
 text, and both must find the same nesting before any time counts.
 """
 
@@ -94,8 +94,8 @@ def document(size: int) -> str:
 
 
 def tree(chance: random.Random, number: int) -> str:
-    """One tree; every fourth has a paragraph of prose above it, every eighth two decisions."""
-    lines = [sentence(chance, 40) + ".", ""] if number % 4 == 0 else []
+    """One tree; every third has three levels, every eighth two decisions and prose above it."""
+    lines = [sentence(chance, 40) + ".", ""] if number % 8 == 0 else []
     lines += [f"### ¶ASK_TREE_{number}", f"Trigger: {sentence(chance, 9)}"]
     if number % 2:
         lines.append(f"Extras: A: {sentence(chance, 3)} | B: {sentence(chance, 4)}")

@@ -30,19 +30,20 @@ class Listed(NamedTuple):
 
 
 class Section:
-    """A tree, where it stands, and what was seen on the way."""
+    """A tree, where it stands, and what was seen on the way.
 
-    __slots__ = ("base", "end", "heading", "ignored", "keys", "listed", "notes", "tree")
+    Most trees have nothing to remember, so the defaults are shared until there is something.
+    """
 
-    def __init__(self, tree: Tree, heading: Block | None = None, base: int = 0) -> None:
+    notes: Sequence[Note] = ()
+    ignored: frozenset[str] = frozenset()
+    keys: Sequence[Key] = ()
+    listed: Sequence[Listed] = ()
+    heading: Block | None = None
+    base = 0
+    """The column at which the section's container begins."""
+    end = 0
+    """The index of its last line."""
+
+    def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        # Most trees have nothing to remember, so these are shared until there is something.
-        self.notes: Sequence[Note] = ()
-        self.ignored: frozenset[str] = frozenset()
-        self.keys: Sequence[Key] = ()
-        self.listed: Sequence[Listed] = ()
-        self.heading = heading
-        self.base = base
-        """The column at which the section's container begins."""
-        self.end = 0
-        """The index of its last line."""

@@ -60,7 +60,8 @@ class Builder:
             line=line,
             column=column,
         )
-        section = Section(tree, draft.heading, draft.base)
+        section = Section(tree)
+        section.heading, section.base = draft.heading, draft.base
         section.notes = draft.notes
         section.keys = draft.keys
         section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]

@@ -31,12 +31,12 @@ _OPTION = re.compile(
 )
 _AFTER = re.compile(r"\n*(?:\Z|(?!(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$))\S)", re.MULTILINE)
 _LOUD = re.compile(
-    r"^[ \t>*+\-\d.)#_]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
-    r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends)\b)",
-    re.MULTILINE,
+    r"\n[ \t>*+\-\d.)#_]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
+    r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends)\b)"
 )
-"""What may begin a tree, belong to one, or hide one from sight."""
-_MORE_OPTIONS = re.compile(r"^[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+[*_`]*\[", re.MULTILINE)
+"""What may begin a tree, belong to one, or hide one from sight; looked for from the end of the
+line above, because a search for a line's beginning would stop at every character."""
+_MORE_OPTIONS = re.compile(r"\n[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+[*_`]*\[")
 _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
 _EXTRAS = re.compile(r"A: ([^|]*[^|\s])(?: \| B: ([^|]*[^|\s]))?(?: \| C: ([^|]*[^|\s]))?")
 
@@ -51,10 +51,10 @@ def read(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
     at, index = start, 0
     while index < len(headings):
         heading = headings[index]
-        if at == heading or _LOUD.search(text, at, heading) is None:
+        if at == heading or not _is_loud(text, at, heading):
             line += text.count("\n", at, heading)
             at = heading
-            plain = not any(text.find(sign, at, ends[index]) >= 0 for sign in unusual)
+            plain = not unusual or _is_plain(text, at, ends[index], unusual)
             quick = _tree(text, at, ends[index], line) if plain else None
             if quick is not None:
                 section, end = quick
@@ -66,9 +66,19 @@ def read(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
         index, end = _slowly(text, at, line, (headings, index), (sections, notes))
         line += text.count("\n", at, end)
         at = end
-    if _LOUD.search(text, at) is not None:
+    if _is_loud(text, at, len(text)):
         _slowly(text, at, line, (headings, index), (sections, notes))
     return sections, notes
+
+
+def _is_loud(text: str, start: int, end: int) -> bool:
+    if start == 0:
+        return _LOUD.search("\n" + text[:end]) is not None
+    return _LOUD.search(text, start - 1, end) is not None
+
+
+def _is_plain(text: str, start: int, end: int, unusual: list[str]) -> bool:
+    return not any(text.find(sign, start, end) >= 0 for sign in unusual)
 
 
 def _headings(text: str, start: int) -> Iterator[int]:
@@ -154,7 +164,8 @@ def _ends(text: str, at: int, limit: int) -> bool:
         return True
     if _AFTER.match(text, at, limit) is None:
         return False
-    return not _LOUD.search(text, at, limit) and not _MORE_OPTIONS.search(text, at, limit)
+    above = at - 1
+    return not _LOUD.search(text, above, limit) and not _MORE_OPTIONS.search(text, above, limit)
 
 
 def _values(block: str) -> dict[str, str] | None:
@@ -189,31 +200,30 @@ def _options(
     `first` and `last` are the lines before and at the end of the list: if the parts do not take
     up all of them, something else stands there too.
     """
-    levels: list[list[Option]] = [[]]
-    deepest = 0
+    level: list[Option] = []
+    open_levels: list[list[Option]] = []
+    indent, column = "", 1
     number = last + 1
-    for indent, code, flag, label, description in reversed(found):
-        width = len(indent)
-        depth = width >> 1
+    for margin, code, flag, label, description in reversed(found):
         number -= 2 if description else 1
-        if depth == deepest:
-            children: tuple[Option, ...] = ()
-        elif depth == deepest - 1:
-            level = levels.pop()
+        if margin == indent:
+            level.append(Option(code, label, description, flag != "", (), number, column))
+            continue
+        children: tuple[Option, ...] = ()
+        step = len(margin) - len(indent)
+        if step == -2:
             level.reverse()
-            children, deepest = tuple(level), depth
-        elif depth > deepest:
-            children = ()
-            levels += [[] for _ in range(depth - deepest)]
-            deepest = depth
+            children = tuple(level)
+            level = open_levels.pop()
+        elif step > 0 and not step & 1:
+            for _ in range(step >> 1):
+                open_levels.append(level)
+                level = []
         else:
             return None
-        if width & 1:
-            return None
-        levels[depth].append(
-            Option(code, label, description, flag != "", children, number, width + 1)
-        )
-    if deepest or number != first + 1 or not found:
+        indent, column = margin, len(margin) + 1
+        level.append(Option(code, label, description, flag != "", children, number, column))
+    if open_levels or number != first + 1 or not found:
         return None
-    levels[0].reverse()
-    return tuple(levels[0])
+    level.reverse()
+    return tuple(level)

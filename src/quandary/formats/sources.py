@@ -37,6 +37,8 @@ class Found(NamedTuple):
 
 def load(source: str) -> Tree:
     """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`."""
+    if not source:
+        raise NotFound("name a tree: file.md, file.md#NAME or NAME")
     path, name = _split(source)
     if path is None:
         found = list(_in_project(os.curdir))
@@ -164,3 +166,13 @@ def _base(found: Found, name: str, beside: list[Found]) -> Found:
     if not bases:
         raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
     return next((base for base in bases if not base.tree.fenced), bases[0])
+
+
+def loaded_beside(source: str) -> list[Tree]:
+    """The other trees of the file that a SOURCE names: a reply may ask for one of them."""
+    path, _ = _split(source)
+    if path is None or path == "-":
+        return []
+    chosen = load(source)
+    trees = [tree for tree in parse(read_text(path)).trees if not tree.fenced]
+    return [tree for tree in trees if tree.name != chosen.name]
