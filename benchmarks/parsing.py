@@ -1,7 +1,7 @@
 """How fast trees are found, as ratios within one run; ends with status 1 when a budget is missed.
 
-The document is made of trees of many shapes with a little prose between them. markdown-it-py reads the same
-text, and both must find the same nesting before any time counts.
+The document is made of trees of many shapes with a little prose between them. markdown-it-py reads
+the same text, and both must find the same nesting before any time counts.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
@@ -56,6 +57,7 @@ _CHARACTERS = st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+@cache
 def lines() -> SearchStrategy[str]:
     """A line of any Unicode text with something on it and no space around it."""
     # Plain words first: a failure about words is easier to read than one about runes.
@@ -64,16 +66,19 @@ def lines() -> SearchStrategy[str]:
     return st.one_of(words, anything).map(str.strip).filter(bool)
 
 
+@cache
 def paragraphs() -> SearchStrategy[str]:
     """Nothing, a line, or a few."""
     return st.lists(lines(), max_size=2).map("\n".join)
 
 
+@cache
 def codes() -> SearchStrategy[str]:
     """One to eight capital letters."""
     return st.text(_LETTERS, min_size=1, max_size=8)
 
 
+@cache
 def names() -> SearchStrategy[str]:
     """A tree's name in UPPER_SNAKE."""
     word = st.text(_LETTERS, min_size=1, max_size=6)

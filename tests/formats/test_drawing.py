@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.formats.drawing import caption, cells, nodes, printable, text
+from quandary.formats.drawing import caption, cells, nodes, text
+from quandary.formats.visible import printable
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import HOSTILE, trees
 

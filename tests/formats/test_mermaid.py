@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from quandary.formats import mermaid
-from quandary.formats.drawing import nodes, printable
+from quandary.formats.drawing import nodes
+from quandary.formats.visible import printable
 from quandary.model.tree import Decision, Option, Tree
 from strategies import HOSTILE, gathered
 

@@ -48,6 +48,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> int:
                 write_text(path, better)
         except QuandaryError as error:
             gathered.fail(error)
+            total -= 1
             continue
         changed += 1
         tell(f"{'would rewrite' if dry else 'rewrote'} {path}")

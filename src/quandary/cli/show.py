@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from quandary.model.tree import Option, Tree
 
 
-@click.command()
+class _Show(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-#NAME` is a SOURCE, though it looks like an option."""
+        sources = [word for word in args if word.startswith("-#")]
+        if sources and "--" not in args:
+            args = [*(word for word in args if word not in sources), "--", *sources]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Show)
 @click.argument("source", type=completing.PATH)
 @click.option(
     "--format",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from quandary.formats.findings import Note
 
+DEEPEST = 100
+"""Columns of indentation up to which options are read this way; deeper ones are nobody's."""
 _TREE = re.compile(
     r"#{1,6} ¶ASK_([A-Z][A-Z0-9_]*)\n"
     r"((?:(?:Trigger|Extras|Kind|Question|Keywords|Extends): \S[^\n]*\n)*)"
@@ -215,7 +217,7 @@ def _options(
             level.reverse()
             children = tuple(level)
             level = open_levels.pop()
-        elif step > 0 and not step & 1:
+        elif step > 0 and not step & 1 and len(margin) < DEEPEST:
             for _ in range(step >> 1):
                 open_levels.append(level)
                 level = []

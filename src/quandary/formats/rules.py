@@ -206,7 +206,7 @@ def indent(section: Section) -> Iterator[Finding]:
             message = f"indent this option by {_number(int(note.text), 'space')}, two per level"
         else:
             message = (
-                f"Markdown reads “{short(note.text)}” as text of the option above; "
+                f"Markdown reads “{short(note.text)}” as text of what stands above; "
                 "indent it by two spaces per level"
             )
         yield note.line, note.column, message
@@ -332,7 +332,7 @@ def description_indent(section: Section) -> Iterator[Finding]:
 def stray_text(section: Section) -> Iterator[Finding]:
     """Nothing stands between the options that belongs to none of them."""
     for note in _noted(section, "stray-text"):
-        shown = short(note.text)
+        shown = short(note.text, 200)
         message = f"“{shown}” stands between options and belongs to none; indent or move it"
         yield note.line, note.column, message
 
@@ -445,5 +445,6 @@ def _inherits(section: Section, option: Option) -> bool:
     return bool(section.tree.extends) and not option.label and not option.derived
 
 
-def short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
+def short(text: str, longest: int = 60) -> str:
+    """The text, cut where it would fill the screen."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"

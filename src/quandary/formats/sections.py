@@ -9,7 +9,7 @@ from quandary.formats import keys
 from quandary.formats.blocks import scan, source_column
 from quandary.formats.drafts import Draft, DraftDecision, first_line
 from quandary.formats.findings import Note
-from quandary.formats.heads import Head, read_head
+from quandary.formats.heads import MARKER, Head, read_head
 from quandary.formats.keys import MARK
 from quandary.formats.options import Builder
 
@@ -32,14 +32,19 @@ _DIRECTIVE = re.compile(r"<!--[ \t]*quandary:[ \t]*ignore\b([^<>]{0,500}?)-->")
 _STRICT_CODE = re.compile(r"[A-Z]{1,8}")
 
 
+DEEPEST_FENCE = 8
+"""Examples inside examples inside examples are read this far."""
+
+
 class Reader:
     """Reads the trees of one document, or of one fence in it."""
 
     def __init__(
-        self, lines: list[str], *, fenced: bool = False, line: int = 0, column: int = 0
+        self, lines: list[str], *, fences: int = 0, line: int = 0, column: int = 0
     ) -> None:
         self.lines = lines
-        self.fenced = fenced
+        self.fences = fences
+        self.fenced = fences > 0
         self.first_line = line
         self.first_column = column
         self.sections: list[Section] = []
@@ -172,9 +177,10 @@ class Reader:
         if decision.stray and not _continues(decision, items):
             self._look_inside_items(items)
             return
-        for stray in decision.stray:
-            first = stray.lines[0] if stray.lines else (stray.line, stray.column, "")
-            self.note("stray-text", stray.line, stray.column, first[2])
+        for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
+            for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
+                is_option = leaf.kind == "paragraph" and MARKER.match(text)
+                self.note("indent" if is_option else "stray-text", line, column, text)
         decision.stray.clear()
         decision.items += items
         self._look_inside_items(items)
@@ -216,11 +222,14 @@ class Reader:
 
     def _read_fence(self, fence: Block) -> None:
         content = [text for _, _, text in fence.lines]
-        if not any(MARK in text or "ecision" in text or "hoose" in text for text in content):
+        if self.fences == DEEPEST_FENCE or not any(
+            MARK in text or "ecision" in text or "hoose" in text for text in content
+        ):
             return
         column = fence.lines[0][1] if fence.lines else fence.column
         line = self.first_line + fence.line + 1
-        inner = Reader(content, fenced=True, line=line, column=self.first_column + column)
+        column += self.first_column
+        inner = Reader(content, fences=self.fences + 1, line=line, column=column)
         inner.read()
         self.sections += inner.sections
         if not fence.closed and inner.sections and not self.fenced:

@@ -18,7 +18,7 @@ from quandary.formats.markdown import parse
 from quandary.model.tree import extend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from quandary.model.tree import Tree
 
@@ -128,10 +128,10 @@ def _choose(found: list[Found], name: str, where: str) -> Found:
 def _called(found: list[Found], name: str) -> list[Found]:
     """The trees of that name, else those with a decision of that name, case aside as a last try."""
     bare = plain_name(name)
-    ways = (
+    ways: tuple[Callable[[Found], bool], ...] = (
         lambda f: f.tree.name in (bare, name),
         lambda f: any(d.name == name for d in f.tree.decisions),
-        lambda f: bare.casefold() == f.tree.name.casefold(),
+        lambda f: _loose(bare) == _loose(f.tree.name),
         lambda f: any(d.name.casefold() == name.casefold() for d in f.tree.decisions),
     )
     for fits in ways:
@@ -139,6 +139,11 @@ def _called(found: list[Found], name: str) -> list[Found]:
         if fitting:
             return fitting
     return []
+
+
+def _loose(name: str) -> str:
+    """A name as people type it: `plan-review` for PLAN_REVIEW."""
+    return name.casefold().replace("-", "_").replace(" ", "_")
 
 
 def _resolve(found: Found, beside: list[Found]) -> Tree:

@@ -1,0 +1,140 @@
+"""What Quandary does, in four acts: `make demo`, or `python examples/demo.py`."""  # noqa: INP001
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BROKEN = """\
+### ¶ASK_DEPLOY
+Trigger: A build has passed every check
+
+## Decision: Deploy
+* [NOW] Deploy now
+  Users get the new version within minutes
+* [EVE] Deploy this evening...
+  Fewer people would notice a fault
+* [NO] Do not deploy
+The build stays where it is
+* [OTH] Other
+    * [PART] Deploy to one region
+      Watch it there before going on
+    * [LOOK] Look at the changes first
+      Decide afterwards
+"""
+
+MENDED = """\
+### ¶ASK_DEPLOY
+Trigger: A build has passed every check
+
+## Decision: Deploy
+- [NOW] Deploy now
+  Users get the new version within minutes
+- [EVE] Deploy this evening
+  Fewer people would notice a fault
+- [NO] Do not deploy
+  The build stays where it is
+- [OTH] Other
+  - [PART] Deploy to one region
+    Watch it there before going on
+  - [LOOK] Look at the changes first
+    Decide afterwards
+"""
+
+
+class Unexpected(Exception):  # noqa: N818 - reads as a sentence where it is raised
+    """Something did not behave as the demo says it does."""
+
+
+class Stage:
+    """Where the acts are played: what is said, what is run, and when to wait."""
+
+    def __init__(self) -> None:
+        at_terminal = sys.stdout.isatty()
+        self.coloured = at_terminal and not os.environ.get("NO_COLOR")
+        self.pauses = at_terminal and sys.stdin is not None and sys.stdin.isatty()
+        self.acts = 0
+
+    def act(self, words: str) -> None:
+        """Announce what comes next, once the person has seen what came before."""
+        if self.acts:
+            self._pause()
+        self.acts += 1
+        self.say(f"{self.acts}. {words}", "1")
+
+    def say(self, words: str, colour: str = "2") -> None:
+        """A paragraph for the person who watches."""
+        print(self._paint(words, colour), end="\n\n", flush=True)
+
+    def run(self, *arguments: str, folder: Path, status: int = 0) -> None:
+        """Run a real command before everyone's eyes; its exit status has to be as expected."""
+        print(self._paint(f"$ quandary {' '.join(arguments)}", "32"), flush=True)
+        command = [sys.executable, "-m", "quandary", *arguments]
+        ended = subprocess.run(  # noqa: S603 - our own program
+            command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False
+        )
+        print(flush=True)
+        if ended.returncode != status:
+            raise Unexpected(f"exit status {ended.returncode}, where {status} was expected")
+
+    def _pause(self) -> None:
+        if not self.pauses:
+            return
+        try:
+            input(self._paint("Enter goes on … ", "2"))
+        except EOFError:
+            self.pauses = False  # nobody is there to press it
+        print()
+
+    def _paint(self, words: str, colour: str) -> str:
+        return f"\x1b[{colour}m{words}\x1b[0m" if self.coloured else words
+
+
+def play(stage: Stage, folder: Path) -> None:
+    """The four acts, the last two on a file of their own in a folder that nobody needs."""
+    stage.act("Every tree below a folder is found and checked.")
+    stage.run("check", "examples/trees", folder=ROOT)
+
+    stage.act("A tree can be looked at as a whole.")
+    stage.run("show", "examples/trees/purchase.md", folder=ROOT)
+
+    stage.act("What is wrong is named with line and column.")
+    file = folder / "deploy.md"
+    file.write_text(BROKEN, encoding="utf-8")
+    print(BROKEN)
+    stage.run("check", file.name, folder=folder, status=1)
+
+    stage.act("What can be mended without guessing is mended in place.")
+    stage.run("check", "--fix", file.name, folder=folder)
+    mended = file.read_text(encoding="utf-8")
+    print(mended)
+    if mended != MENDED:
+        raise Unexpected("the tree was mended otherwise")
+    stage.run("fmt", "--check", file.name, folder=folder)
+    stage.say("Next: docs/tutorial.md takes five minutes.")
+
+
+def main() -> int:
+    """Play it; the exit status is 0 if everything behaved as told."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            play(Stage(), Path(folder))
+    except Unexpected as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
+        return 1
+    except KeyboardInterrupt:
+        print()
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

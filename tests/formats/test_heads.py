@@ -1,0 +1,271 @@
+"""The first line of an option, read and written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from quandary.formats.heads import (
+    Head,
+    derive_code,
+    is_template,
+    read_head,
+    without_comments,
+    write_head,
+)
+from strategies import codes, lines
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("[OK] Looks good", Head("OK", False, "Looks good")),
+        ("[OK]\tLooks good", Head("OK", False, "Looks good")),
+        ("[OK]   Looks good  ", Head("OK", False, "Looks good")),
+        ("[OK]", Head("OK", False, "")),
+        ("Looks good", Head("", False, "Looks good")),
+        ("", Head("", False, "")),
+        ("[OK] 👍 よい", Head("OK", False, "👍 よい")),
+    ],
+)
+def test_a_head_is_a_code_and_a_label(text: str, head: Head) -> None:
+    """Either may be missing; the blanks around them are nobody's."""
+    assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("[OK] [ ] Fine", Head("OK", True, "Fine")),
+        ("[OK] [] Fine", Head("OK", True, "Fine")),
+        ("[OK] [\t] Fine", Head("OK", True, "Fine")),
+        ("[OK] [ ]", Head("OK", True, "")),
+        ("[OK] [x] Fine", Head("OK", True, "Fine")),
+        ("[ ] [OK] Fine", Head("OK", True, "Fine", True)),
+        ("[x] [OK] Fine", Head("OK", True, "Fine", True)),
+        ("[ ] [OK] [ ] Fine", Head("OK", True, "Fine", True)),
+        ("[ ] Fine", Head("", True, "Fine")),
+        ("[ ]", Head("", True, "")),
+        ("[OK] Fine [ ]", Head("OK", False, "Fine [ ]")),
+        ("[OK] [ ]Fine", Head("OK", False, "[ ]Fine")),
+        ("[OK] [ ] [ ] Fine", Head("OK", True, "[ ] Fine")),
+    ],
+)
+def test_a_box_on_either_side_of_the_code_marks_multi_select(text: str, head: Head) -> None:
+    """The proper side is behind the code; elsewhere in the label brackets are just brackets."""
+    assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("[OK]: Fine", Head("OK", False, "Fine")),
+        ("[OK]Fine", Head("OK", False, "Fine")),
+        ("**[OK]** Fine", Head("OK", False, "Fine")),
+        ("**[OK]**: Fine", Head("OK", False, "Fine")),
+        ("__[OK]__ Fine", Head("OK", False, "Fine")),
+        ("`[OK]` Fine", Head("OK", False, "Fine")),
+        ("[ OK ] Fine", Head("OK", False, "Fine")),
+        ("[ok] Fine", Head("ok", False, "Fine")),
+        ("[APPROVED] Fine", Head("APPROVED", False, "Fine")),
+        ("[A/B] Fine", Head("A/B", False, "Fine")),
+        ("[A,B] Fine", Head("A,B", False, "Fine")),
+        ("[ÄÖ] Fine", Head("ÄÖ", False, "Fine")),
+        ("[two words] Fine", Head("two words", False, "Fine")),
+        ("[1] Fine", Head("1", False, "Fine")),
+    ],
+)
+def test_codes_are_read_in_every_dress(text: str, head: Head) -> None:
+    """Bold, quoted, with a colon or of the wrong form: it is the rules that judge, not reading."""
+    assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[text](https://example.org)",
+        "[text][1]",
+        "[[wiki]] page",
+        "[OK](#anchor) Fine",
+        "[OK]{.class}",
+        "[`code`] Fine",
+        "**[OK] Fine**",
+        f"[{'A' * 41}] Fine",
+        "(OK) Fine",
+        "OK Fine",
+    ],
+)
+def test_links_and_other_brackets_are_labels(text: str) -> None:
+    """What is not a code at the very beginning is part of the label, to the letter."""
+    assert Head("", False, text) == read_head(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("\\[OK] Fine", Head("", False, "[OK] Fine")),
+        ("\\[ ] Fine", Head("", False, "[ ] Fine")),
+        ("[OK] \\[ ] Fine", Head("OK", False, "[ ] Fine")),
+        ("[OK] \\\\[ ] Fine", Head("OK", False, "\\[ ] Fine")),
+        ("[OK] \\[A] Fine", Head("OK", False, "\\[A] Fine")),
+        ("[OK] \\Fine", Head("OK", False, "\\Fine")),
+    ],
+)
+def test_a_backslash_keeps_brackets_in_the_label(text: str, head: Head) -> None:
+    """It is taken away only where the label would otherwise be read as a code or a flag."""
+    assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("[OK] Fine <!-- why -->", Head("OK", False, "Fine")),
+        ("[OK] <!-- why --> Fine", Head("OK", False, "Fine")),
+        ("<!-- why --> [OK] Fine", Head("OK", False, "Fine")),
+        ("[OK] one <!-- a --> two <!-- b -->", Head("OK", False, "one two")),
+        ("[OK] Fine <!-- open", Head("OK", False, "Fine <!-- open")),
+        ("[OK] Fine --> there", Head("OK", False, "Fine --> there")),
+    ],
+)
+def test_comments_are_no_part_of_a_label(text: str, head: Head) -> None:
+    """They are for authors; a comment that is never closed is text."""
+    assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "label", "multi", "expected"),
+    [
+        ("OK", "Fine", False, "[OK] Fine"),
+        ("OK", "Fine", True, "[OK] [ ] Fine"),
+        ("OK", "", False, "[OK]"),
+        ("OK", "", True, "[OK] [ ]"),
+        ("", "Fine", False, "Fine"),
+        ("", "Fine", True, "[ ] Fine"),
+        ("", "", False, ""),
+        ("OK", "[ ] Fine", False, "[OK] \\[ ] Fine"),
+        ("OK", "- Fine", False, "[OK] - Fine"),
+        ("", "[OK] Fine", False, "\\[OK] Fine"),
+        ("", "- Fine", False, "    - Fine"),
+        ("", "> Fine", False, "    > Fine"),
+        ("", "1. Fine", False, "    1. Fine"),
+    ],
+)
+def test_a_head_is_written_in_one_way(code: str, label: str, multi: bool, expected: str) -> None:
+    """Code, flag, label; what would be taken for something else is kept from it."""
+    assert expected == write_head(code, label, multi=multi)
+
+
+@given(st.one_of(st.just(""), codes()), st.one_of(st.just(""), lines()), st.booleans())
+@example("", "[x] [A] b", False)
+@example("", "[A]b", False)
+@example("OK", "\\\\[ ] x", False)
+@example("", "[ ]", True)
+@example("", "**[A]** b", True)
+@example("", "`[A]`: b", False)
+def test_what_is_written_is_read_again(code: str, label: str, multi: bool) -> None:
+    """Any label survives with any code, or with none, flagged or not."""
+    written = write_head(code, label, multi=multi)
+    assert Head(code, multi, label) == read_head(written.strip(" "))
+
+
+@given(st.text())
+def test_any_line_has_a_head(text: str) -> None:
+    """Reading never fails, and without brackets and comments all of it is label."""
+    head = read_head(text)
+    if not set(text) & set("[]<\\"):
+        assert Head("", False, text.strip(" \t")) == head
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a <!-- b --> c", "a c"),
+        ("a <!-- b\nc --> d", "a d"),
+        ("<!-- a -->", ""),
+        ("a <!-- b", "a <!-- b"),
+        ("a --> b <!-- c -->", "a --> b"),
+        ("<!--a--><!--b-->c", "c"),
+    ],
+)
+def test_comments_are_taken_out_of_texts(text: str, expected: str) -> None:
+    """All of a comment goes, also over several lines, and nothing else."""
+    assert expected == without_comments(text)
+
+
+# -- templates -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "label", "expected"),
+    [
+        ("CODE", "", True),
+        ("CODE", "Label", True),
+        ("CODE", "Label text", True),
+        ("CODE", "[Label]", True),
+        ("CODE", "<what it says>", True),
+        ("CODE", "{label}", True),
+        ("CODE", "Review the code", False),
+        ("CODE", "Labelled by hand", False),
+        ("OK", "Label", False),
+        ("code", "Label", False),
+    ],
+)
+def test_a_place_to_be_filled_in_is_no_option(code: str, label: str, expected: bool) -> None:
+    """`[CODE]` with a placeholder behind it explains the format; with words it is an option."""
+    assert expected == is_template(code, label)
+
+
+# -- codes for those who have none ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "taken", "expected"),
+    [
+        ("Close it", set(), "CI"),
+        ("Close", set(), "CLO"),
+        ("Close", {"CLO"}, "CLOS"),
+        ("Fix it first of all", set(), "FIFO"),
+        ("Other", set(), "OTH"),
+        ("Other…", set(), "OTH"),
+        ("other ...", set(), "OTH"),
+        ("Other", {"OTH"}, "OTHE"),
+        ("Others", set(), "OTHE"),
+        ("Only the hat", set(), "ONL"),
+        ("More", set(), "MOR"),
+        ("A", set(), "AA"),
+        ("日本", set(), "OPT"),
+        ("日本", {"OPT"}, "OPA"),
+        ("", set(), "OPT"),
+        ("2", set(), "OPT"),
+    ],
+)
+def test_a_code_is_made_from_the_labels_letters(label: str, taken: set[str], expected: str) -> None:
+    """Initials, else the first letters; only a plain Other is OTH, and extras keep A, B and C."""
+    assert expected == derive_code(label, taken)
+
+
+@given(st.lists(lines(), max_size=60))
+def test_derived_codes_are_unique_and_stable(labels: list[str]) -> None:
+    """However many siblings there are, each gets a code of its own, the same every time."""
+
+    def derive() -> list[str]:
+        taken: list[str] = []
+        for label in labels:
+            taken.append(derive_code(label, taken))
+        return taken
+
+    derived = derive()
+    assert len(derived) == len(set(derived))
+    assert derived == derive()
+    assert all(code.isascii() and code.isalpha() and code.isupper() for code in derived)
+    assert not {"A", "B", "C", "OTHR", "MORE"} & set(derived)
+
+
+def test_derived_codes_never_run_out() -> None:
+    """A thousand equal labels still get a thousand codes."""
+    taken: set[str] = set()
+    for _ in range(1_000):
+        taken.add(derive_code("Same", taken))
+    assert len(taken) == 1_000
