@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 _BOX = re.compile(r"\[[ \t]?\](?:[ \t]+|$)")
-_TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[(?![xX]?\])[^\[\]]+\](?:[ \t:]|$))")
+_TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[(?![ \txX]?\])[^\[\]]+\](?:[ \t:]|$))")
 _SECOND_BOX = re.compile(r"\[[ \txX]?\](?:[ \t]+|$)")
 _CODE = re.compile(
     r"(?P<wrap>\*\*|__|`)?"

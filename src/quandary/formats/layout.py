@@ -40,6 +40,12 @@ _BLANKS = {
 """How many empty lines stand between two parts of a tree; between others, as many as there are."""
 
 
+def heading_text(text: str) -> str:
+    """A heading's text such that # signs at its end are not taken for its closing ones."""
+    bare = text.rstrip("#")
+    return f"{text} #" if bare != text and (not bare or bare[-1] in " \t") else text
+
+
 class Mending(NamedTuple):
     """What to change in a tree besides its layout."""
 
@@ -81,7 +87,7 @@ class Layout:
             self.parts[line] = "heading" if text.startswith(keys.MARK) else "decision"
             lead = expand(self.lines[line])[: block.column]
             lead = lead if lead.strip() else self.prefix
-            self._write(line, f"{lead}{'#' * block.level} {text}".rstrip())
+            self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
             for further in range(line + 1, block.end + 1):
                 self.edits[further] = []
 

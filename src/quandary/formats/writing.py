@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quandary.formats import keys
 from quandary.formats.heads import write_head
-from quandary.formats.layout import STARTS_BLOCK, STEP, Edits, Layout, Mending
+from quandary.formats.layout import STARTS_BLOCK, STEP, Edits, Layout, Mending, heading_text
 from quandary.formats.markdown import parse, read
 from quandary.model.tree import is_multi
 
@@ -26,11 +26,11 @@ def format(tree: Tree) -> str:
     values = list(_key_lines(tree))
     if not tree.bare:
         title = f" — {tree.title}" if tree.title else ""
-        lines += [f"### ¶ASK_{tree.name}{title}", *values]
+        lines += ["### " + heading_text(f"¶ASK_{tree.name}{title}"), *values]
     for decision in tree.decisions:
         if lines:
             lines.append("")
-        lines.append(f"## Decision: {decision.name}")
+        lines.append("## " + heading_text(f"Decision: {decision.name}"))
         asked = [f"Question: {decision.question}"] if decision.question else []
         above = asked if not tree.bare else [*values, *asked]
         lines += above
