@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from quandary.formats.heads import Codes
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
@@ -128,6 +131,99 @@ def trees(draw: DrawFn) -> Tree:
         kind=draw(_sometimes(st.sampled_from(("transition", "advisory")))),
         question=draw(_sometimes(lines())),
         keywords=tuple(draw(st.lists(st.text("abcdefgh", min_size=1, max_size=8), max_size=3))),
+    )
+
+
+# -- trees as they may stand in Markdown ---------------------------------------------------------
+
+LOOKS_LIKE_MARKDOWN = (
+    *("- a list", "-", "* starred", "+ plus", "1. first", "2) second", "> quoted", ">", "* * *"),
+    *("# heading", "## Decision: X", "### ¶ASK_X", "---", "===", "```", "~~~ sh", "    code"),
+    *("<b>", "<div>", "</pre>", "<!-- open", "open -->", "<?php", "| a | b |", "|---|---|"),
+    *("[A] b", "[ ] c", "[x] d", "[]", "\\[A] b", "\\[ ] c", "\\\\", "[link](x)", "**[A]** b"),
+    *("Trigger: now", "**Kind:** advisory", "a  ", "ends in a sign #", "`", "…", "*", "_ _ _"),
+)
+"""Lines that mean something to Markdown, or to us, where they stand alone."""
+
+
+@cache
+def marked_lines() -> SearchStrategy[str]:
+    """A line of any text, or one that looks like something else than text."""
+    return st.one_of(lines(), st.sampled_from(LOOKS_LIKE_MARKDOWN).map(str.strip))
+
+
+@cache
+def descriptions() -> SearchStrategy[str]:
+    """Nothing, or paragraphs of lines that look like anything; the second begins in words."""
+    below = st.builds(lambda word, text: f"{word} {text}", st.sampled_from("abc"), marked_lines())
+    first = st.lists(marked_lines(), max_size=3).map("\n".join)
+    further = st.builds(
+        lambda a, b: "\n".join([a, *b]), below, st.lists(marked_lines(), max_size=1)
+    )
+    return st.one_of(
+        first, st.builds(lambda a, b: f"{a}\n\n{b}", first.filter(bool), further), st.just("")
+    )
+
+
+@cache
+def headings() -> SearchStrategy[str]:
+    """What may stand in a heading: no placeholder, and no signs that would close it."""
+    closing = re.compile(r"(?:^|[ \t])#+$|[\[{<].*[\]}>]$|choose\b", re.IGNORECASE)
+    return lines().filter(lambda text: closing.search(text) is None)
+
+
+@st.composite
+def written_siblings(draw: DrawFn, levels: int = 3) -> tuple[Option, ...]:
+    """Options with codes, flags and labels of all kinds, some of them without one or the other."""
+    own = draw(st.lists(st.one_of(st.just(""), codes()), min_size=1, max_size=4))
+    written = [code for at, code in enumerate(own) if not code or code not in own[:at]]
+    known = Codes(filter(None, written))
+    found: list[Option] = []
+    for code in written:
+        label = draw(st.one_of(marked_lines(), marked_lines(), st.just("")) if code else lines())
+        made = code or known.derive(label)
+        branch = levels > 1 and draw(st.integers(0, 3)) == 0
+        found.append(
+            Option(
+                code=made,
+                label=label,
+                description=draw(descriptions()),
+                multi=draw(st.integers(0, 3)) == 0,
+                options=draw(written_siblings(levels - 1)) if branch else (),
+                derived=not code,
+            )
+        )
+    return tuple(found)
+
+
+@st.composite
+def written_decisions(draw: DrawFn) -> Decision:
+    """A decision with a question of its own or without."""
+    return Decision(
+        name=draw(headings()),
+        options=draw(written_siblings()),
+        question=draw(_sometimes(marked_lines())),
+    )
+
+
+@st.composite
+def written_trees(draw: DrawFn) -> Tree:
+    """Whatever can be said in Markdown: titles, bases, questions, missing codes and labels."""
+    bare = draw(st.integers(0, 3)) == 0
+    tree = draw(trees())
+    decisions = tuple(draw(st.lists(written_decisions(), min_size=int(bare), max_size=2)))
+    if bare:
+        (first, *_) = decisions
+        first = replace(first, question="", options=(Option("GO", "Go on"), *first.options))
+        return replace(tree, name=first.name, decisions=(first,), bare=True)
+    return replace(
+        tree,
+        bare=False,
+        name=tree.name if not tree.bare else "WAS_BARE",
+        title=draw(_sometimes(headings())),
+        extends=draw(_sometimes(names())),
+        trigger=draw(_sometimes(marked_lines())),
+        decisions=decisions,
     )
 
 

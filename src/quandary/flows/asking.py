@@ -63,7 +63,7 @@ class Asker:
             item=place.item.id,
             title=place.item.title or place.item.label or place.item.id,
             named=further,
-            menu=place.menu is not None,
+            menu=place.menu is not None and not place.among,
             extras=(*self.extras, *place.offers),
             keywords=self._keywords(),
             gathered=place.gathered,

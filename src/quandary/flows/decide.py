@@ -169,6 +169,11 @@ class _Walk:
         """Record what an answer settles; give back the places it leaves open."""
         record = self.records[place.item.id]
         place = replace(place, why="", among=())
+        if answer.prefix or answer.among or answer.tree or answer.advice:
+            # What was ticked beside a text that is no answer yet stays ticked.
+            ticked = [code for code in answer.picked if place.find(code) is not None]
+            gathered = tuple(dict.fromkeys((*place.gathered, *ticked)))
+            place = replace(place, gathered=gathered if is_multi(place.options) else ())
         if answer.comment:
             record.comments.append(answer.comment)
         if answer.prefix:

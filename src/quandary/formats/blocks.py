@@ -293,6 +293,8 @@ class _Scanner:
         return False
 
     def _is_thematic(self, character: str) -> bool:
+        if self.line[-1] not in (character, " ", "\t"):
+            return False  # told apart without looking at all of a very long line
         rest = self.line[self.first :]
         return not rest.strip(character + " \t") and rest.count(character) >= 3
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quandary.formats.heads import Head, read_head
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.formats.blocks import Block
     from quandary.formats.findings import Note
+    from quandary.formats.heads import Head
     from quandary.formats.keys import Key
 
 
@@ -44,13 +43,18 @@ class DraftDecision:
         self.heading = heading
         self.choose = choose
         self.items: list[Block] = []
+        self.heads: list[Head] = []
+        """The first lines of the items."""
+        self.codes: set[str] = set()
         self.stray: list[Block] = []
         self.question = ""
         self.after_prose = False
 
-    @property
-    def heads(self) -> list[Head]:
-        return [read_head(first_line(item)[2]) for item in self.items]
+    def add(self, items: list[Block], heads: list[Head]) -> None:
+        """These items go on with the options."""
+        self.items += items
+        self.heads += heads
+        self.codes.update(head.code for head in heads if head.code)
 
 
 def first_line(item: Block) -> tuple[int, int, str]:

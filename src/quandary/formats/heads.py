@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quandary.model.tree import OTHER, STAND_INS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterable, Iterator
 
 _BOX = re.compile(r"\[[ \t]?\](?:[ \t]+|$)")
 _TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[(?![ \txX]?\])[^\[\]]+\](?:[ \t:]|$))")
@@ -90,16 +90,54 @@ def is_template(code: str, label: str) -> bool:
     return code == "CODE" and (not label or _TEMPLATE_LABEL.match(label) is not None)
 
 
-def derive_code(label: str, taken: Collection[str]) -> str:
-    """A code for an option that has none: made from the label, unlike its siblings' codes."""
-    if label.rstrip(".… ").casefold() == "other" and OTHER not in taken:
-        return OTHER
-    reserved = {*taken, OTHER, *STAND_INS, "A", "B", "C"}
-    return next(code for code in _candidates(label) if code not in reserved)
+class Codes:
+    """The codes of one level, and new ones for options whose author wrote none."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = set(taken)
+        self._counted: dict[str, int] = {}
+
+    def derive(self, label: str) -> str:
+        """A code made from the label, unlike those of its siblings."""
+        if label.rstrip(".… ").casefold() == "other" and OTHER not in self.taken:
+            code = OTHER
+        else:
+            code = next(found for found in self._candidates(label) if self._is_free(found))
+        self.taken.add(code)
+        return code
+
+    def _is_free(self, code: str) -> bool:
+        return code not in self.taken and code not in _RESERVED
+
+    def _candidates(self, label: str) -> Iterator[str]:
+        stem = _stem(label)
+        yield from _from_words(label)
+        number = self._counted.get(stem, 0)
+        while True:
+            # Counting goes on where it stopped, so that many siblings cost no more than few.
+            self._counted[stem] = number + 1
+            yield stem + _in_letters(number)
+            number += 1
 
 
-def _candidates(label: str) -> Iterator[str]:
-    words = [word.upper() for word in _WORD.findall(label)]
+_RESERVED = frozenset({OTHER, *STAND_INS, "A", "B", "C"})
+
+
+def _stem(label: str) -> str:
+    return "".join(word.upper() for word in _WORD.findall(label[:200]))[:2] or "OP"
+
+
+def _in_letters(number: int) -> str:
+    tail = ""
+    while True:
+        tail = chr(ord("A") + number % 26) + tail
+        number = number // 26 - 1
+        if number < 0:
+            return tail
+
+
+def _from_words(label: str) -> Iterator[str]:
+    words = [word.upper() for word in _WORD.findall(label[:200])]
     initials = "".join(word[0] for word in words)
     if len(initials) > 1:
         yield initials[:4]
@@ -109,16 +147,6 @@ def _candidates(label: str) -> Iterator[str]:
         yield words[0][:4]
         yield letters[0] + "".join(c for c in letters[1:] if c not in "AEIOU")[:3]
         yield letters[:4]
-    stem = letters[:2] or "OP"
-    yield (stem + "T")[:3] if not letters else stem
-    number = 0
-    while True:
-        # Counting in letters, so that any number of siblings finds a code of its own.
-        tail, left = "", number
-        while True:
-            tail = chr(ord("A") + left % 26) + tail
-            left = left // 26 - 1
-            if left < 0:
-                break
-        yield stem + tail
-        number += 1
+        yield letters[:2]
+    else:
+        yield "OPT"

@@ -43,23 +43,26 @@ def read_keys(paragraph: Block) -> tuple[list[Key], list[Key]]:
     if not any(is_key(text) for _, _, text in paragraph.lines):
         return known, unknown
     current: Key | None = None
+    words: list[str] = []
     for line, column, text in paragraph.lines:
         found = _KEY.match(text) or _ANY_KEY.match(text)
         if found is None:
             if current is not None:
-                value = f"{current.value} {text}".strip()
-                current = current._replace(value=value, end=line)
+                words.append(text)
+                current = current._replace(end=line)
             continue
         if current is not None:
-            _sort(current, known, unknown)
-        current = Key(found[1].capitalize(), text[found.end() :], line, column, line)
+            _sort(current, words, known, unknown)
+        current = Key(found[1].capitalize(), "", line, column, line)
+        words = [text[found.end() :]]
     if current is not None:
-        _sort(current, known, unknown)
+        _sort(current, words, known, unknown)
     return known, unknown
 
 
-def _sort(key: Key, known: list[Key], unknown: list[Key]) -> None:
-    (known if key.name in KNOWN else unknown).append(key)
+def _sort(key: Key, words: list[str], known: list[Key], unknown: list[Key]) -> None:
+    value = " ".join(words).strip()
+    (known if key.name in KNOWN else unknown).append(key._replace(value=value))
 
 
 def read_extras(value: str) -> tuple[tuple[Extra, ...], bool]:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from quandary.formats.markdown import Document
 
 
+LONGEST = 400
+"""Messages quote what authors wrote, which may have no end."""
+
+
 def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]:
     """Everything that is wrong with a document's trees; examples only when asked for."""
     found = [
@@ -59,7 +63,7 @@ def judge(section: Section) -> Iterator[Diagnostic]:
             continue
         for line, column, message in rule.check(section):
             # Messages quote what authors wrote, which may hold anything.
-            shown = printable(message)
+            shown = short(printable(message), LONGEST)
             yield Diagnostic(rule.name, rule.severity, line, column, shown, section.tree.name)
 
 
@@ -79,7 +83,7 @@ def _same_names(
             continue
         if (where != path) == between_files:
             place = f"{where}:{line}" if between_files else f"line {line}"
-            message = f"a tree named {tree.name} is already at {place}; rename one of them"
+            message = f"a tree named {short(tree.name)} is already at {place}; rename one of them"
             diagnostics[path].append(
                 Diagnostic(
                     "name-duplicate", "error", tree.line, tree.column, printable(message), tree.name

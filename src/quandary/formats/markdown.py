@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _BARE = re.compile("decision|choose", re.IGNORECASE)
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*$")
 _TREE_HEADING = re.compile(r"#{1,6}[ \t]+(?:¶ASK_|decision[ \t]*:)", re.IGNORECASE)
-_YAML_KEY = re.compile(r"[\w\"'.-]+[^:=]*[:=]")
+_YAML_KEY = re.compile(r"[\w\"'.-][^:=]*[:=]")
 
 
 class Document:

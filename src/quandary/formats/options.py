@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quandary.formats import keys
 from quandary.formats.drafts import Draft, DraftDecision, body_lines, first_line
 from quandary.formats.findings import Listed, Section
-from quandary.formats.heads import MARKER, derive_code, is_template, read_head, without_comments
+from quandary.formats.heads import MARKER, Codes, is_template, read_head, without_comments
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Builder:
 
     def _options(self, items: list[Block], expected: int, depth: int) -> tuple[Option, ...]:
         heads = [read_head(first_line(item)[2]) for item in items]
-        taken = {head.code for head in heads if head.code}
+        codes = Codes(head.code for head in heads if head.code)
         options = []
         for item, head in zip(items, heads, strict=True):
             if item.column != expected and (item is items[0] or item.column != items[0].column):
@@ -115,8 +115,7 @@ class Builder:
                 label, _, description = description.partition("\n")
                 description = description.strip("\n")
             if not code:
-                code = derive_code(label, taken)
-                taken.add(code)
+                code = codes.derive(label)
             line, column = self.source.place(item.line, item.column)
             children = [child for child in item.children if child.kind == "item"]
             options.append(

@@ -62,7 +62,9 @@ def levels(tree: Tree) -> Iterator[Level]:
     for decision in reversed(tree.decisions):
         if decision.options:
             place = (decision.line, decision.column)
-            waiting.append(Level(decision.options, 1, *place, False, f"Decision {decision.name}"))
+            waiting.append(
+                Level(decision.options, 1, *place, False, f"Decision {short(decision.name)}")
+            )
     while waiting:
         level = waiting.pop()
         yield level
@@ -234,11 +236,13 @@ def other_single(section: Section) -> Iterator[Finding]:
 @_rule("description-missing", "warning")
 def description_missing(section: Section) -> Iterator[Finding]:
     """Every option but [OTH] says what it means."""
-    for level, option in _options(section.tree):
-        described = option.description or option is other_of(level.options)
-        if not described and option.label and not _inherits(section, option):
-            message = f"[{option.code}] has no description; add a line below it, indented"
-            yield option.line, option.column, message
+    for level in levels(section.tree):
+        other = other_of(level.options)
+        for option in level.options:
+            described = option.description or option is other
+            if not described and option.label and not _inherits(section, option):
+                message = f"[{option.code}] has no description; add a line below it, indented"
+                yield option.line, option.column, message
 
 
 @_rule("trigger-missing", "warning")
@@ -269,10 +273,11 @@ def mixed_multi_select(section: Section) -> Iterator[Finding]:
 @_rule("label-comma", "warning")
 def label_comma(section: Section) -> Iterator[Finding]:
     """Labels of a multi-select level have no comma, because hosts join answers with commas."""
-    for level, option in _options(section.tree):
-        if "," in option.label and is_multi(level.options):
-            message = f"label “{short(option.label)}” has a comma; reword it"
-            yield option.line, option.column, message
+    for level in levels(section.tree):
+        for option in level.options if is_multi(level.options) else ():
+            if "," in option.label:
+                message = f"label “{short(option.label)}” has a comma; reword it"
+                yield option.line, option.column, message
 
 
 @_rule("label-ellipsis", "warning", fixable=True)

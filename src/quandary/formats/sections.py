@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from quandary.formats import keys
@@ -174,7 +175,8 @@ class Reader:
             decision.after_prose = draft.prose
             draft.decisions.append(decision)
         decision = draft.decisions[-1]
-        if decision.stray and not _continues(decision, items):
+        heads = [read_head(first_line(item)[2]) for item in items]
+        if decision.stray and not _continues(decision, heads):
             self._look_inside_items(items)
             return
         for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
@@ -182,7 +184,7 @@ class Reader:
                 is_option = leaf.kind == "paragraph" and MARKER.match(text)
                 self.note("indent" if is_option else "stray-text", line, column, text)
         decision.stray.clear()
-        decision.items += items
+        decision.add(items, heads)
         self._look_inside_items(items)
 
     def _look_inside_items(self, items: list[Block]) -> None:
@@ -255,36 +257,49 @@ class Reader:
 
     def _attach_directives(self, root: Block) -> None:
         """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
-        for leaf in _leaves(root):
-            if leaf.kind in ("fence", "code"):
-                continue
-            for line, column, text in leaf.lines:
-                for found in _DIRECTIVE.finditer(text) if "quandary:" in text else ():
-                    if text.count("`", 0, found.start()) % 2:
-                        continue  # quoted as code, by a page that explains it
-                    names = re.split(r"[\s,]+", found[1].strip())
-                    section = self._section_at(line)
-                    if section is None:
-                        place = self.place(line, column + found.start())
-                        self.notes.append(Note("ignore-unknown", *place, "\0"))
-                        continue
-                    section.ignored |= set(names)
-                    place = self.place(line, column + found.start())
-                    named = [Note("ignore-unknown", *place, name) for name in names]
-                    section.notes = [*section.notes, *named]
-
-    def _section_at(self, line: int) -> Section | None:
+        places = list(_directives(root))
+        if not places:
+            return
         own = [s for s in self.sections if s.heading is not None and s.tree.fenced == self.fenced]
-        after = line + 1
-        while after < len(self.lines) and _is_blank_or_comment(self.lines[after]):
-            after += 1
+        begins = {s.heading.line: s for s in own if s.heading is not None}
+        lines = sorted(begins)
+        content = _content_from(self.lines)
+        named: dict[int, list[Note]] = {}
+        for line, column, names in places:
+            section = begins.get(content[line + 1])
+            if section is None and (above := bisect_right(lines, line)):
+                before = begins[lines[above - 1]]
+                section = before if line <= before.end else None
+            place = self.place(line, column)
+            if section is None:
+                self.notes.append(Note("ignore-unknown", *place, "\0"))
+                continue
+            section.ignored |= set(names)
+            notes = named.setdefault(id(section), [])
+            notes += [Note("ignore-unknown", *place, name) for name in names]
         for section in own:
-            if section.heading is not None and section.heading.line == after:
-                return section
-        for section in own:
-            if section.heading is not None and section.heading.line <= line <= section.end:
-                return section
-        return None
+            section.notes = [*section.notes, *named.get(id(section), ())]
+
+
+def _directives(root: Block) -> Iterator[tuple[int, int, list[str]]]:
+    """The comments that silence rules: line, column, and what they name."""
+    for leaf in _leaves(root):
+        if leaf.kind in ("fence", "code"):
+            continue
+        for line, column, text in leaf.lines:
+            for found in _DIRECTIVE.finditer(text) if "quandary:" in text else ():
+                # Quoted as code, it belongs to a page that explains it.
+                if text.count("`", 0, found.start()) % 2 == 0:
+                    yield line, column + found.start(), re.split(r"[\s,]+", found[1].strip())
+
+
+def _content_from(lines: list[str]) -> list[int]:
+    """For every line, the next one from there on that is neither empty nor a comment."""
+    following = [len(lines)] * (len(lines) + 1)
+    for number in range(len(lines) - 1, -1, -1):
+        blank = _is_blank_or_comment(lines[number])
+        following[number] = following[number + 1] if blank else number
+    return following
 
 
 def _is_blank_or_comment(line: str) -> bool:
@@ -292,13 +307,13 @@ def _is_blank_or_comment(line: str) -> bool:
     return not bare or (bare.startswith("<!--") and bare.endswith("-->"))
 
 
-def _continues(decision: DraftDecision, items: list[Block]) -> bool:
+def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
     """A list behind stray text goes on with the options if it has new codes and repeats none."""
     if any(stray.kind == "rule" for stray in decision.stray):
         return False
-    codes = {read_head(first_line(item)[2]).code for item in items}
+    codes = {head.code for head in heads}
     new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
-    return bool(new) and not codes & {head.code for head in decision.heads if head.code}
+    return bool(new) and not codes & decision.codes
 
 
 def _is_tree(draft: Draft) -> bool:

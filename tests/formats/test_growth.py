@@ -1,0 +1,56 @@
+"""Twice the document takes about twice the time, whatever it is made of."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quandary.formats.markdown import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEAD = "### ¶ASK_T\nTrigger: x\n\n## Decision: D\n"
+
+
+def code(number: int) -> str:
+    """A code of four letters for each number."""
+    letters = ""
+    for _ in range(4):
+        letters += chr(ord("A") + number % 26)
+        number //= 26
+    return letters
+
+
+KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
+    "options": (8000, lambda n: HEAD + "".join(f"- [{code(i)}] x{i}\n" for i in range(n))),
+    "no codes": (2000, lambda n: HEAD + "".join(f"- x{i}\n" for i in range(n))),
+    "stray text": (800, lambda n: HEAD + "".join(f"- [{code(i)}] x\n\nt\n\n" for i in range(n))),
+    "ignored": (4000, lambda n: HEAD + "- [AA] x\n" + "<!-- quandary: ignore indent -->\n" * n),
+    "front matter": (20_000, lambda n: "---\n" + "a" * n + "\n" + HEAD),
+    "keys": (8000, lambda n: "### ¶ASK_T\nTrigger: x\n" + "more\n" * n),
+    "bullets": (200_000, lambda n: HEAD + "- " * n + "x\n"),
+    "open fences": (3000, lambda n: "```\n~~~~\n" * n + HEAD),
+    "open comments": (4000, lambda n: HEAD + "- [AA] <!-- x\n" * n),
+    "quotes": (4000, lambda n: "> " * 50 + "x\n" + HEAD + "> ### ¶ASK_Q\n" * n),
+}
+
+
+def seconds(text: str) -> float:
+    """The shortest of three tries, in processor time."""
+    tries = []
+    for _ in range(3):
+        begun = time.process_time()
+        assert parse(text).diagnostics is not None
+        tries.append(time.process_time() - begun)
+    return min(tries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_time_grows_with_the_document(kind: str) -> None:
+    """Four times as much takes less than nine times as long: linear, with room for noise."""
+    size, make = KINDS[kind]
+    small, large = seconds(make(size)), seconds(make(4 * size))
+    assert large < 9 * small + 0.05
