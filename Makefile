@@ -17,6 +17,8 @@ check: .venv/.installed
 
 bench: compiled
 	$(BIN)/python benchmarks/parsing.py
+	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/journal.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,39 +7,87 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from quandary.errors import NotFound, ParseError, QuandaryError
+    from quandary import people, testing
+    from quandary.driving import run
+    from quandary.errors import (
+        AlreadyAnswered,
+        ContextRequired,
+        Diverged,
+        NotFound,
+        ParseError,
+        QuandaryError,
+        Rejected,
+    )
+    from quandary.flows.decide import decide
     from quandary.formats.sources import load
+    from quandary.model.ask import Answer, Ask, Item, Limits, Outcome, Question, Reading, Reply
     from quandary.model.tree import Decision, Extra, Option, Tree
+    from quandary.people.reading import read
 
 __all__ = [
+    "AlreadyAnswered",
+    "Answer",
+    "Ask",
+    "ContextRequired",
     "Decision",
+    "Diverged",
     "Extra",
+    "Item",
+    "Limits",
     "NotFound",
     "Option",
+    "Outcome",
     "ParseError",
     "QuandaryError",
+    "Question",
+    "Reading",
+    "Rejected",
+    "Reply",
     "Tree",
     "__version__",
+    "decide",
     "load",
+    "people",
+    "read",
+    "run",
+    "testing",
 ]
 
+_ROOMS = ("people", "testing")
 _HOMES = {
+    "AlreadyAnswered": "quandary.errors",
+    "Answer": "quandary.model.ask",
+    "Ask": "quandary.model.ask",
+    "ContextRequired": "quandary.errors",
     "Decision": "quandary.model.tree",
+    "Diverged": "quandary.errors",
     "Extra": "quandary.model.tree",
+    "Item": "quandary.model.ask",
+    "Limits": "quandary.model.ask",
     "NotFound": "quandary.errors",
     "Option": "quandary.model.tree",
+    "Outcome": "quandary.model.ask",
     "ParseError": "quandary.errors",
     "QuandaryError": "quandary.errors",
+    "Question": "quandary.model.ask",
+    "Reading": "quandary.model.ask",
+    "Rejected": "quandary.errors",
+    "Reply": "quandary.model.ask",
     "Tree": "quandary.model.tree",
+    "decide": "quandary.flows.decide",
     "load": "quandary.formats.sources",
+    "read": "quandary.people.reading",
+    "run": "quandary.driving",
 }
 
 
 def __getattr__(name: str) -> object:
     """Fetch a public name from its room when it is first used, so that importing stays light."""
+    from importlib import import_module  # noqa: PLC0415 - only when something is fetched
+
+    if name in _ROOMS:
+        return import_module(f"quandary.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'quandary' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only when something is fetched
-
     return getattr(import_module(home), name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -52,8 +51,8 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], word: str)
     """Help names every command and says what it is for."""
     ended = call(capsys, word)
     assert ended.status == 0
-    listed = re.findall(r"(?m)^  ([a-z]+)  +(.*)$", ended.out.partition("Commands:")[2])
-    assert dict(listed) == COMMANDS
+    listed = " ".join(ended.out.partition("Commands:")[2].split())
+    assert all(f"{name} {purpose}" in listed for name, purpose in COMMANDS.items())
 
 
 def test_help_loads_no_command() -> None:

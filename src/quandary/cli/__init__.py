@@ -19,6 +19,16 @@ COMMANDS = {
     "fmt": "Write trees in canonical form.",
     "rule": "Explain a rule of `check`.",
     "show": "Show a tree as text, JSON or a picture.",
+    "ask": "Put a tree before a person.",
+    "reply": "Answer what a run waits for.",
+    "next": "Say what a run waits for, or what came of it.",
+    "advise": "Tell a person who is deciding what they wanted to know.",
+    "read": "Say how a reply would be read.",
+    "runs": "List runs.",
+    "log": "Show what was asked and answered.",
+    "amend": "Change an answer afterwards.",
+    "withdraw": "End a run that nobody needs any more.",
+    "verify": "Check that the journal is what was written.",
 }
 INTERRUPTED = 130
 

@@ -1,0 +1,39 @@
+"""`quandary advise`: answer a person's question without answering ours."""
+
+from __future__ import annotations
+
+import click
+
+from quandary.cli import items as given
+from quandary.cli import running
+from quandary.errors import AlreadyAnswered
+from quandary.journal import replay
+from quandary.journal.ids import find_run
+from quandary.model.ask import Answer, Reply
+
+
+@click.command()
+@click.argument("run")
+@click.argument("text")
+@click.option(
+    "--option", "offers", multiple=True, metavar="'A: text'", help="Offer it as an extra."
+)
+@click.option("--to", metavar="KEY", help="The key of the question that the advice is about.")
+@running.store_option
+def advise(run: str, text: str, offers: tuple[str, ...], to: str | None, where: str | None) -> int:
+    """Tell the person who is deciding RUN what they wanted to know.
+
+    TEXT stands above the question when it comes again; each --option joins it as an extra. Advice
+    is never an answer.
+    """
+    store = running.opened(where)
+    run = find_run(store, run)
+    state = replay.look(store, run)
+    if state.ask is None:
+        raise AlreadyAnswered(f"already answered: run {run} is {state.status}")
+    question = state.ask.question(to) if to else state.ask.questions[0]
+    if question is None:
+        raise AlreadyAnswered(f"already answered: {to}; run {run} waits for {state.key}")
+    advice = Answer(question.key, advice=text, offers=tuple(given.extras(offers) or ()))
+    state = replay.advance(store, run, Reply((advice,)), to=state.key, who="agent", through="relay")
+    return running.shown(store, state)

@@ -1,0 +1,111 @@
+"""The items of a run, as they are given on the command line or in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quandary.errors import ParseError, QuandaryError
+from quandary.formats.files import read_standard_input, read_text
+from quandary.model.ask import Item
+from quandary.model.tree import Extra
+
+_OWN = ("id", "label", "title", "context", "question")
+
+
+def from_options(values: tuple[str, ...]) -> list[Item]:
+    """`ID|Label|Title|Context`, where what stands at the end may be left out."""
+    items = []
+    for value in values:
+        parts = [part.strip() for part in value.split("|", 3)]
+        if not parts[0]:
+            raise QuandaryError(f"--item {value!r} has no id; write 'ID|Label|Title|Context'")
+        parts += [""] * (4 - len(parts))
+        items.append(Item(parts[0], parts[1], parts[2] or parts[1], parts[3]))
+    return items
+
+
+def from_file(path: str) -> list[Item]:
+    """A JSON list, JSON lines, or CSV with a header line."""
+    text = read_standard_input() if path == "-" else read_text(path)
+    text = text.removeprefix("\ufeff")
+    if path.lower().endswith(".csv"):
+        rows = _csv(text)
+    elif text.lstrip().startswith("["):
+        rows = _json(path, text)
+    else:
+        rows = [_line(path, n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return [_item(path, number, row) for number, row in enumerate(rows, 1)]
+
+
+def _csv(text: str) -> list[Any]:
+    import csv  # noqa: PLC0415 - only for this kind of file
+
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _json(path: str, text: str) -> list[Any]:
+    import msgspec  # noqa: PLC0415 - only for this kind of file
+
+    try:
+        rows = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ParseError(f"{path}: not JSON ({error})") from None
+    if not isinstance(rows, list):
+        raise ParseError(f"{path}: expected a list of items")
+    return rows
+
+
+def _line(path: str, number: int, line: str) -> object:
+    import msgspec  # noqa: PLC0415 - only for this kind of file
+
+    try:
+        row: object = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise ParseError(f"{path}:{number}: not JSON ({error})") from None
+    return row
+
+
+def _item(path: str, number: int, row: object) -> Item:
+    if not isinstance(row, dict):
+        raise ParseError(f"{path}: item {number} is not an object with fields")
+    fields = {str(key).strip(): _text(value) for key, value in row.items() if key is not None}
+    own = {name: fields.pop(name, "") for name in _OWN}
+    if not own["id"]:
+        own["id"] = str(number)
+    own["title"] = own["title"] or own["label"]
+    return Item(**own, fields=fields)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(value)
+
+
+def extras(values: tuple[str, ...]) -> list[Extra] | None:
+    """`A: text`, one for each letter; none given leaves the tree's own."""
+    if not values:
+        return None
+    found: list[Extra] = []
+    for value in values:
+        letter, colon, text = value.partition(":")
+        letter = letter.strip().upper()
+        if not colon or len(letter) != 1 or not letter.isalpha() or not text.strip():
+            raise QuandaryError(f"--extra {value!r}: write it as 'A: text'")
+        if letter in {extra.letter for extra in found}:
+            raise QuandaryError(f"--extra {letter} is given twice")
+        found.append(Extra(letter, text.strip()))
+    return found
+
+
+def settings(values: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` pairs that fill slots."""
+    found = {}
+    for value in values:
+        key, sign, text = value.partition("=")
+        if not sign or not key.strip():
+            raise QuandaryError(f"--set {value!r}: write it as key=value")
+        found[key.strip()] = text
+    return found

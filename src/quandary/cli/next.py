@@ -1,0 +1,37 @@
+"""`quandary next`: what a run waits for."""
+
+from __future__ import annotations
+
+import click
+
+from quandary.cli import running
+from quandary.journal import replay
+from quandary.journal.ids import find_run
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--wait",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Wait that long for something to happen.",
+)
+@click.option("--via", type=click.Choice(["terminal", "relay"]), help="Ask here, or print JSON.")
+@click.option("--proof", is_flag=True, help="When done, print only treeName and chosenItems.")
+@running.store_option
+def next(run: str, seconds: float | None, via: str | None, proof: bool, where: str | None) -> int:
+    """Say what RUN waits for, or what came of it.
+
+    On a terminal the question is asked right here. With --wait the command returns as soon as
+    somebody answers, or when the time is up.
+    """
+    store = running.opened(where)
+    run = find_run(store, run)
+    state = replay.look(store, run)
+    if seconds is not None:
+        state = replay.wait(store, run, state.n, seconds)
+    elif state.ask is not None and (via == "terminal" or (via is None and running.is_terminal())):
+        return running.told(running.at_the_terminal(store, state))
+    return running.shown(store, state, proof=proof)

@@ -1,0 +1,182 @@
+"""What the commands about runs have in common: the store, the project, and showing a state."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from quandary.cli.screen import complain, put, tell
+from quandary.errors import QuandaryError
+from quandary.formats.files import project_root
+from quandary.journal import replay
+from quandary.journal.store import open_store
+from quandary.model.ask import Outcome, Reply
+from quandary.model.call import Do, Done
+from quandary.people import relay, states
+
+if TYPE_CHECKING:
+    from quandary.journal.store import State, Store
+    from quandary.model.ask import Ask, Question, Reading
+
+LARGEST_REFERENCE = 256 * 1024
+store_option = click.option(
+    "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
+)
+
+
+def opened(where: str | None) -> Store:
+    """The store that is meant."""
+    return open_store(where)
+
+
+def project() -> str:
+    """The project at hand; worktrees of one repository are one project."""
+    root = project_root(os.curdir) or os.path.abspath(os.curdir)
+    git = os.path.join(root, ".git")
+    if os.path.isfile(git):
+        with open(git, encoding="utf-8", errors="replace") as file:
+            folder = file.read().strip().removeprefix("gitdir:").strip()
+        main, mark, _ = os.path.join(root, folder).rpartition(f"{os.sep}worktrees{os.sep}")
+        if mark:
+            return os.path.dirname(os.path.realpath(main))
+    return os.path.realpath(root)
+
+
+def read_reference(do: Do) -> Done:
+    """`@path`: a text file below the folder where the command runs, and nothing else."""
+    root = os.path.realpath(os.curdir)
+    path = os.path.realpath(os.path.join(root, do.argument))
+    if do.deed != "read-file":
+        return Done(do.key, error=f"{do.deed} cannot be done here")
+    if not do.argument or os.path.isabs(do.argument) or os.path.commonpath([root, path]) != root:
+        return Done(do.key, error=f"{do.argument or '@'} is not below the working folder")
+    try:
+        if os.path.getsize(path) > LARGEST_REFERENCE:
+            return Done(do.key, error=f"{do.argument} is larger than 256 KiB")
+        with open(path, "rb") as file:
+            text = file.read(LARGEST_REFERENCE).decode()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        return Done(do.key, error=f"{do.argument} cannot be shown: {reason}")
+    return Done(do.key, text=text)
+
+
+def read(text: str, question: Question, mode: str) -> Reading:
+    """The one reader, loaded when there is text to read."""
+    from quandary.people.reading import read as reader  # noqa: PLC0415 - many replies are exact
+
+    return reader(text, question, "strict" if mode == "strict" else "plain")
+
+
+def settings_of(store: Store, run: str) -> dict[str, Any]:
+    """How the run is shown: what its caller said when it began."""
+    began = store.entries(run, kinds=("began",))[0]
+    arguments = began.read_matter().arguments
+    return dict(arguments) if arguments else {}
+
+
+def shown(store: Store, state: State, *, proof: bool = False) -> int:
+    """Print the state of a run as its caller wanted it, and give the exit status."""
+    told = settings_of(store, state.run)
+    if proof and state.status == "done":
+        chosen = [{"item": c["item"], "path": c["path"]} for c in state.result["chosenItems"]]
+        proven = {"treeName": state.result["treeName"], "chosenItems": chosen}
+        put(msgspec.json.encode(proven) + b"\n")
+        return 0
+    put(
+        states.state_json(
+            state.run,
+            state.flow,
+            state.status,
+            notes=[] if state.ask is not None else state.notes,
+            ask=state.ask,
+            result=state.result,
+            error=state.error or "",
+            via="text" if told.get("via") == "text" else "relay",
+            host=told.get("host", "claude"),
+        )
+        + b"\n"
+    )
+    return 0 if state.status in ("waiting", "done") else 1
+
+
+def answered(ask: Ask, data: bytes | str, to: str | None = None) -> Reply | Outcome:
+    """What a reply to an Ask means; plain text answers the question that is named."""
+    text = data.decode(errors="replace") if isinstance(data, bytes) else data
+    question = ask.question(to) if to is not None else None
+    if question is not None and not text.lstrip().startswith(("{", "[")):
+        ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
+    return relay.parse(data, ask, read)
+
+
+def with_answers(store: Store, state: State, path: str) -> State:
+    """Play a script: one reply for each Ask in turn, until it is used up or the run is done."""
+    from quandary.formats.files import read_text  # noqa: PLC0415 - only for scripts
+
+    try:
+        entries = msgspec.json.decode(read_text(path))
+    except msgspec.DecodeError as error:
+        raise QuandaryError(f"{path}: not JSON ({error})") from None
+    if not isinstance(entries, list):
+        raise QuandaryError(f"{path}: expected a JSON list with one reply for each Ask")
+    for entry in entries:
+        if state.ask is None:
+            break
+        data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
+        state = replay.advance(
+            store,
+            state.run,
+            answered(state.ask, data),
+            to=state.key,
+            who="api",
+            through="answers",
+            deeds=read_reference,
+        )
+    return state
+
+
+def at_the_terminal(store: Store, state: State) -> State:
+    """Ask the person who sits here until nothing waits any more, or they leave."""
+    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+
+    while state.ask is not None:
+        reply = terminal.ask(state.ask, read)
+        if isinstance(reply, Outcome):
+            replay.note(store, state.run, reply, to=state.key, who="person", through="terminal")
+            if reply.kind != "declined":
+                tell(f"The question waits. Go on with: quandary next {state.run}")
+                return replay.look(store, state.run)
+        else:
+            state = replay.advance(
+                store,
+                state.run,
+                reply,
+                to=state.key,
+                who="person",
+                through="terminal",
+                deeds=read_reference,
+            )
+            continue
+        state = replay.look(store, state.run)
+    return state
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked right here."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def told(state: State) -> int:
+    """The outcome of a run for the person at the terminal."""
+    for note in state.notes:
+        tell(note.text)
+    if state.status == "done":
+        for chosen in state.result.get("chosenItems", []):
+            tell(f"{chosen['item']}: {chosen['path']}")
+    elif state.status != "waiting":
+        complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
+    return 0 if state.status in ("waiting", "done") else 1

@@ -1,0 +1,30 @@
+"""`quandary verify`: whether the journal is still what was written."""
+
+from __future__ import annotations
+
+import click
+
+from quandary.cli import running
+from quandary.cli.screen import complain, put
+from quandary.journal.ids import find_run
+from quandary.journal.verify import verify as examine
+
+
+@click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
+@click.argument("run", required=False)
+@click.option("--expect", metavar="DIGEST", help="A digest that an earlier verify printed.")
+@running.store_option
+def verify(run: str | None, expect: str | None, where: str | None) -> int:
+    """Check that nothing in the journal was changed, moved, cut short or removed.
+
+    Prints the store's digest. Keep it elsewhere and give it to --expect later: then even somebody
+    who rewrote everything is found out.
+    """
+    store = running.opened(where)
+    report = examine(store, find_run(store, run) if run else None, expect)
+    for problem in report.problems:
+        place = f"run {problem.run} entry {problem.n}: " if problem.run else ""
+        complain(f"{place}{problem.text}")
+    runs = "1 run" if report.runs == 1 else f"{report.runs} runs"
+    put(f"{report.digest}  {runs}, {report.entries} entries\n")
+    return 0 if report.ok else 1

@@ -1,0 +1,32 @@
+"""`quandary withdraw`: end a run that nobody needs any more."""
+
+from __future__ import annotations
+
+import click
+
+from quandary.cli import running
+from quandary.cli.screen import tell
+from quandary.journal import replay
+from quandary.journal.ids import find_run
+
+
+@click.command()
+@click.argument("run")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept.")
+@running.store_option
+def withdraw(run: str, why: str, where: str | None) -> int:
+    """End RUN while it waits. Nothing was decided, and the journal says why."""
+    if not why.strip():
+        raise click.UsageError("--why needs a reason")
+    store = running.opened(where)
+    run = find_run(store, run)
+    person = running.is_terminal()
+    replay.withdraw(
+        store,
+        run,
+        why,
+        who="person" if person else "agent",
+        through="terminal" if person else "command",
+    )
+    tell(f"withdrew {run}")
+    return 0

@@ -1,0 +1,127 @@
+"""Entries about to be appended to a run, and the row that they lead to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from quandary.journal import entries as clock
+from quandary.journal.entries import (
+    EMPTY,
+    Answered,
+    AnyBody,
+    Asked,
+    Called,
+    Ended,
+    Entry,
+    Matter,
+    Returned,
+    Who,
+    offered,
+    seal_entry,
+    stamp,
+    without_words,
+)
+from quandary.model.ask import Ask, Reply
+from quandary.model.call import Do, Done, Output
+
+if TYPE_CHECKING:
+    from quandary.journal.progress import Progress
+    from quandary.journal.store import Run, Store, Waits
+
+
+class Source(NamedTuple):
+    """Who does something, through what, and under which name."""
+
+    who: Who
+    through: str
+    by: str
+
+
+class Draft:
+    """What is about to be appended to a run, and the row that it leads to."""
+
+    def __init__(self, run: Run, source: Source) -> None:
+        self.run = run
+        self.source = source
+        self.at = stamp(clock.now())
+        self.parts: list[tuple[AnyBody, Matter]] = []
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What every body says."""
+        who, through, by = self.source
+        return {"at": self.at, "who": who, "through": through, "by": by}
+
+    @property
+    def n(self) -> int:
+        """The number of the last entry so far."""
+        return self.run.n + len(self.parts)
+
+    def add(self, body: AnyBody, matter: Matter = EMPTY) -> None:
+        """One more entry."""
+        self.parts.append((body, matter))
+
+    def answer(self, reply: Reply, key: str, *, amends: int = 0, why: str = "") -> None:
+        """Book a reply: its codes in the body, its words in the matter."""
+        answers = without_words(reply)
+        spoken = () if answers == reply.answers else reply.answers
+        matter = Matter(answers=spoken, why=why) if spoken or why else EMPTY
+        self.add(Answered(key=key, answers=answers, amends=amends, **self.said), matter)
+
+    def came(self, response: Output | Done) -> None:
+        """Book what a program or a deed gave back."""
+        self.add(
+            Returned(key=response.key, ok=not response.error, **self.said), Matter(came=response)
+        )
+
+    def stand(self, progress: Progress) -> None:
+        """Book where the flow stands now: what waits, or how it ended."""
+        request = progress.request
+        if request is None:
+            error = progress.error
+            status: clock.End = "done" if error is None else "failed"
+            matter = Matter(result=progress.result, error=error or "")
+            self.add(Ended(status=status, **self.said), matter)
+            self._move(None, None, status=status)
+        elif isinstance(request, Ask):
+            # Preferences: this is where an Ask is put before the policy, before it waits.
+            codes = {question.key: offered(question) for question in request.questions}
+            self._move("person", request.key)
+            self.add(Asked(key=request.key, offered=codes, **self.said), Matter(ask=request))
+        elif isinstance(request, Do):
+            self._move("house", request.key)
+            self.add(Called(key=request.key, deed=request.deed, **self.said), Matter(sent=request))
+        else:
+            calls = progress.calls
+            self._move("agent", calls[0].key)
+            for call in calls:
+                self.add(Called(key=call.key, agent=call.agent, **self.said), Matter(sent=call))
+
+    def end(self, status: clock.End, why: str = "") -> None:
+        """Book an end that is not the flow's own."""
+        self.add(Ended(status=status, **self.said), Matter(error=why) if why else EMPTY)
+        self._move(None, None, status=status)
+
+    def _move(self, waits: Waits | None, key: str | None, status: clock.Status = "waiting") -> None:
+        asked = self.n + 1 if waits else 0
+        self.run = replace(
+            self.run, waits=waits, key=key, asked=asked, status=status, since=self.at
+        )
+
+    def seal(self, previous: bytes) -> tuple[Run, list[Entry]]:
+        """The entries, each sealed to the one before, and the row."""
+        run, entries = self.run, []
+        for number, (body, matter) in enumerate(self.parts, run.n + 1):
+            entry = seal_entry(run.id, number, previous, body, matter)
+            entries.append(entry)
+            previous = entry.digest
+        first = run.first or entries[0].digest
+        return replace(run, n=entries[-1].n, head=previous, first=first), entries
+
+    def append(self, store: Store) -> Run:
+        """Write it down, unless somebody else wrote first."""
+        run, entries = self.seal(self.run.head)
+        store.append(run, entries, seen=self.run.n)
+        return run

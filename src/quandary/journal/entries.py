@@ -1,0 +1,237 @@
+"""Entries: what happened to a run, one after another, each sealed to the one before it.
+
+An entry has a body (keys, codes, who, when) and a matter (what people and programs wrote). The
+digest covers the matter only through a salted digest of its own, so that the matter can be pruned
+and the chain still holds, and nobody can guess what a pruned matter said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+from quandary.model.ask import Answer, Ask, Question, Reply
+from quandary.model.call import Call, Do, Done, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
+Who = Literal["person", "agent", "policy", "api"]
+End = Literal["done", "failed", "declined", "withdrawn"]
+Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
+
+START = bytes(32)
+"""What the first entry of the first run follows."""
+
+
+def now() -> datetime:
+    """The one clock of the journal, in UTC. It dates entries and never orders them."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as it is written down; two such texts compare like the moments."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """What every entry says of itself."""
+
+    at: str
+    who: Who
+    through: str
+    by: str = ""
+
+
+class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
+    """A flow was started; its arguments are the matter."""
+
+    flow: str
+    version: int
+    project: str = ""
+    documents: dict[str, str] = {}
+    """Names of arguments that are kept once for all runs, with their digests."""
+    expires: str = ""
+    origin: str = ""
+    """The run whose answers were taken over where they fit."""
+
+
+class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):
+    """An Ask waits; it is the matter, just as it was shown."""
+
+    key: str
+    offered: dict[str, tuple[str, ...]]
+    """The keys of its questions, with the codes that each one offers."""
+
+
+class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry"):
+    """A reply was read and booked; what was typed is the matter."""
+
+    key: str
+    answers: tuple[Answer, ...]
+    amends: int = 0
+    """The entry whose answer this one takes the place of."""
+    origin: str = ""
+    """The run that it was taken over from."""
+
+
+class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):
+    """A program, or the house itself, was asked; the Call or the Do is the matter."""
+
+    key: str
+    agent: str = ""
+    deed: str = ""
+
+
+class Returned(Body, frozen=True, kw_only=True, tag="returned", tag_field="entry"):
+    """What came back from it is the matter."""
+
+    key: str
+    ok: bool = True
+
+
+class Noted(Body, frozen=True, kw_only=True, tag="noted", tag_field="entry"):
+    """Something happened that is no answer; no flow ever hears of it."""
+
+    kind: str
+    key: str = ""
+    item: str = ""
+
+
+class Ended(Body, frozen=True, kw_only=True, tag="ended", tag_field="entry"):
+    """The run is over; its result, or why there is none, is the matter."""
+
+    status: End
+
+
+AnyBody = Began | Asked | Answered | Called | Returned | Noted | Ended
+
+
+class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What people and programs wrote: the part of an entry that can be pruned."""
+
+    arguments: dict[str, Any] | None = None
+    ask: Ask | None = None
+    answers: tuple[Answer, ...] = ()
+    """What was answered, with every word, where there were any."""
+    why: str = ""
+    sent: Call | Do | None = None
+    came: Output | Done | None = None
+    text: str = ""
+    result: Any = None
+    error: str = ""
+
+
+EMPTY = Matter()
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """An entry as it is stored: its bytes, and what seals them."""
+
+    run: str
+    n: int
+    kind: Kind
+    body: bytes
+    matter: bytes | None
+    """Nothing where there never was any (no `seal` either), or where it was pruned."""
+    salt: bytes | None
+    seal: bytes | None
+    """The digest of salt and matter."""
+    digest: bytes
+    seq: int = 0
+    """Its place among the entries of all runs; given by the store."""
+
+    def read(self) -> AnyBody:
+        """The body as what it is."""
+        return read_body(self.body)
+
+    def read_matter(self) -> Matter:
+        """The matter; an empty one where there is none."""
+        return read_matter(self.matter)
+
+    @property
+    def pruned(self) -> bool:
+        """Whether there was a matter once."""
+        return self.seal is not None and self.matter is None
+
+
+_bodies: msgspec.json.Decoder[AnyBody] = msgspec.json.Decoder(AnyBody)
+_lists: msgspec.json.Decoder[list[AnyBody]] = msgspec.json.Decoder(list[AnyBody])
+_matters = msgspec.json.Decoder(Matter)
+_encoder = msgspec.json.Encoder()
+
+
+read_body = _bodies.decode
+
+
+def read_bodies(bodies: Iterable[bytes]) -> list[AnyBody]:
+    """Many bodies at once, which is quicker than one by one."""
+    return _lists.decode(b"[%s]" % b",".join(bodies))
+
+
+def read_matter(written: bytes | None) -> Matter:
+    """A matter; an empty one where there is none."""
+    return _matters.decode(written) if written else EMPTY
+
+
+def kind_of(body: AnyBody) -> Kind:
+    """What an entry with this body is called."""
+    kind: Any = body.__struct_config__.tag
+    return cast("Kind", kind)
+
+
+def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter) -> Entry:
+    """An entry that follows the one with the digest `previous`."""
+    kind = kind_of(body)
+    said = _encoder.encode(body)
+    if matter is EMPTY:
+        return Entry(run, n, kind, said, None, None, None, digest(run, n, previous, said, None))
+    written = _encoder.encode(matter)
+    salt = os.urandom(16)
+    seal = hashlib.sha256(salt + written).digest()
+    return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))
+
+
+def digest(run: str, n: int, previous: bytes, body: bytes, seal: bytes | None) -> bytes:
+    """What an entry is known by: it covers its place, its body, its sealed matter, and the past."""
+    said = hashlib.sha256(b"%s %d %s" % (run.encode(), n, body)).digest()
+    return hashlib.sha256(previous + said + (seal or b"")).digest()
+
+
+def sealed(entry: Entry) -> bool:
+    """Whether the matter is the one that was sealed, or was pruned, or never was."""
+    if entry.seal is None:
+        return entry.matter is None and entry.salt is None
+    if entry.matter is None:
+        return True
+    return hashlib.sha256((entry.salt or b"") + entry.matter).digest() == entry.seal
+
+
+def document_bytes(value: Any) -> bytes:  # noqa: ANN401 - any JSON
+    """A document as it is kept; the same value gives the same bytes."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def document_digest(written: bytes) -> str:
+    """The name under which a document is kept."""
+    return hashlib.sha256(written).hexdigest()
+
+
+def offered(question: Question) -> tuple[str, ...]:
+    """The codes that a reply to the question can name."""
+    codes = [choice.code for choice in question.choices]
+    codes += [choice.code for choice in question.named]
+    return tuple(codes)
+
+
+def without_words(reply: Reply) -> tuple[Answer, ...]:
+    """The answers as codes alone: what can stay when the matter is pruned."""
+    return tuple(
+        Answer(a.key, a.picked, prefix=a.prefix, extra=a.extra, tree=a.tree, among=a.among)
+        for a in reply.answers
+    )

@@ -1,0 +1,285 @@
+"""A flow under way: built from its start, and sent what the journal holds for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from quandary.errors import Diverged, QuandaryError, Rejected
+from quandary.journal.entries import (
+    Answered,
+    Began,
+    Matter,
+    Returned,
+    offered,
+    read_bodies,
+    read_body,
+    read_matter,
+)
+from quandary.model.ask import Ask, Question, Reply
+from quandary.model.call import Call, Do, Done, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.flows import Flow, Request, Response
+    from quandary.journal.store import Recorded, Store
+
+    Sent = Reply | Output | Done
+
+FLOWS: dict[str, str] = {"decide": "quandary.flows.decide"}
+"""The flows that can be run, and the modules that hold them."""
+
+
+class Progress:
+    """A flow and where it stands: at a request, or at its end."""
+
+    __slots__ = ("arrived", "asked", "error", "flow", "request", "result")
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.request: Request | None = None
+        """What it waits for; nothing once it is over."""
+        self.arrived: dict[str, Output] = {}
+        """Of calls that were made at once, the outputs that have come."""
+        self.asked: set[str] = set()
+        """The keys of everything that it asked for."""
+        self.result: Any = None
+        self.error: str | None = None
+
+    def start(self) -> None:
+        """Go to the first request."""
+        try:
+            self._stand_at(next(self.flow))
+        except StopIteration as end:
+            self._end(end.value)
+
+    def take(self, response: Response) -> None:
+        """Go on to the next request. What the flow refuses to go on with is how it fails."""
+        try:
+            self._stand_at(self.flow.send(response))
+        except StopIteration as end:
+            self._end(end.value)
+        except QuandaryError as error:
+            self.request, self.error = None, str(error)
+
+    def collect(self, output: Output) -> None:
+        """Keep one output; with the last one that is waited for, go on."""
+        self.arrived[output.key] = output
+        if not self.calls:
+            request, arrived = self.request, self.arrived
+            self.arrived = {}
+            together = isinstance(request, tuple)
+            self.take(tuple(arrived[c.key] for c in request) if together else output)  # type: ignore[union-attr]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls that have no output yet."""
+        if isinstance(self.request, Call):
+            return () if self.request.key in self.arrived else (self.request,)
+        if isinstance(self.request, tuple):
+            return tuple(call for call in self.request if call.key not in self.arrived)
+        return ()
+
+    def _stand_at(self, request: Request) -> None:
+        while isinstance(request, tuple) and not request:
+            request = self.flow.send(())
+        self.request = request
+        for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
+            if key in self.asked:
+                raise RuntimeError(f"the flow asks twice under the key {key}")
+            self.asked.add(key)
+
+    def _end(self, result: object) -> None:
+        self.request = None
+        self.result = msgspec.json.decode(msgspec.json.encode(result))
+
+
+def version_of(flow: str) -> int:
+    """The version of a flow's keys and meanings that this Quandary has."""
+    version: int = _module(flow).VERSION
+    return version
+
+
+def start(flow: str, arguments: dict[str, Any]) -> Progress:
+    """A flow at its first request."""
+    progress = Progress(_module(flow).start(arguments))
+    progress.start()
+    return progress
+
+
+def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
+    """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
+    entries = store.recorded(run, upto)
+    return replay(run, restart(store, run, entries), responses(run, entries))
+
+
+def restart(store: Store, run: str, entries: list[Recorded]) -> Progress:
+    """The flow of a run at its first request, as it began."""
+    began = read_body(entries[0][0])
+    if not isinstance(began, Began):
+        raise Diverged(f"run {run} does not begin with its beginning; see `quandary verify {run}`")
+    if began.flow not in FLOWS:
+        raise Diverged(f"run {run} is of the flow {began.flow}, which this Quandary lacks")
+    known = version_of(began.flow)
+    if began.version != known:
+        raise Diverged(
+            f"run {run} was begun with version {began.version} of {began.flow}, and this Quandary "
+            f"has version {known}; begin anew with the answers that fit: --from {run}"
+        )
+    arguments = dict(_matter(run, entries[0]).arguments or {})
+    for name, digest in began.documents.items():
+        written = store.document(digest)
+        if written is None:
+            raise Diverged(f"run {run} began with a document that the store has lost")
+        arguments[name] = msgspec.json.decode(written)
+    try:
+        return start(began.flow, arguments)
+    except QuandaryError as error:
+        raise Diverged(f"run {run} cannot be begun again: {error}") from error
+
+
+def responses(run: str, entries: list[Recorded]) -> dict[str, Sent]:
+    """What the flow was sent, by key, in the order of asking.
+
+    An amended answer takes back every response from the old one on.
+    """
+    found: dict[str, Sent] = {}
+    for entry, body in zip(entries, read_bodies([entry[0] for entry in entries]), strict=True):
+        if isinstance(body, Answered):
+            if body.amends:
+                take_back(found, body.key)
+            _, matter, pruned = entry
+            answers = body.answers
+            if matter or pruned:
+                answers = _matter(run, entry).answers or answers
+            found[body.key] = Reply(answers)
+        elif isinstance(body, Returned):
+            came = _matter(run, entry).came
+            if came is None:
+                raise Diverged(f"run {run} has nothing under {body.key}; `quandary verify {run}`")
+            found[came.key] = came
+    return found
+
+
+def take_back(found: dict[str, Sent], key: str) -> None:
+    """Forget the response to a key and all that came after it."""
+    keys = list(found)
+    for later in keys[keys.index(key) :]:
+        del found[later]
+
+
+def replay(run: str, progress: Progress, recorded: dict[str, Sent]) -> Progress:
+    """Send the flow what was recorded: found by key, never by order, and nothing left over."""
+    left = dict(recorded)
+    while True:
+        request = progress.request
+        if isinstance(request, Ask):
+            reply = left.pop(request.key, None)
+            if reply is None:
+                break
+            if not isinstance(reply, Reply) or misfit(request, reply):
+                raise _diverged(run, request.key)
+            progress.take(reply)
+        elif isinstance(request, Do):
+            done = left.pop(request.key, None)
+            if done is None:
+                break
+            if not isinstance(done, Done):
+                raise _diverged(run, request.key)
+            progress.take(done)
+        elif request is None or not _collect(run, progress, left):
+            break
+    if left:
+        raise _diverged(run, next(iter(left)))
+    return progress
+
+
+def _collect(run: str, progress: Progress, left: dict[str, Sent]) -> bool:
+    """Hand over the outputs there are; whether the flow went on."""
+    calls = progress.calls
+    came = 0
+    for call in calls:
+        output = left.pop(call.key, None)
+        if output is None:
+            continue
+        if not isinstance(output, Output):
+            raise _diverged(run, call.key)
+        progress.collect(output)
+        came += 1
+    return came == len(calls)
+
+
+def misfit(ask: Ask, reply: Reply) -> str:
+    """What is wrong with a reply to this Ask: a code that none of its questions offers."""
+    for answer in reply.answers:
+        key, picked, among = answer.key, answer.picked, answer.among
+        for question in ask.questions:
+            if question.key == key:
+                break
+        else:
+            return f"there is no question {key}"
+        for code in picked + among if among else picked:
+            for choice in question.choices:
+                if choice.code == code:
+                    break
+            else:
+                if not _names(question, code):
+                    codes = ", ".join(offered(question))
+                    return f"{code} is not offered by {key} (choose from {codes})"
+    return ""
+
+
+def _names(question: Question, code: str) -> bool:
+    """Whether a code is among those that only text can name, or is the menu before them."""
+    above = f"{code}/"
+    return any(choice.code == code or choice.code.startswith(above) for choice in question.named)
+
+
+def require_fit(ask: Ask, reply: Reply) -> None:
+    """Refuse a reply that names what was not offered, or that says nothing at all."""
+    if not reply.answers:
+        raise Rejected("the reply answers nothing; the question still waits")
+    keys = [answer.key for answer in reply.answers]
+    if len(set(keys)) < len(keys):
+        raise Rejected("the reply answers the same question twice; the question still waits")
+    wrong = misfit(ask, reply)
+    if wrong:
+        raise Rejected(f"{wrong}; the question still waits")
+
+
+def requests(store: Store, run: str) -> Iterator[Request]:
+    """Every request of a run in the order of asking, made again by the flow of today."""
+    entries = store.recorded(run)
+    progress = restart(store, run, entries)
+    left = responses(run, entries)
+    while progress.request is not None:
+        request = progress.request
+        yield request
+        calls = request if isinstance(request, tuple) else (request,)
+        if not all(call.key in left for call in calls):
+            return
+        given = {call.key: left.pop(call.key) for call in calls}
+        replay(run, progress, given)
+
+
+def _matter(run: str, entry: Recorded) -> Matter:
+    _, matter, pruned = entry
+    if pruned:
+        raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
+    return read_matter(matter)
+
+
+def _diverged(run: str, key: str) -> Diverged:
+    return Diverged(
+        f"run {run} no longer fits its flow: what was answered to {key} is not what is asked there "
+        f"now; `quandary log {run}` shows it, --from {run} begins anew with the answers that fit"
+    )
+
+
+def _module(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and start
+    if flow not in FLOWS:
+        raise QuandaryError(f"there is no flow {flow}; there are: {', '.join(FLOWS)}")
+    return import_module(FLOWS[flow])

@@ -1,0 +1,428 @@
+"""The embedded store: one SQLite file, safe against crashes and against many writers at once."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
+
+from quandary.errors import StoreError
+from quandary.journal.entries import Entry, Kind, Status
+from quandary.journal.store import Last, Moved, Run, Waits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from quandary.journal.store import Recorded, Written
+
+T = TypeVar("T")
+
+APPLICATION = 0x51444E52
+"""Stands in the file's head and says whose it is: QDNR."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE entry (
+            seq INTEGER PRIMARY KEY,
+            run TEXT NOT NULL,
+            n INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            body BLOB NOT NULL,
+            matter BLOB,
+            salt BLOB,
+            seal BLOB,
+            digest BLOB NOT NULL,
+            UNIQUE (run, n)
+        ) STRICT""",
+        """CREATE TABLE run (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            flow TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            project TEXT NOT NULL,
+            status TEXT NOT NULL,
+            waits TEXT,
+            key TEXT,
+            asked INTEGER NOT NULL,
+            n INTEGER NOT NULL,
+            first BLOB NOT NULL,
+            head BLOB NOT NULL,
+            began TEXT NOT NULL,
+            since TEXT NOT NULL,
+            expires TEXT
+        ) STRICT""",
+        "CREATE INDEX run_status ON run (status, number)",
+        "CREATE INDEX run_project ON run (project, status, number)",
+        "CREATE INDEX run_waits ON run (waits, number) WHERE waits IS NOT NULL",
+        """CREATE INDEX run_project_waits ON run (project, waits, number)
+            WHERE waits IS NOT NULL""",
+        """CREATE INDEX run_expires ON run (expires)
+            WHERE waits IS NOT NULL AND expires IS NOT NULL""",
+        "CREATE TABLE document (digest TEXT PRIMARY KEY, written BLOB NOT NULL) STRICT",
+        """CREATE TABLE last (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            id TEXT NOT NULL,
+            first BLOB NOT NULL,
+            runs INTEGER NOT NULL
+        ) STRICT""",
+        f"PRAGMA application_id = {APPLICATION}",
+    ),
+)
+"""The statements at index v bring a file of schema version v to version v + 1."""
+
+_RUN = (
+    "number, id, flow, version, project, status, waits, key, asked, n, first, head, began, since, "
+    "expires"
+)
+_ENTRY = "run, n, kind, body, matter, salt, seal, digest"
+_INSERT = f"INSERT INTO entry ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_RECORDED = (
+    "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
+    "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned') ORDER BY n"
+)
+_MOVE = (
+    "UPDATE run SET status = ?, waits = ?, key = ?, asked = ?, n = ?, head = ?, since = ? "
+    "WHERE id = ? AND n = ?"
+)
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+class SqliteStore:
+    """A journal in a file. Threads may share it; each process opens its own."""
+
+    def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
+        self.path = os.fspath(path)
+        self.patience = patience
+        self._lock = threading.RLock()
+        if sqlite3.sqlite_version_info < (3, 37):
+            raise StoreError(f"SQLite 3.37 or later is needed; this is {sqlite3.sqlite_version}")
+        self._db = self._connect(self.path, uri=False)
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._db.close()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def run(self, run: str) -> Run | None:
+        """The row of a run."""
+        rows = self._rows(f"SELECT {_RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
+        return _run(rows[0]) if rows else None
+
+    def runs(
+        self,
+        *,
+        status: Status | None = None,
+        waits: Waits | None = None,
+        project: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = False,
+    ) -> list[Run]:
+        """A page of runs in the order they began, beyond the run numbered `after`."""
+        wanted = {"status": status, "waits": waits, "project": project}
+        terms = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
+        if after or not newest:
+            terms.append("number < :after" if newest else "number > :after")
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        order = "DESC" if newest else "ASC"
+        rows = self._rows(
+            f"SELECT {_RUN} FROM run {where} ORDER BY number {order} LIMIT :limit",  # noqa: S608
+            {**wanted, "after": after, "limit": limit},
+        )
+        return [_run(row) for row in rows]
+
+    def between(self, low: str, high: str, limit: int) -> list[str]:
+        """Ids of runs from `low` up to and without `high`."""
+        sql = "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return [row[0] for row in self._rows(sql, (low, high, limit))]
+
+    def due(self, moment: str) -> list[str]:
+        """Ids of runs that still wait although they expired by then."""
+        sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= ?"
+        return [row[0] for row in self._rows(sql, (moment,))]
+
+    def entries(
+        self,
+        run: str,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        after: int = 0,
+        upto: int | None = None,
+    ) -> list[Entry]:
+        """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
+        among = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        rows = self._rows(
+            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
+            f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n",
+            (run, after, _limit(upto), *(kinds or ())),
+        )
+        return [Entry(*row) for row in rows]
+
+    def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
+        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+        return self._rows(_RECORDED, (run, _limit(upto)))
+
+    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """The entries of all runs as they came, beyond the one with that `seq`."""
+        sql = f"SELECT {_ENTRY}, seq FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
+        return [Entry(*row) for row in self._rows(sql, (after, limit))]
+
+    def document(self, digest: str) -> bytes | None:
+        """A document that runs began with."""
+        rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))
+        return rows[0][0] if rows else None
+
+    def documents(self) -> Iterator[tuple[str, bytes]]:
+        """All of them, each with its digest."""
+        for (digest,) in self._rows("SELECT digest FROM document", ()):
+            written = self.document(digest)
+            if written is not None:
+                yield digest, written
+
+    def last(self) -> Last | None:
+        """The newest run as the store remembers it, apart from the rows of the runs."""
+        rows = self._rows("SELECT id, first, runs FROM last", ())
+        return Last(*rows[0]) if rows else None
+
+    def heads(self, upto: int | None = None) -> list[Entry]:
+        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
+        rows = self._rows(
+            f"SELECT {_ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
+            "(SELECT max(seq) FROM entry WHERE seq <= ? GROUP BY run) ORDER BY run",
+            (_limit(upto),),
+        )
+        return [Entry(*row) for row in rows]
+
+    def strays(self) -> list[str]:
+        """Names of runs that have entries and no row."""
+        sql = "SELECT DISTINCT run FROM entry WHERE run NOT IN (SELECT id FROM run) ORDER BY run"
+        return [row[0] for row in self._rows(sql, ())]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it, every reading sees the same moment."""
+        with self._lock:
+            self._rows("BEGIN", ())
+            try:
+                yield
+            finally:
+                self._rows("ROLLBACK", ())
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def create(
+        self, write: Callable[[Last | None], Written], documents: Mapping[str, bytes]
+    ) -> Run:
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one."""
+
+        def action() -> Run:
+            found = self._db.execute("SELECT id, first, runs FROM last").fetchone()
+            last = Last(*found) if found else None
+            run, entries = write(last)
+            number = last.runs + 1 if last else 1
+            self._db.executemany(
+                "INSERT OR IGNORE INTO document (digest, written) VALUES (?, ?)", documents.items()
+            )
+            run = replace(run, number=number)
+            self._db.execute(
+                f"INSERT INTO run ({_RUN}) VALUES ({', '.join('?' * 15)})",  # noqa: S608
+                _run_row(run),
+            )
+            self._db.execute(
+                "INSERT OR REPLACE INTO last (one, id, first, runs) VALUES (1, ?, ?, ?)",
+                (run.id, run.first, number),
+            )
+            self._db.executemany(_INSERT, map(_entry_row, entries))
+            return run
+
+        return self._write(action)
+
+    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
+        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
+
+        def action() -> None:
+            moved = self._db.execute(
+                _MOVE,
+                (*_where_it_stands(run), run.id, seen),
+            )
+            if moved.rowcount != 1:
+                raise Moved(run.id)
+            self._db.executemany(_INSERT, map(_entry_row, entries))
+
+        self._write(action)
+
+    # -- the file --------------------------------------------------------------------------------
+
+    def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(
+                name, timeout=0, isolation_level=None, check_same_thread=False, uri=uri
+            )
+        except sqlite3.Error as error:
+            raise StoreError(self._explain(error)) from error
+
+    def _prepare(self) -> None:
+        """See whose file it is, and bring it to the schema of this version."""
+        try:
+            version = self._number("user_version")
+        except StoreError as error:
+            if not self._on_a_read_only_medium(error):
+                raise
+            self._db.close()
+            from pathlib import Path  # noqa: PLC0415 - slow, and rarely needed
+
+            address = Path(self.path).absolute().as_uri()
+            self._db = self._connect(f"{address}?immutable=1", uri=True)
+            version = self._number("user_version")
+        if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1", ()):
+            raise StoreError(f"{self.path} is a database of another program; name another store")
+        if version and self._number("application_id") != APPLICATION:
+            raise StoreError(f"{self.path} is a database of another program; name another store")
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{self.path} was written by a newer Quandary (schema {version}, known up to "
+                f"{len(MIGRATIONS)}); upgrade this one"
+            )
+        self._rows("PRAGMA synchronous = FULL", ())
+        if sys.platform == "darwin":
+            self._rows("PRAGMA fullfsync = ON", ())
+        if os.access(self.path, os.W_OK) and self._rows("PRAGMA journal_mode", ()) != [("wal",)]:
+            self._rows("PRAGMA journal_mode = WAL", ())
+        if version < len(MIGRATIONS):
+            self._write(self._migrate)
+
+    def _migrate(self) -> None:
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                self._db.execute(statement)
+        self._db.execute(f"PRAGMA user_version = {max(version, len(MIGRATIONS))}")
+
+    def _on_a_read_only_medium(self, error: StoreError) -> bool:
+        """SQLite needs a file beside the journal, even to read; where none can be made, nobody
+        writes either, and the journal can be read as it lies there.
+        """
+        cause = error.__cause__
+        return (
+            isinstance(cause, sqlite3.Error)
+            and _code(cause) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            and os.path.isfile(self.path)
+            and not os.path.exists(f"{self.path}-wal")
+        )
+
+    def _number(self, pragma: str) -> int:
+        return int(self._rows(f"PRAGMA {pragma}", ())[0][0])
+
+    def _rows(self, sql: str, values: Any) -> list[Any]:  # noqa: ANN401 - a tuple, or names
+        with self._lock:
+            return self._patiently(lambda: self._db.execute(sql, values).fetchall())
+
+    def _write(self, action: Callable[[], T]) -> T:
+        """Do something as one transaction, on disk when this returns."""
+
+        def attempt() -> T:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                done = action()
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            return done
+
+        with self._lock:
+            return self._patiently(attempt)
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        """Try again while others hold the file, after pauses too uneven to leave anyone behind.
+
+        SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win.
+        """
+        deadline = 0.0
+        while True:
+            try:
+                return action()
+            except sqlite3.Error as error:
+                if _code(error) not in _BUSY:
+                    raise StoreError(self._explain(error)) from error
+                moment = time.monotonic()
+                deadline = deadline or moment + self.patience
+                if moment >= deadline:
+                    raise StoreError(
+                        f"{self.path} has been locked by another program for "
+                        f"{self.patience:g} seconds; try again when it is done"
+                    ) from error
+            import random  # noqa: PLC0415 - slow, and most writers never wait
+
+            time.sleep(random.uniform(0.0003, 0.003))  # noqa: S311 - no secret
+
+    def _explain(self, error: sqlite3.Error) -> str:
+        code = _code(error)
+        if code == sqlite3.SQLITE_NOTADB:
+            return f"{self.path} is no journal: it is not a database; name another store"
+        if code == sqlite3.SQLITE_READONLY:
+            return f"{self.path} cannot be written: the file or its folder is read-only"
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return f"{self.path} cannot be opened; is its folder there, and may you write to it?"
+        if code == sqlite3.SQLITE_CORRUPT:
+            return f"{self.path} is damaged ({error}); take it from a backup"
+        return f"{self.path}: {error}"
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary code; a closed connection has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _limit(upto: int | None) -> int:
+    return sys.maxsize if upto is None else upto
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    number, id_, flow, version, project, status, waits, key, asked, n, first, head, *times = row
+    began, since, expires = times
+    return Run(
+        number=number,
+        id=id_,
+        flow=flow,
+        version=version,
+        project=project,
+        status=status,
+        waits=waits,
+        key=key,
+        asked=asked,
+        n=n,
+        first=first,
+        head=head,
+        began=began,
+        since=since,
+        expires=expires,
+    )
+
+
+def _run_row(r: Run) -> tuple[object, ...]:
+    begun = (r.number, r.id, r.flow, r.version, r.project)
+    stands = (r.status, r.waits, r.key, r.asked, r.n, r.first, r.head)
+    return (*begun, *stands, r.began, r.since, r.expires)
+
+
+def _where_it_stands(r: Run) -> tuple[object, ...]:
+    return (r.status, r.waits, r.key, r.asked, r.n, r.head, r.since)
+
+
+def _entry_row(e: Entry) -> tuple[object, ...]:
+    return (e.run, e.n, e.kind, e.body, e.matter, e.salt, e.seal, e.digest)

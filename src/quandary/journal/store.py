@@ -1,0 +1,187 @@
+"""Where journals are kept: what any store can do, and how one is found."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from quandary.errors import StoreError
+from quandary.journal.entries import Entry, Kind, Status
+from quandary.model.ask import Ask, Note
+from quandary.model.call import Call, Do
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    Written = tuple["Run", list[Entry]]
+
+Waits = Literal["person", "agent", "house"]
+Recorded = tuple[bytes, bytes | None, int]
+"""As much of an entry as a flow is built from: its body, its matter, and whether that was pruned.
+A run has thousands of them, so they are plain tuples."""
+
+
+class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A run at a glance. Its entries say the same; this row only makes it quick to find."""
+
+    number: int = 0
+    """Its place among the runs of the store, from 1; given by the store."""
+    id: str
+    flow: str
+    version: int
+    project: str = ""
+    status: Status = "waiting"
+    waits: Waits | None = None
+    """Who has to do something: a person to answer, an agent to be called, the house itself."""
+    key: str | None = None
+    """The key of what waits."""
+    asked: int = 0
+    """The entry with which that began to wait."""
+    n: int = 0
+    """How many entries there are; whoever appends must have seen them all."""
+    first: bytes = b""
+    head: bytes = b""
+    """The digests of its first and of its last entry."""
+    began: str = ""
+    since: str = ""
+    """When it came to where it stands."""
+    expires: str | None = None
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Where a run stands: what waits, or what came of it."""
+
+    run: str
+    flow: str
+    status: Status
+    n: int
+    key: str | None = None
+    ask: Ask | None = None
+    calls: tuple[Call, ...] = ()
+    """What agents have to be asked, and has not come back yet."""
+    deed: Do | None = None
+    """What the house has to do, where nobody who could do it has looked yet."""
+    result: Any = None
+    error: str | None = None
+    notes: tuple[Note, ...] = ()
+    """What happened since the state before."""
+
+
+class Last(NamedTuple):
+    """The newest run of a store: its id, the digest of its first entry, how many runs there are."""
+
+    id: str
+    first: bytes
+    runs: int
+
+
+class Moved(Exception):  # noqa: N818 - never leaves the journal
+    """Somebody else appended to the run first; look again."""
+
+
+class Store(Protocol):
+    """What the journal needs of a database. Every method is one transaction."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+    def run(self, run: str) -> Run | None:
+        """The row of a run."""
+
+    def runs(
+        self,
+        *,
+        status: Status | None = None,
+        waits: Waits | None = None,
+        project: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = False,
+    ) -> list[Run]:
+        """A page of runs in the order they began, beyond the run numbered `after`."""
+
+    def between(self, low: str, high: str, limit: int) -> list[str]:
+        """Ids of runs from `low` up to and without `high`."""
+
+    def due(self, moment: str) -> list[str]:
+        """Ids of runs that still wait although they expired by then."""
+
+    def entries(
+        self,
+        run: str,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        after: int = 0,
+        upto: int | None = None,
+    ) -> list[Entry]:
+        """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
+
+    def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
+        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+
+    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """The entries of all runs as they came, beyond the one with that `seq`."""
+
+    def document(self, digest: str) -> bytes | None:
+        """A document that runs began with."""
+
+    def documents(self) -> Iterator[tuple[str, bytes]]:
+        """All of them, each with its digest."""
+
+    def create(
+        self, write: Callable[[Last | None], Written], documents: Mapping[str, bytes]
+    ) -> Run:
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one."""
+
+    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
+        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
+
+    def last(self) -> Last | None:
+        """The newest run as the store remembers it, apart from the rows of the runs."""
+
+    def heads(self, upto: int | None = None) -> list[Entry]:
+        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
+
+    def strays(self) -> list[str]:
+        """Names of runs that have entries and no row."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it, every reading sees the same moment."""
+
+
+def open_store(where: str | os.PathLike[str] | None = None) -> Store:
+    """The store at a path or URL; else `QUANDARY_STORE`; else the user's own journal."""
+    named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
+    from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
+
+    return SqliteStore(_path(named) if named else default_path())
+
+
+def default_path() -> str:
+    """`journal.db` in the user's data folder, which is made where it is missing."""
+    import platformdirs  # noqa: PLC0415 - slow, and rarely needed
+
+    folder = platformdirs.user_data_dir("quandary", appauthor=False)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        message = f"cannot make the folder {folder}: {error.strerror}; name a store with --store"
+        raise StoreError(message) from error
+    return os.path.join(folder, "journal.db")
+
+
+def _path(where: str) -> str:
+    scheme, separator, rest = where.partition("://")
+    if not separator:
+        return os.path.expanduser(where)
+    if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+        return rest[1:]
+    if scheme in ("postgresql", "postgres"):
+        raise StoreError(
+            "this version of Quandary keeps its journal in an embedded store only; "
+            "give the path of a file, or sqlite:///PATH"
+        )
+    raise StoreError(f"{where} names no store; give the path of a file, or sqlite:///PATH")

@@ -1,0 +1,489 @@
+"""The question box: an Ask on a terminal, until it is answered or left."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from quandary.formats.visible import printable
+from quandary.model.ask import MORE, Outcome, Reply
+from quandary.people import painting, prose
+from quandary.people.drafts import CLOSED, Draft, Mode, Read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from textual import events
+
+    from quandary.model.ask import Ask
+
+NARROW = 56
+"""Below this many columns there is no frame, and the line of keys is short."""
+LOW = 20
+"""Below this many rows there are no empty ones."""
+
+
+class Line(Input):
+    """One line of text. What is pasted comes in whole, on one line, and without controls."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        self.insert_text_at_cursor(printable(event.text.strip()))
+        event.prevent_default()
+        event.stop()
+
+
+class Box(App[Reply | Outcome]):
+    """Questions, one at a time, each with its choices and the Other line."""
+
+    INLINE_PADDING = 0
+    ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "turn(1)", show=False, priority=True),
+        Binding("shift+tab", "turn(-1)", show=False, priority=True),
+        Binding("ctrl+c,ctrl+q", "leave", show=False, priority=True),
+        Binding("pagedown", "read_on(1)", show=False, priority=True),
+        Binding("pageup", "read_on(-1)", show=False, priority=True),
+    ]
+    CSS = painting.SHEET
+
+    def __init__(self, ask: Ask, read: Read) -> None:
+        super().__init__(ansi_color=True)
+        self.ask = ask
+        mode: Mode = "plain" if ask.kind == "advisory" else "strict"
+        self.drafts = [Draft(question, read, mode) for question in ask.questions]
+        self.at = 0
+        """The question that is shown; behind the last one stands the review."""
+        self.warning = ""
+        self.helping = False
+        self.leaving = False
+        self._drawn: dict[Static, Content] = {}
+
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """The preamble, then the question in its frame, then the keys."""
+        with Vertical(id="all"):
+            with VerticalScroll(id="about", can_focus=False):
+                yield Static(id="preamble")
+            with Vertical(id="frame"):
+                yield Static(id="strip")
+                with VerticalScroll(id="body", can_focus=False):
+                    yield Static(id="text")
+                    yield Vertical(id="choices")
+                    with Horizontal(id="other", classes="line"):
+                        yield Static(id="other-mark", classes="mark")
+                        yield Line(id="words", select_on_focus=False)
+                    yield Static(id="preview")
+                    with Horizontal(id="beside", classes="line"):
+                        yield Static("    Comment: ", classes="mark")
+                        yield Line(id="comment", select_on_focus=False)
+                    yield Static(id="review")
+                yield Static(id="warning")
+            yield Static(id="foot")
+
+    async def on_mount(self) -> None:
+        """Show the first question, and notice when the terminal goes away."""
+        for line in self.query(Line):
+            line.cursor_blink = False
+        self.set_interval(1, self._watch)
+        await self._show()
+
+    def _watch(self) -> None:
+        """A terminal that was closed is no answer, and nothing to wait for."""
+        if self.is_inline and not os.isatty(0):
+            self.exit(Outcome("dismissed", CLOSED))
+
+    def put(self) -> Reply | Outcome:
+        """Show the box below the cursor until it is answered or left."""
+        try:
+            with _size_of_screen():
+                returned = self.run(inline=True, mouse=False)
+        except OSError:  # what is left to draw cannot be drawn any more
+            returned = None
+        if returned is None and not os.isatty(0):
+            if self._driver is not None:
+                self._driver.disable_input()
+            return Outcome("dismissed", CLOSED)
+        return returned or Outcome("error", "the question box failed; TERM=dumb asks without it")
+
+    @property
+    def draft(self) -> Draft | None:
+        """The draft at hand; none during the review."""
+        return self.drafts[self.at] if self.at < len(self.drafts) else None
+
+    @property
+    def _width(self) -> int:
+        """The columns between frame and scroll bar."""
+        return min(self.size.width, prose.WIDEST) - (3 if self.narrow else 7)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the terminal is too narrow for a frame."""
+        return self.size.width < NARROW
+
+    async def _show(self) -> None:
+        """Another question, or the review, takes the place of what was shown."""
+        draft = self.draft
+        choices = self.query_one("#choices")
+        await choices.remove_children()
+        self._drawn.clear()
+        if draft is not None:
+            await choices.mount(*(_row() for _ in draft.choices))
+            self.query_one("#words", Line).value = draft.words
+            self.query_one("#comment", Line).value = draft.comment
+        self._refocus()
+        self._paint()
+        self.query_one("#about").scroll_home(animate=False)
+
+    def _refocus(self) -> None:
+        draft = self.draft
+        if draft is not None and draft.on_other and not self.helping:
+            self.set_focus(self.query_one("#words"))
+        else:
+            self.set_focus(None)
+
+    def _paint(self) -> None:
+        """Bring every part up to date with the draft at hand."""
+        draft = self.draft
+        asking = draft is not None and not self.helping
+        self.screen.set_class(self.narrow, "-narrow")
+        self.screen.set_class(self.size.height < LOW, "-low")
+        about = painting.preamble(self.ask, draft, self._width)
+        self._draw(self.query_one("#preamble", Static), about)
+        self.query_one("#about").display = not self.helping
+        strip = painting.strip(self.drafts, self.at, self._width, short=self.narrow)
+        self._draw(self.query_one("#strip", Static), strip)
+        self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
+        for name in ("#text", "#choices", "#other", "#preview"):
+            self.query_one(name).display = asking
+        commenting = self.focused is not None and self.focused.id == "comment"
+        commented = draft is not None and bool(draft.comment)
+        self.query_one("#beside").display = asking and (commenting or commented)
+        self.query_one("#review").display = not asking
+        if draft is not None and asking:
+            self._paint_question(draft)
+        else:
+            content = (
+                painting.markdown(painting.HELP, self._width)
+                if self.helping
+                else painting.review(self.drafts)
+            )
+            self._draw(self.query_one("#review", Static), content)
+        warning = self.query_one("#warning", Static)
+        warning.display = bool(self.warning)
+        self._draw(warning, Content.styled(printable(self.warning), "bold"))
+        self._draw(self.query_one("#foot", Static), Content(self._keys()))
+        self.call_after_refresh(self._fit)
+
+    def _draw(self, part: Static, content: Content) -> None:
+        """Give a part its content; what takes the same room is not laid out again."""
+        drawn = self._drawn.get(part)
+        if drawn is None or not drawn.is_same(content):
+            self._drawn[part] = content
+            part.update(content, layout=drawn is None or _room(drawn) != _room(content))
+
+    def _paint_question(self, draft: Draft) -> None:
+        question = draft.question
+        self._draw(self.query_one("#text", Static), painting.question(question))
+        for number, row in enumerate(self.query(".row").results(Horizontal)):
+            mark, said = row.query(Static).results(Static)
+            self._draw(mark, painting.mark(draft, number))
+            self._draw(said, painting.choice(draft, number))
+        self._draw(self.query_one("#other-mark", Static), painting.mark(draft, draft.other))
+        behind = "Other..., or your own words" if question.menu else "Other: your own words"
+        self.query_one("#words", Line).placeholder = behind
+        preview = draft.preview() if draft.on_other or draft.words else ""
+        self._draw(self.query_one("#preview", Static), Content.styled(printable(preview), "italic"))
+        self.query_one("#preview").display = bool(preview)
+
+    def _keys(self) -> str:
+        """The keys that matter now."""
+        focused = self.focused
+        if self.helping:
+            return (
+                "pgdn read on · any other key goes back" if self._overflows else "any key goes back"
+            )
+        if self.draft is None:
+            return painting.review_keys(len(self.drafts), short=self.narrow)
+        if focused is not None:
+            return painting.line_keys(comment=focused.id == "comment", short=self.narrow)
+        return painting.list_keys(
+            self.draft,
+            batch=len(self.drafts) > 1,
+            more_above=self.query_one("#about").max_scroll_y > 0,
+            short=self.narrow,
+        )
+
+    @property
+    def _overflows(self) -> bool:
+        return self.query_one("#body").max_scroll_y > 0
+
+    def _fit(self) -> None:
+        """Share a low screen: the question first, the preamble scrolls in what is left."""
+        frame, about, body = (self.query_one(n) for n in ("#frame", "#about", "#body"))
+        rows = self.size.height - self.screen.gutter.height
+        fixed = frame.outer_size.height - body.outer_size.height + about.styles.margin.height
+        fixed += self.query_one("#foot").outer_size.height
+        wanted = about.virtual_size.height
+        least = min(wanted, 3)
+        body.styles.max_height = max(rows - fixed - least, 3)
+        about.styles.max_height = max(min(wanted, rows - fixed - body.virtual_size.height), least)
+        self.call_after_refresh(self._bring_into_view)
+
+    def _bring_into_view(self) -> None:
+        self._draw(self.query_one("#foot", Static), Content(self._keys()))
+        draft = self.draft
+        body = self.query_one("#body")
+        if draft is not None and not self.helping and body.max_scroll_y:
+            rows = [*self.query(".row"), self.query_one("#other")]
+            body.scroll_to_widget(rows[draft.at], animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        """Fit the new size."""
+        if self.query("#frame"):
+            self._paint()
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    async def on_key(self, event: events.Key) -> None:
+        """A key that no line of text has taken."""
+        self.warning = ""
+        if event.key not in ("q", "escape"):
+            self.leaving = False
+        if self.helping:
+            self.helping = False
+            self._refocus()
+        elif isinstance(self.focused, Line):
+            await self._key_beside_line(self.focused, event)
+        elif self.draft is None:
+            await self._key_in_review(event)
+        else:
+            await self._key_in_list(self.draft, event)
+        self._paint()
+
+    async def _key_beside_line(self, line: Line, event: events.Key) -> None:
+        """A key that has no meaning on a line, or that was typed before the line had the focus."""
+        draft = self.draft
+        if draft is None:
+            return
+        if event.is_printable and event.character:
+            line.insert_text_at_cursor(event.character)
+        elif event.key == "enter":
+            await self._submit(line)
+        elif event.key == "escape" and line.id == "comment":
+            line.value = draft.comment = ""
+            self._refocus()
+        elif event.key == "escape":
+            draft.at = max(draft.other - 1, 0)
+            self._refocus()
+        elif event.key in ("up", "down"):
+            if line.id == "words":
+                draft.move(1 if event.key == "down" else -1)
+            self._refocus()
+
+    async def _key_in_review(self, event: events.Key) -> None:
+        if event.key == "enter":
+            await self._send()
+        elif event.key == "question_mark":
+            self.helping = True
+        elif event.key in ("q", "escape"):
+            self._quit()
+        elif event.key in ("left", "up", "k"):
+            await self.action_turn(-1)
+        elif event.key == "right":
+            await self.action_turn(1)
+        elif event.key.isdecimal() and 0 < int(event.key) <= len(self.drafts):
+            self.at = int(event.key) - 1
+            await self._show()
+
+    async def _key_in_list(self, draft: Draft, event: events.Key) -> None:
+        key, character = event.key, event.character or ""
+        match key:
+            case "up" | "k":
+                draft.move(-1)
+            case "down" | "j":
+                draft.move(1)
+            case "left":
+                await self.action_turn(-1)
+            case "right":
+                await self.action_turn(1)
+            case "enter":
+                await self._settle(draft)
+            case "space":
+                await self._space(draft)
+            case "question_mark":
+                self.helping = True
+            case "q" | "escape":
+                self._quit()
+            case "c":
+                self._comment()
+                return
+            case _ if key.isdecimal():
+                await self._digit(draft, int(key) - 1)
+            case _:
+                self._letter(draft, character)
+        if self.draft is draft:
+            self._refocus()
+
+    def _comment(self) -> None:
+        line = self.query_one("#comment", Line)
+        self.query_one("#beside").display = True
+        self.set_focus(line)
+        line.cursor_position = len(line.value)
+
+    async def _space(self, draft: Draft) -> None:
+        if not draft.question.multi:
+            self.warning = "One can be chosen here: enter picks it."
+        elif draft.choices[draft.at].code == MORE:
+            await self._settle(draft)
+        else:
+            draft.tick()
+
+    async def _digit(self, draft: Draft, row: int) -> None:
+        if not 0 <= row <= draft.other:
+            return
+        draft.at = row
+        if draft.on_other:
+            return
+        if draft.question.multi:
+            await self._space(draft)
+        else:
+            await self._settle(draft)
+
+    def _letter(self, draft: Draft, character: str) -> None:
+        """To a choice by its code; else what begins a prefix or an extra begins the Other line."""
+        if draft.jump(character):
+            return
+        extras = {extra.letter for extra in draft.question.extras}
+        begun = {"/": "", "Q": "Q: ", "!": "!", "#": "#", "@": "@", "+": "+"}
+        begun |= {letter: letter for letter in extras}
+        if character in begun:
+            draft.at = draft.other
+            if not draft.words:
+                line = self.query_one("#words", Line)
+                line.value = draft.words = begun[character]
+                line.cursor_position = len(line.value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted into the list goes to the Other line."""
+        draft = self.draft
+        if draft is None or self.helping or not event.text.strip():
+            return
+        draft.at = draft.other
+        line = self.query_one("#words", Line)
+        line.value = draft.words = draft.words + printable(event.text.strip())
+        line.cursor_position = len(line.value)
+        self._refocus()
+        self._paint()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Say at once how the line will be read."""
+        draft = self.draft
+        if draft is None:
+            return
+        if event.input.id == "words":
+            draft.words = event.input.value
+        else:
+            draft.comment = event.input.value
+        self.warning = ""
+        self._paint()
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter on a line; a second one, typed before the first was handled, does nothing."""
+        if isinstance(event.input, Line) and event.input is self.focused:
+            event.input.value = event.value
+            await self._submit(event.input)
+            self._paint()
+
+    async def _submit(self, line: Line) -> None:
+        """Enter on the Other line goes on; on the comment it goes back to the list."""
+        draft = self.draft
+        if draft is None:
+            return
+        if line.id == "words":
+            draft.words = line.value
+            await self._settle(draft)
+        else:
+            draft.comment = line.value
+            self._refocus()
+
+    # -- going on --------------------------------------------------------------------------------
+
+    async def action_turn(self, step: int) -> None:
+        """Another question of the batch; the review comes behind the last."""
+        if len(self.drafts) > 1 and not self.helping:
+            self.at = (self.at + step) % (len(self.drafts) + 1)
+            self.warning = ""
+            await self._show()
+
+    def action_read_on(self, step: int) -> None:
+        """Scroll the preamble, or the help."""
+        part = self.query_one("#body" if self.helping else "#about")
+        part.scroll_relative(y=step * max(part.size.height - 1, 1), animate=False)
+
+    def action_leave(self) -> None:
+        """Leave at once; the run waits."""
+        self.exit(Outcome("dismissed"))
+
+    def _quit(self) -> None:
+        """Leave; answers that would have to be given again are worth a second key."""
+        given = sum(draft.answer is not None for draft in self.drafts)
+        if given and not self.leaving:
+            self.leaving = True
+            answers = "1 answer is" if given == 1 else f"{given} answers are"
+            self.warning = f"{answers} not sent yet. Press q again to leave without sending."
+        else:
+            self.action_leave()
+
+    async def _settle(self, draft: Draft) -> None:
+        """The answer stands; on to the next question without one."""
+        self.warning = draft.settle()
+        if self.warning:
+            return
+        if len(self.drafts) == 1:
+            await self._send()
+            return
+        count = len(self.drafts)
+        following = ((self.at + step) % count for step in range(1, count))
+        self.at = next((n for n in following if self.drafts[n].answer is None), count)
+        await self._show()
+
+    async def _send(self) -> None:
+        """Send every answer; with one missing, go there instead."""
+        missing = next((n for n, d in enumerate(self.drafts) if d.answer is None), None)
+        if missing is None:
+            self.exit(Reply(tuple(d.answer for d in self.drafts if d.answer is not None)))
+        else:
+            self.at = missing
+            await self._show()
+
+
+@contextmanager
+def _size_of_screen() -> Iterator[None]:
+    """Let textual, which measures standard output, see the size of standard error instead."""
+    if os.isatty(1) or "COLUMNS" in os.environ:
+        yield
+        return
+    size = os.get_terminal_size(2)
+    os.environ.update(COLUMNS=str(size.columns), LINES=str(size.lines))
+    try:
+        yield
+    finally:
+        del os.environ["COLUMNS"], os.environ["LINES"]
+
+
+def _room(content: Content) -> tuple[str, int]:
+    """What a text needs in width and breaks: its words, and the cursor that stands before it."""
+    return content.plain.replace("❯", " "), content.cell_length
+
+
+def _row() -> Horizontal:
+    return Horizontal(Static(classes="mark"), Static(classes="said"), classes="row")

@@ -1,0 +1,221 @@
+"""An answer in the making: what a person has marked and typed before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from quandary.formats.visible import printable
+from quandary.model.ask import MORE, Answer, Question, Reading
+
+if TYPE_CHECKING:
+    from quandary.model.ask import Choice
+
+Mode = Literal["strict", "plain"]
+Read = Callable[[str, Question, Mode], Reading]
+"""What a typed text means as a reply to a question."""
+
+CLOSED = "the terminal was closed"
+NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter goes on."
+NOTHING_TYPED = "There is nothing behind Other: type your own words."
+STANDS_ALONE = "That stands alone: take the ticks away first, or type something else."
+
+
+@dataclass
+class Draft:
+    """One question with the cursor, the ticks and the texts of its answer."""
+
+    question: Question
+    read: Read
+    mode: Mode = "strict"
+    at: int = 0
+    """The row of the cursor; the row behind the choices is Other."""
+    ticked: set[str] = field(default_factory=set)
+    words: str = ""
+    """What stands on the Other line."""
+    comment: str = ""
+    answer: Answer | None = None
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """What is shown."""
+        return self.question.choices
+
+    @property
+    def other(self) -> int:
+        """The row of the Other line."""
+        return len(self.choices)
+
+    @property
+    def on_other(self) -> bool:
+        """Whether the cursor stands on the Other line."""
+        return self.at == self.other
+
+    def move(self, step: int) -> None:
+        """Up or down, round the ends."""
+        self.at = (self.at + step) % (self.other + 1)
+
+    def jump(self, letter: str) -> bool:
+        """To the next choice whose code begins with the letter."""
+        for step in range(1, self.other + 1):
+            row = (self.at + step) % (self.other + 1)
+            if row != self.other and initial(self.choices[row]) == letter.upper():
+                self.at = row
+                return True
+        here = not self.on_other and initial(self.choices[self.at]) == letter.upper()
+        return bool(letter) and here
+
+    def tick(self) -> None:
+        """Mark the choice at the cursor, or take the mark away; what was gathered before stays."""
+        code = self.choices[self.at].code
+        if code not in self.question.gathered:
+            self.ticked ^= {code}
+
+    def is_ticked(self, choice: Choice) -> bool:
+        """Whether the choice is part of a multi-select answer so far."""
+        return choice.code in self.ticked or choice.code in self.question.gathered
+
+    def settle(self) -> str:
+        """Make the answer out of what is marked and typed; or say why it cannot be one yet."""
+        problem, answer = self._several() if self.question.multi else self._one()
+        if answer is not None:
+            self.answer = self._with_comment(answer)
+        return problem
+
+    def _one(self) -> tuple[str, Answer | None]:
+        if not self.on_other:
+            return "", Answer(self.question.key, picked=(self.choices[self.at].code,))
+        return self._typed()
+
+    def _several(self) -> tuple[str, Answer | None]:
+        """The ticks, together with what is typed; More… takes them along to its page."""
+        key = self.question.key
+        picked = tuple(c.code for c in self.choices if c.code in self.ticked)
+        more = not self.on_other and self.choices[self.at].code == MORE
+        if self.words.strip() and not more:
+            return self._ticked_and_typed(picked)
+        if more:
+            picked = (*picked, MORE)
+        opens = self.on_other and self.question.menu
+        if picked or (self.question.gathered and not opens):
+            return "", Answer(key, picked=picked or self.question.gathered)
+        return self._typed() if self.on_other else (NOTHING_TICKED, None)
+
+    def _ticked_and_typed(self, picked: tuple[str, ...]) -> tuple[str, Answer | None]:
+        problem, answer = self._typed()
+        if answer is None or not picked:
+            return problem, answer
+        if answer.among or not (answer.text or answer.picked):
+            return STANDS_ALONE, None
+        both = tuple(dict.fromkeys((*picked, *answer.picked)))
+        return "", replace(answer, picked=both)
+
+    def _typed(self) -> tuple[str, Answer | None]:
+        """Other left blank opens its menu, where there is one."""
+        text = self.words.strip()
+        reading = self.reading()
+        if reading.kind == "blank":
+            return (
+                ("", Answer(self.question.key, raw=text or None))
+                if self.question.menu
+                else (NOTHING_TYPED, None)
+            )
+        return "", reading.answer(self.question.key, text)
+
+    def _with_comment(self, answer: Answer) -> Answer:
+        said = [part for part in (answer.comment, self.comment.strip()) if part]
+        return replace(answer, comment="; ".join(said)) if said else answer
+
+    # -- in words --------------------------------------------------------------------------------
+
+    def reading(self) -> Reading:
+        """How the Other line would be read as it stands."""
+        text = self.words.strip()
+        return self.read(text, self.question, self.mode) if text else Reading("blank")
+
+    def preview(self) -> str:
+        """What Enter on the Other line would do."""
+        reading = self.reading()
+        if reading.kind == "blank" and self.ticked:
+            return "→ goes on with what is ticked"
+        if reading.kind == "blank":
+            return "→ more options" if self.question.menu else ""
+        answer = reading.answer(self.question.key, self.words)
+        if self.question.multi and self.ticked and _alone(reading):
+            return f"→ {meaning(self.question, answer)} (not together with ticks)"
+        return f"→ {meaning(self.question, answer)}"
+
+    def record(self) -> str:
+        """One line on the question and what it was answered with."""
+        if self.answer is None:
+            return printable(f"○ {self.question.header}")
+        mark = "✓" if settles(self.answer) else "→"
+        said = said_in(self.question, self.answer)
+        return printable(f"{mark} {self.question.header} — {said}")
+
+
+def initial(choice: Choice) -> str:
+    """The letter that leads to a choice."""
+    return choice.code.rpartition("/")[2][:1].upper()
+
+
+def settles(answer: Answer) -> bool:
+    """Whether the answer is one, rather than a way to a further question."""
+    if answer.prefix:
+        return answer.prefix == "force"
+    return not (answer.blank or answer.among or answer.tree or MORE in answer.picked)
+
+
+def said_in(question: Question, answer: Answer) -> str:
+    """An answer as a record tells it: labels, the words themselves, the comment."""
+    told = meaning(question, answer)
+    if answer.text and not answer.among:
+        labels = _labels(question, answer.picked)
+        told = ", ".join([*labels, f"“{answer.text}”"])
+    return f"{told} (“{answer.comment}”)" if answer.comment else told
+
+
+def meaning(question: Question, answer: Answer) -> str:
+    """How an answer is understood, in a few words."""
+    if answer.prefix:
+        return _prefixed(question, answer)
+    if answer.tree:
+        return f"asks first: {answer.tree}"
+    if answer.extra:
+        text = next((e.text for e in question.extras if e.letter == answer.extra), "")
+        return f"{answer.extra}: {text}"
+    if answer.among:
+        return f"which? {' or '.join(_labels(question, answer.among))}"
+    parts = _labels(question, answer.picked)
+    if answer.text:
+        parts.append("your own words")
+    return ", ".join(parts) or "more options"
+
+
+def _prefixed(question: Question, answer: Answer) -> str:
+    argument = answer.argument.strip()
+    if answer.prefix == "force":
+        if argument.casefold() in ("", "skip", "dismiss"):
+            return "dismiss it" if argument.casefold() == "dismiss" else "skip it"
+        return f"at once: {', '.join(_labels(question, (argument.upper(),)))}"
+    if answer.prefix == "add":
+        return f"adds: {argument}"
+    return {
+        "question": f"asks: {argument}",
+        "explain": "asks: explain",
+        "deep": "asks: explain in full",
+        "tag": f"tags it #{argument.lstrip('#')}",
+        "reference": f"shows the file {argument}",
+    }[answer.prefix or "question"]
+
+
+def _labels(question: Question, codes: tuple[str, ...]) -> list[str]:
+    known = {choice.code: choice.label for choice in (*question.choices, *question.named)}
+    return [known.get(code, code) for code in codes]
+
+
+def _alone(reading: Reading) -> bool:
+    return reading.kind not in ("pick", "own-words")

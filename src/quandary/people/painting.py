@@ -1,0 +1,210 @@
+"""The parts of the question box, as they are drawn: terminal colours only, and nothing filled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from quandary.formats.visible import printable
+from quandary.model.ask import MORE
+from quandary.people import prose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quandary.model.ask import Ask, Question
+    from quandary.people.drafts import Draft
+
+HELP = """\
+**In the list**
+- ↑ ↓ or j k: move; 1-9: pick (tick, where several can be chosen)
+- the first letter of a code: go there (as a capital, where the letter is a key of its own)
+- enter: pick and go on; space: tick, where several can be chosen
+- tab, shift+tab or ← →: another question; an answer can be changed until all are sent
+- c: a comment beside the answer
+- page up, page down: read on above; q, escape or ctrl+c: leave, and the run waits
+
+**On the Other line** (/ or its number leads there)
+- a code, a label or your own words; below it stands how that will be read
+- nothing: the options behind Other, where there are any
+- ? explain, ??? in full, Q: a question, !CODE that path at once, ! skip
+- #tag keeps a tag, @path shows a file, +CODE adds to what is ticked
+"""
+
+SHEET = """\
+Screen, Screen:inline {
+    background: ansi_default; color: ansi_default; border: none; padding: 0; overflow: hidden;
+}
+Screen:inline { height: auto; padding: 1 0 0 0; }
+Vertical, VerticalScroll, Horizontal, Static { background: ansi_default; color: ansi_default; }
+#all { height: auto; max-width: 100; padding: 0 1; }
+#about { height: auto; margin: 0 0 1 0; scrollbar-size-vertical: 1; }
+#about, #body {
+    scrollbar-color: ansi_default; scrollbar-color-hover: ansi_default;
+    scrollbar-color-active: ansi_default; scrollbar-background: ansi_default;
+    scrollbar-background-hover: ansi_default; scrollbar-background-active: ansi_default;
+}
+#frame { height: auto; border: round ansi_bright_black; padding: 0 1; }
+.-narrow #frame { border: none; padding: 0; }
+#strip { margin: 0 0 1 0; }
+#body { height: auto; scrollbar-size-vertical: 1; }
+#text { margin: 0 0 1 0; text-style: bold; }
+#choices { height: auto; }
+.row { height: auto; }
+.mark { width: auto; }
+.said { width: 1fr; }
+.line { height: 1; }
+#preview { padding: 0 0 0 4; }
+Line, Line:focus {
+    width: 1fr; height: 1; border: none; padding: 0;
+    background: ansi_default; background-tint: transparent; color: ansi_default;
+}
+Line > .input--cursor, Line:ansi > .input--cursor {
+    background: ansi_default; color: ansi_default; text-style: reverse;
+}
+Line > .input--placeholder, Line:ansi > .input--placeholder {
+    background: ansi_default; color: ansi_default; text-style: dim;
+}
+#foot { text-style: dim; padding: 0 0 0 2; }
+.-narrow #foot { padding: 0; }
+.-low #about, .-low #strip, .-low #text { margin: 0; }
+Screen.-low:inline { padding: 0; }
+"""
+
+_STYLES = {"": "", "bold": "bold", "italic": "italic", "code": "ansi_cyan"}
+
+
+def markdown(text: str, width: int) -> Content:
+    """Markdown in the styles of a terminal; the rows of a list item stand below one another."""
+    rows: list[Content] = []
+    for line in prose.lines(text):
+        content = Content.assemble(*((span.text, _STYLES[span.style]) for span in line.spans))
+        if line.indent and content.cell_length > width:
+            head, said = content[: line.indent], content[line.indent :]
+            first, *others = said.wrap(max(width - line.indent, 10))
+            rows += [head + first, *(row.pad_left(line.indent) for row in others)]
+        else:
+            rows.append(content)
+    return Content("\n").join(rows)
+
+
+def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
+    """What is to be known, without what is said on the items of other questions."""
+    about = ask.preamble
+    blocks: tuple[str, ...] = ()
+    if draft is not None:
+        others = {q.item for q in ask.questions if q.item != draft.question.item}
+        marks = tuple(f"**{item}. " for item in others)
+        blocks = tuple(block for block in about.blocks if not block.startswith(marks))
+    notes = "\n".join(n.text for n in ask.notes if n.text.strip() not in about.text)
+    text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
+    parts = [markdown(notes, width).stylize("dim")] if notes else []
+    parts.append(markdown(text, width))
+    legend = [f"{e.letter}: {e.text}" for e in (draft.question.extras if draft else ())]
+    if legend:
+        parts.append(Content.styled(printable(f"Also  {' · '.join(legend)}"), "dim"))
+    return Content("\n\n").join(parts)
+
+
+def strip(drafts: Sequence[Draft], at: int, width: int, *, short: bool) -> Content:
+    """The questions of the batch, with ticks at those that are answered."""
+    parts: list[Content] = []
+    for number, draft in enumerate(drafts):
+        here = number == at
+        header = draft.question.header
+        if short and not here:
+            header = draft.question.item or header
+        tick = ("✓ ", "ansi_green") if draft.answer else ("○ ", "dim")
+        style = "bold underline" if here else ("" if draft.answer else "dim")
+        parts.append(Content.assemble(tick, (printable(header), style)))
+    send = "bold underline" if at == len(drafts) else "dim"
+    parts.append(Content.assemble(("→ ", "dim"), ("Send", send)))
+    return _flowing(parts, width)
+
+
+def _flowing(parts: list[Content], width: int) -> Content:
+    """The parts side by side, each kept whole."""
+    rows = [parts[0]]
+    for part in parts[1:]:
+        if rows[-1].cell_length + 3 + part.cell_length <= width:
+            rows[-1] = rows[-1] + Content("   ") + part
+        else:
+            rows.append(part)
+    return Content("\n").join(rows)
+
+
+def question(asked: Question) -> Content:
+    """The question, and what was chosen on the pages before."""
+    parts = [Content(printable(asked.text))]
+    if asked.gathered:
+        known = {choice.code: choice.label for choice in asked.options}
+        labels = ", ".join(known.get(code, code) for code in asked.gathered)
+        parts.append(Content.styled(printable(f"Chosen so far: {labels}"), "not bold dim"))
+    elif asked.multi:
+        parts.append(Content.styled("You can choose several.", "not bold dim"))
+    return Content("\n").join(parts)
+
+
+def mark(draft: Draft, row: int) -> Content:
+    """The cursor, the number and the box to tick, as wide in every row."""
+    here = draft.at == row
+    cursor = ("❯ ", "bold ansi_magenta") if here else ("  ", "")
+    number = (f"{row + 1} ", "bold" if here else "dim")
+    if not draft.question.multi:
+        return Content.assemble(cursor, number)
+    if row == draft.other:
+        box = "[x] " if draft.words.strip() else "[ ] "
+    elif draft.choices[row].code == MORE:
+        box = "    "
+    else:
+        box = "[x] " if draft.is_ticked(draft.choices[row]) else "[ ] "
+    return Content.assemble(cursor, number, (box, "bold" if "x" in box else ""))
+
+
+def choice(draft: Draft, row: int) -> Content:
+    """The label of a choice and, below it, what it means."""
+    shown, answer = draft.choices[row], draft.answer
+    label = Content.styled(printable(shown.shown), "bold" if draft.at == row else "")
+    if shown.code != MORE:
+        label += Content.styled(f"  {printable(shown.code)}", "dim")
+    if answer is not None and shown.code in answer.picked and not draft.question.multi:
+        label += Content.styled(" ✓", "ansi_green")
+    if not shown.description:
+        return label
+    return Content("\n").join([label, Content.styled(printable(shown.description), "dim")])
+
+
+def review(drafts: Sequence[Draft]) -> Content:
+    """Every answer, before they are sent."""
+    missing = sum(draft.answer is None for draft in drafts)
+    head = f"{missing} not answered yet." if missing else "Send these?"
+    rows = [
+        Content.assemble((f"{number} ", "dim"), (draft.record(), "" if draft.answer else "dim"))
+        for number, draft in enumerate(drafts, 1)
+    ]
+    return Content("\n").join([Content.styled(head, "bold"), Content(""), *rows])
+
+
+def review_keys(count: int, *, short: bool) -> str:
+    """The keys of the review."""
+    keys = ["enter send", f"1-{count} change an answer", "? help", "q quit"]
+    return " · ".join(keys[:2] + keys[3:] if short else keys)
+
+
+def line_keys(*, comment: bool, short: bool) -> str:
+    """The keys on a line of text."""
+    if comment:
+        return "enter keep · esc drop"
+    return "enter go on · ↑ back to the list" + ("" if short else " · ctrl+c quit")
+
+
+def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> str:
+    """The keys in the list of choices."""
+    several = draft.question.multi
+    if short:
+        return f"↑↓ {'space ' if several else ''}enter · ? help · q quit"
+    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter go on"]
+    keys += ["tab next"] if batch else []
+    keys += ["pgdn read on"] if more_above else ["c comment"]
+    return " · ".join([*keys, "? help", "q quit"])

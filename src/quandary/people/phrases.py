@@ -1,0 +1,216 @@
+"""What people say around their choice: fillers, hedges, questions, second thoughts, yes and no."""
+
+from __future__ import annotations
+
+from quandary.people.words import wordings, wordset
+
+STATING = wordset("he she they has had was were did done been")
+"""Words of a statement about others: never a choice, and no option's telling words."""
+ARTICLES = wordset("the a an i")
+FUNCTION = wordset(
+    "the a an i id ill im ive me my we us our you your it its them their this that these "
+    "those to of in on at by for from with into onto and or but if is are be am do does so "
+    "very too then than there here please pls"
+)
+"""Words that hold sentences together and never tell options apart."""
+INTERJECTIONS = wordset(
+    "yes yep yeah yup yea ya ok okay k kk sure alright right well hmm hm hmmm um uh oh ah "
+    "ahh aha eh er erm hey hi hello so anyway please pls plz thanks thank thx ty you cheers "
+    "lol haha and"
+)
+PRAISE = wordset("good great nice fine perfect cool best better lovely excellent")
+"""Said of an option behind it; in front of a noun it is another thing: `good question`."""
+CHOOSING = wordset(
+    "let lets us go going went with for do doing i id ill im ive we wed well were would "
+    "will like love want wanna need to choose choosing chose pick picking select selecting "
+    "take taking vote voting opt opting prefer my our choice selection preference answer "
+    "reply is be its it give gimme me get use using try have rather just only simply "
+    "definitely probably obviously certainly surely clearly think guess suppose say said "
+    "feel the a an that this gonna shall should can could may you bring make please pls plz "
+    "ok okay yeah yes yep sure am actually honestly personally really totally still now "
+    "then so both put down as mark stick sticking settle either between favor favour"
+)
+CHOOSERS = wordings(
+    "lets,let us,go with,go for,going with,going for,id go,i go,i pick,i choose,i select,"
+    "ill take,i take,i vote,my vote,my pick,my choice,so,i prefer,id prefer,id like,i want,"
+    "we want,i would,ill go,we should,we go,we take,im for,id rather,i say,id say,"
+    "therefore,hence"
+)
+"""Openings that make a clause a choice, wherever it stands."""
+ENDINGS = wordset(
+    "enough please pls plz thanks thank thx ty you then instead it obviously definitely for now i "
+    "think guess suppose imo imho tbh me us would be good great is best better fine one "
+    "ones option choice nice perfect ok okay works work sounds sound looks "
+    "look seems seem right actually really today thing way only of course lol haha cheers "
+    "mate again too as well that this them all my our pick vote the makes sense a to go "
+    "wins id say sure yes yeah"
+)
+_PLAIN = wordset(
+    "them their his her hers theirs who which what whichever whatever there here of in on at "
+    "by from into onto about out up off over under through between per via and or but because "
+    "since are being having does some any every each such own more most much many very quite "
+    "rather bit little someone somebody something anything everything anyone talk talking "
+    "speak see look looking find thing things stuff kind sort type version way ways route "
+    "path variant alternative whole already yet ever even almost maybe basically essentially "
+    "simply straight away right quickly soon seems sounds feel feels want wants wanted needs "
+    "needed likes wish hope another other others else these those your yours mine ours myself "
+    "ourselves however though although also plus while than where im ill theres thats heres "
+    "whats happy glad keen ahead carry sounding believe reckon assume figure lets let said "
+    "says"
+)
+NEUTRAL = (CHOOSING | ENDINGS | INTERJECTIONS | _PLAIN) - PRAISE - {"down"}
+"""Words that say nothing about which option is meant."""
+
+CONNECTIVES = wordset("because cause cuz coz bc since but although though however whereas")
+LIKING = wordset("like love likes loved liked nice")
+REASONS = wordset("because cause cuz coz bc since although though however whereas")
+QUANTIFIERS = wordset("all any anything anyone everything everyone everybody every them these none")
+EXCEPT = wordset("but except excluding besides minus bar without save")
+NEGATORS = wordset(
+    "not no dont never without cannot cant wont isnt arent doesnt didnt wasnt werent havent "
+    "hasnt shouldnt wouldnt neither nor non"
+)
+REFUSALS = wordset("deny reject refuse decline skip stop cancel abort avoid prevent forbid")
+"""Verbs that make what follows not happen, in an option's label."""
+UNDOINGS = REFUSALS | wordset("delete remove drop discard disable block ignore close cut")
+"""Verbs whose object alone does not say that: `the account` is not `Cancel the account`."""
+EXCLUDERS = wordset("not no dont never neither")
+
+CORRECTIONS = wordings(
+    "actually,no wait,wait no,oh wait,ah wait,hmm wait,hang on,hold on,scratch that,"
+    "strike that,i mean,i meant,make that,on second thought,on second thoughts,"
+    "second thought,correction,oops,whoops,nvm,nevermind,never mind,sorry,no sorry,"
+    "sorry no,actually no,no actually,or rather,hmm no,oh no,ah no,no no,my bad,my mistake,"
+    "change that to,change my mind,changed my mind,i changed my mind,just kidding,jk,"
+    "forget that,no make it,wait actually,actually wait"
+)
+HEDGES = wordings(
+    "not sure,unsure,not certain,dont know,do not know,idk,dunno,no idea,no clue,"
+    "not a clue,depends,depending,maybe,perhaps,undecided,cant decide,cannot decide,"
+    "cant choose,hard to say,hard to tell,difficult to say,up to you,your call,you decide,"
+    "you choose,you pick,whichever,im easy,dont care,do not care,dont mind,no preference,"
+    "no opinion,any is fine,anything is fine,either is fine,either one,either works,"
+    "either way,whatever you,whatever works,could be,might be,doesnt matter,"
+    "does not matter,not yet sure,still thinking,thinking about it,think about it,"
+    "need to think,let me think,on the fence,torn,wondering,i wonder,leaning,lean,tbd,"
+    "need more time,havent decided,not decided,surprise me,cant say,who knows,might,"
+    "dealers choice,sleep on it,get back to you,all the same to me,makes no difference,"
+    "not fussed,as long as,only if,only when,provided,assuming,unless"
+)
+POLITE_IFS = wordings(
+    "if possible,if you can,if you could,if thats ok,if thats okay,if thats fine,"
+    "if that is ok,if you dont mind,if you like,if you want,if i may,if i had to choose,"
+    "if you ask me,if i have to choose,if i must,if that works,if needed,if necessary,"
+    "if i had to pick"
+)
+CONDITIONS = wordset(
+    "if unless until till once when whenever provided providing assuming then only"
+)
+"""Words that open a condition or a sequence: what follows changes what was chosen."""
+
+ASKING = wordset(
+    "what whats which how hows why who whos whom whose where wheres when is are does did"
+)
+ASKING |= wordset("was were has isnt arent doesnt didnt whatre")
+ASKING_ANYTHING = wordset("can could should")
+ASKING_WITH_SUBJECT = wordset("do would will shall may might have am must dont")
+SUBJECTS = wordset("i we you they he she anyone someone")
+REQUESTS = wordset("can could may might would will shall")
+REQUESTERS = wordset("i we you u")
+REQUEST_VERBS = wordset("go do have take get pick choose use please")
+
+YES = wordings(
+    "why not,yes,yep,yeah,yup,yea,ya,y,ok,okay,k,kk,okey,sure,sure thing,fine,lgtm,sgtm,agreed,"
+    "agree,i agree,absolutely,definitely,certainly,of course,great,perfect,good,cool,"
+    "alright,all right,aye,correct,affirmative,indeed,totally,👍,✅,🚀,sounds good,"
+    "sounds great,sounds fine,sounds right,looks good,looks great,looks fine,look good,"
+    "looking good,looks good to me,go ahead,go for it,go,do it,do that,ship it,"
+    "works for me,that works,fine by me,fine with me,ok with me,good with me,ok by me,"
+    "good by me,im good with it,im good with that,all good,make it so,im ok with it,"
+    "im ok with that,im fine with it,im fine with that,im happy with it,im happy with that,"
+    "im happy with this,happy with it,happy with that,good to go,please do,thumbs up,"
+    "lets do it,lets do this,lets go,no objections,no objection,you have my blessing,"
+    "accept,accepted,approve,approved,i approve,continue,confirm,confirmed,proceed,"
+    "yes please,by all means,thats fine,thats good,that is fine,its fine,its good,thats ok,"
+    "its ok,carry on,very good"
+)
+NO = wordings(
+    "no,nope,nah,naw,n,never,negative,👎,❌,no way,no thanks,no thank you,not ok,not okay,"
+    "not good,absolutely not,definitely not,certainly not,of course not,please dont,"
+    "dont do it,dont do that,do not,do not do it,do not do that,dont,no go,not approved,"
+    "i disagree,disagree,hell no,not like this,no good,thumbs down,not acceptable,"
+    "unacceptable,reject,rejected,decline,declined,denied,refuse,refused,disapprove,"
+    "disapproved,not a chance,no chance,not happening,i dont agree,dont agree,do not agree,"
+    "id rather not,rather not,not really,lets not"
+)
+NONE = wordings(
+    "none,none of these,none of them,none of those,none of the above,neither,"
+    "neither of them,neither of these,neither of those,nothing,nobody,no one,"
+    "not any of them,not any of these"
+)
+AFFIRMING = wordings(
+    "yes,ok,okay,looks good,looks fine,look good,sounds good,lgtm,all good,good to go,"
+    "approve,approved,accept,accepted,agree,agreed,confirm,confirmed,proceed,continue,"
+    "merge,ship,deploy,release,launch,go ahead,do it,grant,allow,permit,sign,apply,good,"
+    "fine,thumbs up,👍,✅"
+)
+REFUSING = wordings(
+    "no,reject,rejected,decline,declined,deny,denied,refuse,stop,cancel,abort,dont,do not,"
+    "disapprove,veto,disagree,block,never,forbid,not ok,👎,❌"
+)
+QUALIFIERS = wordset(
+    "with but conditional conditionally partially partly except if after once later"
+)
+
+ALIKE = tuple(
+    wordset(line)
+    for line in (
+        "delete remove erase drop discard scrap trash bin purge wipe scrub kill axe",
+        "defer postpone delay later shelve",
+        "wait hold pause park",
+        "approve accept greenlight endorse",
+        "reject decline deny refuse disapprove",
+        "cancel abort stop halt terminate",
+        "keep retain preserve save",
+        "keep continue carry proceed",
+        "split divide separate",
+        "change modify alter adjust amend",
+        "rework redo rewrite revise overhaul",
+        "deploy ship release launch publish",
+        "rollback revert undo restore",
+        "skip omit ignore",
+        "buy purchase",
+        "rent hire lease",
+        "employ hire recruit",
+        "car drive vehicle",
+        "train rail railway",
+        "flight plane fly airplane",
+        "discuss argue debate talk",
+        "include add incorporate",
+        "escalate raise",
+        "retry rerun",
+        "cheap inexpensive affordable",
+        "fast quick rapid speedy",
+        "expensive costly pricey",
+        "big large",
+        "trial court lawsuit sue litigate",
+        "offer propose",
+    )
+)
+"""Words that mean much the same as what to do; looked at only when nothing else fits."""
+PHRASAL = {
+    ("hold", "off"): "wait",
+    ("put", "off"): "postpone",
+    ("hang", "fire"): "postpone",
+    ("turn", "down"): "reject",
+    ("get", "rid"): "remove",
+    ("throw", "away"): "remove",
+    ("take", "out"): "remove",
+    ("leave", "out"): "omit",
+    ("roll", "out"): "deploy",
+    ("roll", "back"): "rollback",
+    ("go", "back"): "revert",
+    ("break", "up"): "split",
+    ("start", "over"): "redo",
+    ("call", "off"): "cancel",
+}

@@ -1,0 +1,167 @@
+"""What a person meant by a typed reply: the one place where text becomes a choice.
+
+Strict reading takes what names an option outright. Plain reading also takes numbers, parts of
+labels, words of descriptions, slips, yes and no, and what is left when something is ruled out.
+To read wrongly is the worst outcome, so that whatever says more than an option does is taken as
+the person's own words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from quandary.model.ask import MORE, Choice, Question, Reading
+from quandary.people.names import names
+from quandary.people.words import trim, words
+
+if TYPE_CHECKING:
+    from quandary.model.ask import Prefix
+
+Mode = Literal["strict", "plain"]
+HEAD = 400
+"""How many characters of a reply can name an option; what follows is a remark."""
+OWN = Reading("own-words")
+_OTHER = "other"
+_QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
+_LETTER = re.compile(r"\(?\s*([a-z])\s*[:.)]?", re.IGNORECASE)
+_NUMBERED = re.compile(r"#\s*\d+(?!\w)")
+_ADDED = re.compile(r"[\w/+,&\s-]{1,200}")
+_MARKS: tuple[tuple[str, Prefix], ...] = (
+    ("???", "deep"),
+    ("?", "explain"),
+    ("!", "force"),
+    ("#", "tag"),
+    ("@", "reference"),
+    ("+", "add"),
+)
+
+
+def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
+    """What the text means as a reply to the question.
+
+    The order is fixed: blank, prefix, extra, code, label, another tree's keyword, and in plain
+    mode whatever the words say; what is left is the person's own words.
+    """
+    bare = text.strip()
+    if not bare or (len(bare) < 40 and trim(bare).casefold() == _OTHER):
+        return Reading("blank")
+    return (
+        _prefixed(bare, question, mode)
+        or _extra(bare, question)
+        or _exact(bare, question, mode)
+        or _keyword(bare, question)
+        or (_loosely(bare, question) if mode == "plain" else _nearly(bare, question))
+    )
+
+
+def question_from_options(
+    question: str, options: list[dict[str, Any]], multi: bool = False
+) -> Question:
+    """A question made of a text and options as `{"code", "label", "description"}`."""
+    choices = tuple(
+        Choice(
+            code=str(option.get("code") or option.get("label") or number),
+            label=str(option.get("label") or option.get("code") or ""),
+            description=str(option.get("description") or ""),
+        )
+        for number, option in enumerate(options, 1)
+    )
+    return Question(key="", header="", text=question, choices=choices, multi=multi)
+
+
+def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
+    """A prefix stands first; `#2` is a number in plain text, `+` is for several choices only."""
+    asked = _QUESTION.match(bare)
+    if asked:
+        return _prefix("question", bare[asked.end() :])
+    for mark, prefix in _MARKS:
+        if not bare.startswith(mark):
+            continue
+        argument = bare[len(mark) :].strip()
+        if prefix == "tag" and mode == "plain" and _NUMBERED.match(bare):
+            return None
+        if prefix in {"tag", "reference"} and (not argument or bare[1].isspace()):
+            return OWN
+        if prefix == "add" and not _adds(argument, question):
+            return OWN
+        return _prefix(prefix, argument)
+    return None
+
+
+def _adds(argument: str, question: Question) -> bool:
+    """Whether what stands behind a `+` is a code, or several."""
+    if not question.multi or not argument or not _ADDED.fullmatch(argument):
+        return False
+    known = names((*question.choices, *question.named))
+    parts = [part for part in re.split(r"[+,&\s]+", argument) if part]
+    return len(parts) == 1 or all(known.code(part) for part in parts)
+
+
+def _prefix(prefix: Prefix, argument: str) -> Reading:
+    return Reading("prefix", prefix=prefix, argument=argument.strip())
+
+
+def _extra(bare: str, question: Question) -> Reading | None:
+    """A letter alone, with or without a colon or full stop, is the extra of that letter."""
+    letter = _LETTER.fullmatch(bare) if question.extras and len(bare) < 8 else None
+    if letter:
+        for extra in question.extras:
+            if extra.letter.casefold() == letter.group(1).casefold():
+                return Reading("extra", matched=extra.text, extra=extra.letter)
+    return None
+
+
+def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
+    """A code in any case, a whole label, or a beginning of one in whole words."""
+    known = names((*question.choices, *question.named))
+    found = known.code(bare) or known.label(bare)
+    if found:
+        return reading(found, question)
+    if question.multi:
+        several = known.joined(bare)
+        if several:
+            return reading(several, question, together=True)
+    if mode == "strict":
+        said = words(bare[:HEAD]) if len(bare) <= HEAD else ()
+        found = known.beginning(said)
+    return reading(found, question) if found else None
+
+
+def _keyword(bare: str, question: Question) -> Reading | None:
+    """The whole text is another tree's name or one of its keywords."""
+    if not question.keywords or len(bare) > HEAD:
+        return None
+    tree = question.keywords.get(bare.casefold()) or question.keywords.get(trim(bare).casefold())
+    return Reading("tree", matched=tree, tree=tree) if tree else None
+
+
+def _nearly(bare: str, question: Question) -> Reading:
+    """A whole label with a slip or two; else the person's own words."""
+    if len(bare) > HEAD:
+        return OWN
+    found = names((*question.choices, *question.named)).mistyped(bare)
+    return reading(found, question) if found else OWN
+
+
+def _loosely(bare: str, question: Question) -> Reading:
+    from quandary.people.saying import loosely  # noqa: PLC0415 - exact answers need none of it
+
+    return loosely(bare, question)
+
+
+def reading(
+    codes: tuple[str, ...],
+    question: Question,
+    *,
+    together: bool = False,
+    comment: str | None = None,
+) -> Reading:
+    """A pick of one option, or of several together; else the options that fit equally well."""
+    order = {c.code: at for at, c in enumerate((*question.choices, *question.named))}
+    codes = tuple(sorted(set(codes), key=order.__getitem__))
+    labels = {c.code: c.label or c.code for c in (*question.choices, *question.named)}
+    matched = ", ".join(labels[code] for code in codes)
+    if len(codes) == 1 or (together and question.multi and MORE not in codes):
+        return Reading("pick", codes, matched, comment)
+    return Reading("ambiguous", codes, matched)

@@ -1,0 +1,452 @@
+"""Questions for a host's own question box, and whatever comes back from it.
+
+`tool_input` is what an agent hands to its question tool; `parse` takes the tool's response in any
+of its shapes, our own JSON, or plain text. What the person typed is read by the `read` that the
+caller gives; what was merely ticked needs no reading.
+
+What is an answer, and what is not:
+
+- Only `{"action": "decline"}` is a decline. The sentences that hosts print about declining also
+  appear when a box was closed, or never shown, so they count as dismissed and the question stays.
+- After an idle time-out nothing in the reply counts, not even what was ticked before: nobody can
+  tell it from what the host had ticked by itself.
+- No input, `null`, an error, and a reply without a single answer are no answers.
+- A text that does not say which of several questions it answers is refused, since any choice would
+  be a guess; lines such as `1.3/2: …` say it. Of an advisory Ask, which is shown as text one
+  question at a time, it answers the first.
+- A bare Other beside ticked options adds nothing to them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from msgspec.structs import replace
+
+from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
+from quandary.model.ask import Answer, Ask, Outcome, Question, Reading, Reply
+from quandary.model.tree import OTHER
+from quandary.people import hosts
+from quandary.people.documents import decoded, kind_of, loaded, text_of, unquoted
+from quandary.people.plain import folded
+from quandary.people.sheets import OTHERS, Sheet, sheets, ticked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]
+
+SEVERAL = "(To choose several, name them under Other.)"
+_ENTRY = frozenset({"picked", "text", "option_label", "free_text", "user_answer"})
+_SHAPES = 'the tool\'s response, {"answers": [{"key", "picked", "text", "comment"}]}, or plain text'
+
+
+# -- out: what the agent hands to its tool -----------------------------------------------------
+
+
+def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
+    """The input for the host's question tool; refused where the box cannot hold the Ask."""
+    box = hosts.host(host)
+    if len(ask.questions) > box.limits.questions:
+        raise _too_many(box, f"{len(ask.questions)} questions", box.limits.questions)
+    questions = []
+    for sheet in sheets(ask):
+        if len(sheet.options) > box.limits.options:
+            raise _too_many(box, f"{len(sheet.options)} options", box.limits.options)
+        question = sheet.question
+        form: dict[str, Any] = {"id": question.key} if box.ids else {}
+        unaided = question.multi and not box.several
+        form["question"] = f"{sheet.text} {SEVERAL}" if unaided else sheet.text
+        form["header"] = folded(question.header) or question.item or question.key
+        form["multiSelect"] = question.multi
+        form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
+        questions.append(form)
+    return {"questions": questions}
+
+
+def _too_many(box: hosts.Host, what: str, room: int) -> QuandaryError:
+    return QuandaryError(
+        f"{what} wait and {box.tool} holds {room}; start the run with --host {box.name}"
+    )
+
+
+# -- back: from a reply to what was meant --------------------------------------------------------
+
+
+def parse(data: bytes | str, ask: Ask, read: Read) -> Reply | Outcome:
+    """What a reply to an Ask means; `read(text, question, mode)` reads what was typed.
+
+    The mode is strict for a transition and plain for an advisory question.
+    """
+    try:
+        return _Form(ask, read).from_text(decoded(data))
+    except RecursionError:
+        raise ParseError("the reply is nested too deeply to be read") from None
+
+
+class _Form:
+    """The questions as they were shown, and the answers entered so far."""
+
+    def __init__(self, ask: Ask, read: Read) -> None:
+        self.sheets = sheets(ask)
+        self.order: Sequence[Sheet] = self.sheets
+        self.read = read
+        self.advisory = ask.kind == "advisory"
+        self.answers: dict[str, Answer] = {}
+
+    # -- the shapes of a whole reply -------------------------------------------------------------
+
+    def from_text(self, text: str) -> Reply | Outcome:
+        """JSON, a host's own sentence, or what the person typed."""
+        text = text.strip()
+        if not text or text == "null":
+            return Outcome("error", "nothing came back")
+        outcome = hosts.said(text)
+        if outcome is not None:
+            return outcome
+        spoken = hosts.spoken(text, [sheet.text for sheet in self.sheets])
+        if spoken is not None:
+            return self.from_data(spoken)
+        if text[0] in "{[":
+            return self.from_data(loaded(text))
+        quoted = unquoted(text)
+        return self.from_words(text) if quoted is None else self.from_text(quoted)
+
+    def from_data(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
+        """Any JSON document that a host or a script sends."""
+        if isinstance(data, str):
+            return self.from_text(data)
+        if isinstance(data, list):
+            return self._from_list(data)
+        if isinstance(data, dict):
+            return hosts.no_answer(data) or self._from_object(data)
+        raise ParseError(f"the reply is {kind_of(data)}; send {_SHAPES}")
+
+    def _from_list(self, data: list[Any]) -> Reply | Outcome:
+        blocks = [b.get("text") for b in data if isinstance(b, dict) and b.get("type") == "text"]
+        if blocks and len(blocks) == len(data):
+            return self.from_text("\n".join(text_of(block, "text") or "" for block in blocks))
+        self.enter_list(data)
+        return self.reply()
+
+    def _from_object(self, data: dict[str, Any]) -> Reply | Outcome:
+        self._check_echo(data.get("questions"))
+        response = text_of(data.get("response"), "response")
+        if response and response.strip():
+            return self.from_words(response.strip())
+        answers = data.get("answers")
+        if answers is None and data.get("action") == "accept":
+            answers = data.get("content")
+        if isinstance(answers, dict):
+            self.enter_map(answers)
+        elif isinstance(answers, list):
+            self.enter_list(answers)
+        elif answers is not None:
+            raise ParseError(f"answers is {kind_of(answers)}; it is an object or a list")
+        elif not data.keys() & {"answers", "response", "annotations"}:
+            return self._from_bare(data)
+        self._annotate(data.get("annotations"))
+        return self.reply()
+
+    def _from_bare(self, data: dict[str, Any]) -> Reply | Outcome:
+        """An object without `answers`: the questions with what was said to each, or one entry."""
+        questions = data.get("questions")
+        if isinstance(questions, list):
+            told = ("question", "user_answer")
+            self.enter_list([{name: q.get(name) for name in told} for q in questions])
+        elif data.keys() & _ENTRY:
+            self.enter_list([data])
+        elif isinstance(data.get("content"), str | list):
+            return self.from_data(data["content"])
+        elif any(self._find(name) for name in data):
+            self.enter_map(data)
+        else:
+            raise ParseError(f"the reply is JSON of no known shape; send {_SHAPES}")
+        return self.reply()
+
+    def _check_echo(self, questions: Any) -> None:  # noqa: ANN401 - any JSON
+        """A host repeats what it asked, and that has to be what waits."""
+        if questions is None:
+            return
+        if not isinstance(questions, list) or not all(isinstance(q, dict) for q in questions):
+            raise ParseError("questions is a list of objects")
+        texts = [q["question"] for q in questions if isinstance(q.get("question"), str)]
+        order = [self.sheet(text) for text in texts]
+        if len({sheet.question.key for sheet in order}) < len(order):
+            raise ParseError("the reply repeats one question; send each of them once")
+        if len(texts) == len(questions):
+            self.order = order
+        elif len(questions) > len(self.sheets):
+            raise self._too_long(len(questions))
+
+    def _annotate(self, annotations: Any) -> None:  # noqa: ANN401 - any JSON
+        """A note stands beside an answer; alone, it is what the person has to say."""
+        if annotations is None:
+            return
+        if not isinstance(annotations, dict):
+            raise ParseError(f"annotations is {kind_of(annotations)}; it is an object")
+        for name, annotation in annotations.items():
+            notes = annotation.get("notes") if isinstance(annotation, dict) else None
+            note = (text_of(notes, "notes") or "").strip()
+            if not note:
+                continue
+            sheet = self.sheet(name)
+            answer = self.answers.get(sheet.question.key)
+            if answer is None or answer.blank:
+                self.answers[sheet.question.key] = self.typed(sheet, note)
+            else:
+                self.answers[sheet.question.key] = _remarked(answer, note)
+
+    def enter_map(self, answers: dict[str, Any]) -> None:
+        """Answers by the text or the key of their question."""
+        for name, value in answers.items():
+            sheet = self.sheet(name)
+            self.enter(sheet, self.value(sheet, value))
+
+    def enter_list(self, entries: list[Any]) -> None:
+        """Answers by their keys, or in the order of the questions."""
+        for number, entry in enumerate(entries):
+            told = entry if isinstance(entry, dict) else {"user_answer": entry}
+            name = text_of(told.get("key"), "key") or text_of(told.get("question"), "question")
+            if not name and number >= len(self.order):
+                raise self._too_long(len(entries))
+            sheet = self.sheet(name) if name else self.order[number]
+            self.enter(sheet, self.entry(sheet, told))
+
+    # -- plain text --------------------------------------------------------------------------------
+
+    def from_words(self, text: str) -> Reply | Outcome:
+        """What was typed, for the only question or for those that its lines name."""
+        marked = self._marked(text)
+        if marked is not None:
+            for sheet, words in marked:
+                self.enter(sheet, self.said(sheet, words, typed=True))
+        elif len(self.sheets) == 1 or self.advisory:
+            self.enter(self.sheets[0], self.said(self.sheets[0], text, typed=True))
+        else:
+            names = self._names()
+            example = min((n for n in names if names[n] is self.sheets[0]), key=len, default="1")
+            raise QuandaryError(
+                f"{len(self.sheets)} questions wait; begin a line for each with its name, such as "
+                f"“{example}: …”, or answer one of them with --to"
+            )
+        return self.reply()
+
+    def _marked(self, text: str) -> list[tuple[Sheet, str]] | None:
+        """The lines of a reply that say which question they answer, if the first one does."""
+        names = self._names()
+        if not names:
+            return None
+        listed = "|".join(f"({re.escape(name)})" for name in names)
+        # The full stop has to stand apart, or "1.5 hours" would be about question 1.
+        mark = rf"^[ \t]*(?:{listed})(?:[ \t]*[:)=]|\.(?=\s))[ \t]*"
+        marks = list(re.finditer(mark, text, re.IGNORECASE | re.MULTILINE))
+        if not marks or text[: marks[0].start()].strip():
+            return None
+        ends = [*(found.start() for found in marks[1:]), len(text)]
+        found_in = [*names.values()]
+        return [
+            (found_in[(found.lastindex or 1) - 1], text[found.end() : end].strip())
+            for found, end in zip(marks, ends, strict=True)
+        ]
+
+    def _names(self) -> dict[str, Sheet]:
+        """What a line can begin with: the item's id, title or header, the key, or the number.
+
+        Numbers count only where they cannot be taken for ids; to a single question they would
+        rather be an option's, and a title could be one. A name of two questions is the name of
+        neither, nor is a word that an option has. The longest come first.
+        """
+        several = len(self.sheets) > 1
+        items = {sheet.question.item for sheet in self.sheets}
+        taken = {"q"}
+        names: dict[str, set[int]] = {}
+        for number, sheet in enumerate(self.sheets):
+            question = sheet.question
+            for choice in question.options:
+                taken |= {choice.code.casefold(), choice.label.strip().casefold()}
+            called = {question.item, question.header, question.key.rstrip(":")}
+            called |= {question.title} if several else set()
+            for name in {name.strip() for name in called} - {""}:
+                if not name.isdecimal() or (several and len(items) > 1):
+                    names.setdefault(name, set()).add(number)
+        if several and not any(name.isdecimal() for name in names):
+            names.update({str(n): {n - 1} for n in range(1, len(self.sheets) + 1)})
+        return {
+            name: self.sheets[min(names[name])]
+            for name in sorted(names, key=lambda name: (-len(name), name))
+            if len(names[name]) == 1 and name.casefold() not in taken
+        }
+
+    # -- the answer to one question ----------------------------------------------------------------
+
+    def entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
+        """An entry of a list of answers, ours or a host's."""
+        comment = (text_of(entry.get("comment"), "comment") or "").strip()
+        if entry.keys() & {"picked", "text"}:
+            return _remarked(self.own(sheet, entry), comment)
+        if "user_answer" in entry:
+            return _remarked(self.value(sheet, entry["user_answer"]), comment)
+        if not entry.keys() & _ENTRY:
+            raise ParseError(f"an answer to {sheet.question.key} says nothing; send {_SHAPES}")
+        label, free = entry.get("option_label"), text_of(entry.get("free_text"), "free_text")
+        typed = (free or "").strip()
+        chosen = self.value(sheet, label)
+        if not typed:
+            return chosen if chosen is not None or free is None else Answer(sheet.question.key)
+        if chosen is None or chosen.blank:
+            return self.typed(sheet, typed)
+        if sheet.question.multi:
+            return self.together(sheet, chosen.picked, typed)
+        return _remarked(chosen, typed)
+
+    def own(self, sheet: Sheet, entry: dict[str, Any]) -> Answer:
+        """Our own form: codes, or what stands in the Other line; with neither, Other is blank."""
+        question = sheet.question
+        picked = [] if entry.get("picked") is None else entry["picked"]
+        if not isinstance(picked, list) or not all(isinstance(code, str) for code in picked):
+            raise ParseError(f'picked for {question.key} is a list of codes, such as ["OK"]')
+        codes = [code for code in (_code(question, given) for given in picked) if code]
+        typed = (text_of(entry.get("text"), "text") or "").strip()
+        if not question.multi and len(set(codes)) + bool(typed) > 1:
+            raise QuandaryError(
+                f"{question.key} takes one answer: a code in picked, or words in text; "
+                "a remark beside a pick goes into comment"
+            )
+        return self.together(sheet, codes, typed)
+
+    def value(self, sheet: Sheet, value: Any) -> Answer | None:  # noqa: ANN401 - any JSON
+        """What a host gives as the answer: a label, text, several of them, or nothing."""
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return self.said(sheet, value)
+        noted = isinstance(value, dict) and isinstance(value.get("answers"), list)
+        values = value["answers"] if noted else value
+        if not isinstance(values, list) or not all(isinstance(said, str) for said in values):
+            raise ParseError(f"the answer to {sheet.question.key} is {kind_of(value)}, not text")
+        if not noted:
+            return self.listed(sheet, values)
+        notes = [said.removeprefix(hosts.NOTE) for said in values if said.startswith(hosts.NOTE)]
+        chosen = [said for said in values if not said.startswith(hosts.NOTE)]
+        answer = self.listed(sheet, chosen) if chosen else None
+        note = "\n".join(notes).strip()
+        if note and (answer is None or answer.blank):
+            return self.typed(sheet, note)
+        return _remarked(answer, note)
+
+    def listed(self, sheet: Sheet, values: list[str]) -> Answer | None:
+        """Several labels, and among them perhaps what was typed."""
+        if len(values) <= 1:
+            return self.said(sheet, values[0] if values else "")
+        if not sheet.question.multi:
+            raise QuandaryError(f"{sheet.question.key} takes one answer and got {len(values)}")
+        codes = sheet.codes
+        chosen = [codes[value.strip()] for value in values if value.strip() in codes]
+        typed = [v for v in values if v.strip() not in codes and not hosts.is_other(v)]
+        return self.together(sheet, [code for code in chosen if code], ", ".join(typed))
+
+    def said(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
+        """A value that a host gives, or a line that was typed.
+
+        In a multi-select value labels stand first, joined with commas, and what was typed last; a
+        typed line is either all labels or words to be read.
+        """
+        text = text.strip()
+        codes = sheet.codes
+        if text in hosts.NOTHING_CHOSEN:
+            return None
+        if sheet.question.multi and text not in codes:
+            labels, rest = ticked(text, [*codes, *OTHERS])
+            if labels and not (typed and rest):
+                return self.together(sheet, [code for n in labels if (code := codes.get(n))], rest)
+        return self.typed(sheet, text)
+
+    def together(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
+        """Ticked options, with what was typed beside them."""
+        answer = self.typed(sheet, text)
+        return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
+
+    def typed(self, sheet: Sheet, text: str) -> Answer:
+        """A label as it was shown is that choice, no more than "Other" is Other left blank, and
+        the rest is read.
+        """
+        text = text.strip()
+        key, codes = sheet.question.key, sheet.codes
+        if text in codes:
+            return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
+        if not text or hosts.is_other(text):
+            return Answer(key)
+        return self.read(text, sheet.question, "plain" if self.advisory else "strict").answer(
+            key, text
+        )
+
+    # -- which question, and the end ---------------------------------------------------------------
+
+    def _find(self, name: str) -> Sheet | None:
+        for sheet in self.sheets:
+            if name in (sheet.question.key, sheet.text):
+                return sheet
+        line = " ".join(name.split()).removesuffix(SEVERAL).rstrip()
+        alike = [sheet for sheet in self.sheets if " ".join(sheet.text.split()) == line]
+        return alike[0] if len(alike) == 1 else None
+
+    def sheet(self, name: str) -> Sheet:
+        """The question of that text or key; any other has been answered before."""
+        found = self._find(name)
+        if found is None:
+            waiting = ", ".join(
+                f"{s.question.key} “{hosts.shortened(s.text)}”" for s in self.sheets
+            )
+            raise AlreadyAnswered(
+                f"already answered: “{hosts.shortened(name)}” does not wait now; "
+                f"what waits is {waiting}"
+            )
+        return found
+
+    def enter(self, sheet: Sheet, answer: Answer | None) -> None:
+        """Keep an answer; a second one to the same question is refused."""
+        key = sheet.question.key
+        if answer is None:
+            return
+        if key in self.answers:
+            raise QuandaryError(f"{key} is answered twice in one reply; send one answer")
+        self.answers[key] = answer
+
+    def reply(self) -> Reply | Outcome:
+        """The answers in the order of the questions."""
+        keys = (sheet.question.key for sheet in self.sheets)
+        found = tuple(self.answers[key] for key in keys if key in self.answers)
+        return Reply(found) if found else Outcome("dismissed", "no question was answered")
+
+    def _too_long(self, count: int) -> QuandaryError:
+        return QuandaryError(f"{count} answers came and {len(self.sheets)} questions wait")
+
+
+def _code(question: Question, given: str) -> str:
+    """The code of an option, in full or without what leads to it; "" for Other itself."""
+    offered = [choice.code for choice in (*question.choices, *question.named)]
+    if given in offered:
+        return given
+    behind = [code for code in offered if code.rpartition("/")[2] == given]
+    if len(behind) == 1:
+        return behind[0]
+    if given == OTHER:
+        return ""
+    raise QuandaryError(
+        f"{question.key} has no option {hosts.shortened(given)}; there are {', '.join(offered)}"
+    )
+
+
+@overload
+def _remarked(answer: Answer, remark: str) -> Answer: ...
+@overload
+def _remarked(answer: None, remark: str) -> None: ...
+@overload
+def _remarked(answer: Answer | None, remark: str) -> Answer | None: ...
+def _remarked(answer: Answer | None, remark: str) -> Answer | None:
+    """The answer with what was said beside it."""
+    if answer is None or not remark:
+        return answer
+    return replace(answer, comment="\n".join(filter(None, (answer.comment, remark))))

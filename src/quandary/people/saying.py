@@ -1,0 +1,256 @@
+"""A reply in plain text as a whole: what its clauses say together."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from quandary.model.ask import MORE, Reading
+from quandary.people.clauses import Clause, split
+from quandary.people.meaning import (
+    OTHER,
+    Interpreter,
+    Meaning,
+    chatter,
+    chosen,
+    conditional,
+)
+from quandary.people.phrases import (
+    ASKING,
+    ASKING_ANYTHING,
+    ASKING_WITH_SUBJECT,
+    HEDGES,
+    INTERJECTIONS,
+    LIKING,
+    REASONS,
+    REQUEST_VERBS,
+    REQUESTERS,
+    REQUESTS,
+    SUBJECTS,
+    YES,
+)
+from quandary.people.reading import HEAD, OWN, reading
+
+if TYPE_CHECKING:
+    from quandary.model.ask import Question
+
+Words = tuple[str, ...]
+_NUMBER_SIGN = re.compile(r"\b(?:no|nr)\.(?=\s*\d)", re.IGNORECASE)
+_LEADING = re.compile(r"^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*", re.IGNORECASE)
+_LONGEST_HEDGE = max(map(len, HEDGES))
+
+
+def loosely(text: str, question: Question) -> Reading:
+    """What a plain-text reply means."""
+    interpreter = Interpreter(question)
+    head = _NUMBER_SIGN.sub("nr ", text[:HEAD])
+    clauses = split(head, interpreter.lexicon.label_words)
+    if not clauses:
+        return OWN
+    if len(clauses) == 1 and "?" not in head:
+        said = clauses[0].words
+        outright = interpreter.verbatim(said)
+        if outright is None and not _asking(said):
+            outright = interpreter.outright(said)
+        if outright and outright.how in {"pick", "either"}:
+            return _reading([(0, outright)], clauses, text, interpreter)
+    if asks(head, clauses):
+        return _requested(clauses, interpreter)
+    clauses = _corrected(clauses)
+    meanings = [interpreter.clause(clause) for clause in clauses]
+    if any(hedged(clause.words) for clause in clauses):
+        return _torn(clauses, meanings, interpreter)
+    return _together(clauses, meanings, text, interpreter)
+
+
+def asks(head: str, clauses: list[Clause]) -> bool:
+    """Whether the reply is a question rather than an answer."""
+    if "?" in head:
+        return True
+    return any(_asking(clause.words) for clause in clauses)
+
+
+def _asking(said: Words) -> bool:
+    while len(said) > 1 and said[0] in INTERJECTIONS | {"but", "and", "just"}:
+        said = said[1:]
+    if said in YES:
+        return False
+    if said[0] in ASKING or (said[0] in ASKING_ANYTHING and len(said) > 1 and said[1] != "be"):
+        return True
+    return len(said) > 2 and said[0] in ASKING_WITH_SUBJECT and said[1] in SUBJECTS
+
+
+def _requested(clauses: list[Clause], interpreter: Interpreter) -> Reading:
+    """`can we go with 2?` asks for an option politely; any other question is no choice."""
+    said = clauses[0].words
+    while said and said[0] in INTERJECTIONS:
+        said = said[1:]
+    polite = len(clauses) == 1 and said[:1] and said[0] in REQUESTS and said[1:2]
+    if not polite or said[1] not in REQUESTERS or not REQUEST_VERBS.intersection(said[2:4]):
+        return OWN
+    meant = interpreter.one(said[2:])
+    if meant is None or not meant.firm or meant.how not in {"pick", "either"}:
+        return OWN
+    return reading(meant.codes, interpreter.question, together=meant.listed and meant.how == "pick")
+
+
+def hedged(said: Words) -> bool:
+    """Whether the person says that they do not know, or do not mind."""
+    return any(
+        said[at : at + long] in HEDGES
+        for at in range(len(said))
+        for long in range(1, min(_LONGEST_HEDGE, len(said) - at) + 1)
+    )
+
+
+def _torn(
+    clauses: list[Clause], meanings: list[Meaning | None], interpreter: Interpreter
+) -> Reading:
+    """Undecided between options that were named, or just undecided."""
+    codes: list[str] = []
+    for clause, meant in zip(clauses, meanings, strict=True):
+        bare = clause._replace(words=_unhedged(clause.words))
+        named = meant or (interpreter.clause(bare) if hedged(clause.words) else None)
+        if named is not None and named.how in {"pick", "either"} and named.firm:
+            codes.extend(named.codes)
+    found = tuple(code for code in dict.fromkeys(codes) if code not in {MORE, OTHER})
+    return reading(found, interpreter.question) if len(found) > 1 else OWN
+
+
+def _unhedged(said: Words) -> Words:
+    """The words without the hedge among them."""
+    for long in range(_LONGEST_HEDGE, 0, -1):
+        for at in range(len(said) - long + 1):
+            if said[at : at + long] in HEDGES:
+                return (*said[:at], *said[at + long :]) or said
+    return said
+
+
+def _corrected(clauses: list[Clause]) -> list[Clause]:
+    """The clauses that still count after a second thought."""
+    first = 0
+    for at, clause in enumerate(clauses):
+        if clause.corrects:
+            first = at
+        elif 0 < at < len(clauses) - 1 and clause.words == ("no",):
+            first = at + 1
+    return clauses[first:]
+
+
+def _together(
+    clauses: list[Clause], meanings: list[Meaning | None], text: str, interpreter: Interpreter
+) -> Reading:
+    """What the clauses say together: the first that names something, and those that go with it."""
+    told = [(at, m) for at, m in enumerate(meanings) if m is not None and m.how != "chatter"]
+    naming = [(at, m) for at, m in told if m.how not in {"yes", "no"}] or told
+    if not naming:
+        return OWN
+    if _unsettled(naming[0], clauses, meanings):
+        return OWN
+    if _doubtful(naming[0], clauses, meanings):
+        return OWN
+    return _reading(naming, clauses, text, interpreter)
+
+
+def _unsettled(
+    naming: tuple[int, Meaning], clauses: list[Clause], meanings: list[Meaning | None]
+) -> bool:
+    """Whether what was named is only liked, comes under a condition, or is beside the point."""
+    first, meant = naming
+    senses = {m.how for m in meanings if m is not None} & {"yes", "no"}
+    if meant.how in senses and len(senses) > 1:
+        return True
+    if any(later is not None and later.how == "no" for later in meanings[first + 1 :]):
+        return True
+    if any(conditional(clause.words) for clause in clauses[1:]):
+        return True
+    lead = [c for c, m in zip(clauses[:first], meanings[:first], strict=True) if m is None]
+    if lead and (not chosen(clauses[first].words) or any(conditional(c.words) for c in lead)):
+        return True
+    behind = clauses[first + 1 :]
+    liked = not LIKING.isdisjoint(clauses[first].words)
+    return liked and bool(behind) and behind[0].words[0] == "but"
+
+
+def _doubtful(
+    naming: tuple[int, Meaning], clauses: list[Clause], meanings: list[Meaning | None]
+) -> bool:
+    """Whether more is said than a word of a description, or a bare `first`, can carry.
+
+    `First, …` counts what is to be done more often than options.
+    """
+    first, named = naming
+    rest = [
+        clause
+        for at, (clause, meant) in enumerate(zip(clauses, meanings, strict=True))
+        if at != first and meant is None and not chatter(clause.words)
+    ]
+    return not named.firm and any(clause.words[0] not in REASONS for clause in rest)
+
+
+def _reading(
+    naming: list[tuple[int, Meaning]],
+    clauses: list[Clause],
+    text: str,
+    interpreter: Interpreter,
+) -> Reading:
+    question = interpreter.question
+    if any(m.how in {"beyond", "none"} for _, m in naming):
+        return OWN
+    run = _run(naming)
+    if run[0][1].how in {"yes", "no"}:
+        codes, together = interpreter.sides(run[0][1].how), False
+    else:
+        codes, together = _sum([m for _, m in run], interpreter)
+    if not codes:
+        return OWN
+    if OTHER in codes:
+        return Reading("blank") if len(codes) == 1 else OWN
+    return reading(codes, question, together=together, comment=_remark(run, clauses, text))
+
+
+def _run(naming: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
+    """The naming clauses that stand together; a firm one further on still counts against them."""
+    run = [naming[0]]
+    for at, meant in naming[1:]:
+        adjoining = at == run[-1][0] + 1 and run[-1][1].tail is None
+        if adjoining or (meant.firm and meant.how == "pick"):
+            run.append((at, meant))
+    return run
+
+
+def _sum(meanings: list[Meaning], interpreter: Interpreter) -> tuple[Words, bool]:
+    """The codes that are left, and whether they are meant together."""
+    dropped = {code for m in meanings if m.how == "not" for code in m.codes}
+    picked = [c for m in meanings if m.how == "pick" for c in m.codes if c not in dropped]
+    either = [c for m in meanings if m.how == "either" for c in m.codes if c not in dropped]
+    if either:
+        both = tuple(code for code in either if code in picked)
+        codes = both if len(both) == 1 and len(set(picked)) == 1 else (*picked, *either)
+        return codes, len(set(either)) == 1 and interpreter.question.multi
+    if picked:
+        return tuple(picked), True
+    return tuple(code for code in interpreter.real if code not in dropped), False
+
+
+def _remark(run: list[tuple[int, Meaning]], clauses: list[Clause], text: str) -> str | None:
+    """What was said beside the choice."""
+    at, last = run[-1]
+    first = run[0][0]
+    if last.tail is not None:
+        return _plain(text[last.tail :])
+    behind = clauses[at + 1 :]
+    if any(not chatter(clause.words) for clause in behind) or len(text) > HEAD:
+        return _plain(text[clauses[at].end :])
+    before = [clause for clause in clauses[:first] if not chatter(clause.words)]
+    if before and before[0].start < clauses[first].start:
+        return _plain(text[: clauses[first].start].rstrip(" ,;:-–—."))
+    return None
+
+
+def _plain(remark: str) -> str | None:
+    while True:
+        shorter = _LEADING.sub("", remark, count=1)
+        if shorter == remark:
+            return remark.strip() or None
+        remark = shorter

@@ -1,0 +1,169 @@
+"""A question on a terminal: in a box, or as numbered text where no box can be drawn.
+
+The box is drawn on standard error, so that standard output stays free for what comes of it:
+`result=$(quandary ask … --via terminal)` works.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import TYPE_CHECKING, TextIO
+
+from quandary.errors import QuandaryError
+from quandary.formats.visible import printable
+from quandary.model.ask import Answer, Outcome, Reply
+from quandary.people import prose
+from quandary.people.drafts import CLOSED, NOTHING_TYPED, Draft, Read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from quandary.model.ask import Ask, Question
+
+NO_TERMINAL = "there is no terminal here; use --via relay or --via text"
+WAITS = "Not answered. The run waits; nothing is lost."
+
+_NUMBERS = re.compile(r"#?(\d+)[.)]?(?:(?:\s*,\s*|\s+|\s*(?:,\s*)?(?:and|&)\s+)#?(\d+)[.)]?)*")
+
+
+def available() -> bool:
+    """Whether somebody can be asked here: keys come from a terminal, and one shows the question."""
+    return _is_terminal(sys.stdin) and _screen() is not None
+
+
+def ask(ask: Ask, read: Read | None = None) -> Reply | Outcome:
+    """Put the Ask before the person at this terminal and wait for the answers."""
+    screen = _screen()
+    if screen is None or not _is_terminal(sys.stdin):
+        raise QuandaryError(NO_TERMINAL)
+    reader = read or _reader()
+    if not _can_draw(screen):
+        try:
+            return numbered(ask, reader, lines_in=sys.stdin, out=screen)
+        except OSError:
+            return Outcome("dismissed", CLOSED)
+    from quandary.people.box import Box  # noqa: PLC0415 - textual is an extra, and large
+
+    box = Box(ask, reader)
+    returned = box.put()
+    lines = [draft.record() for draft in box.drafts] if isinstance(returned, Reply) else [WAITS]
+    with suppress(OSError):  # the terminal may be gone, and that is no reason to lose a reply
+        _say(screen, *lines)
+    return returned
+
+
+def numbered(
+    ask: Ask, read: Read | None = None, *, lines_in: Iterable[str], out: TextIO
+) -> Reply | Outcome:
+    """The Ask as plain text, question after question, a line for each answer."""
+    lines = iter(lines_in)
+    reader = read or _reader()
+    preamble = ask.preamble.text
+    _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
+    _say(out, *(line.text for line in prose.lines(preamble)), "")
+    answers: list[Answer] = []
+    for question in ask.questions:
+        draft = Draft(question, reader, "plain")
+        try:
+            answer = _answered(draft, lines, out)
+        except KeyboardInterrupt:
+            answer = None
+        if answer is None:
+            _say(out, "", WAITS)
+            return Outcome("dismissed")
+        answers.append(answer)
+        _say(out, draft.record(), "")
+    return Reply(tuple(answers))
+
+
+def _answered(draft: Draft, lines: Iterator[str], out: TextIO) -> Answer | None:
+    """Ask one question until a line answers it; none when there are no more lines."""
+    question = draft.question
+    _say(out, *_listing(question))
+    while draft.answer is None:
+        out.write("> ")
+        out.flush()
+        line = next(lines, None)
+        if line is None:
+            return None
+        problem = _take(draft, line.strip())
+        if problem:
+            _say(out, problem)
+    return draft.answer
+
+
+def _take(draft: Draft, text: str) -> str:
+    """Make the answer out of a line; or say what to type instead."""
+    question = draft.question
+    numbers = [int(n) for n in re.findall(r"\d+", text)] if _NUMBERS.fullmatch(text) else []
+    last = len(question.choices) + 1
+    if any(not 1 <= number <= last for number in numbers):
+        return f"Type a number from 1 to {last}, or your own words."
+    if len(numbers) > 1 and (not question.multi or last in numbers):
+        return "Type one number." if not question.multi else f"Type {last} alone, or without it."
+    if numbers and numbers != [last]:
+        codes = [question.choices[number - 1].code for number in numbers]
+        draft.answer = Answer(question.key, picked=tuple(dict.fromkeys(codes)), raw=text)
+        return ""
+    draft.at = draft.other
+    draft.words = "" if numbers else text
+    problem = draft.settle()
+    return f"{NOTHING_TYPED} Ctrl-D leaves." if problem == NOTHING_TYPED else problem
+
+
+def _listing(question: Question) -> list[str]:
+    """The question and its choices, Other last."""
+    lines = [printable(question.header), printable(question.text)]
+    if question.gathered:
+        known = {choice.code: choice.label for choice in question.options}
+        chosen = ", ".join(known.get(code, code) for code in question.gathered)
+        lines.append(printable(f"Chosen so far: {chosen}"))
+    for number, choice in enumerate(question.choices, 1):
+        lines.append(printable(f"  {number}. {choice.shown}"))
+        if choice.description:
+            lines.append(printable(f"     {choice.description}"))
+    other = "Other... (or an empty line)" if question.menu else "Other: type your own words"
+    lines.append(f"  {len(question.choices) + 1}. {other}")
+    if question.multi:
+        lines.append("You can choose several, such as 1, 2.")
+    return lines
+
+
+def _say(out: TextIO, *lines: str) -> None:
+    """Lines broken at spaces, their further rows as far in as their text."""
+    columns = get_terminal_size().columns if out.isatty() else prose.WIDEST
+    width = min(columns, prose.WIDEST)
+    for line in lines:
+        text = line.lstrip("0123456789.• ")
+        indent = " " * (len(line) - len(text)) if line[:1] in ("•", " ") else ""
+        rows = wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+        out.write("".join(f"{row}\n" for row in rows or [""]))
+    out.flush()
+
+
+def _reader() -> Read:
+    from quandary.people.reading import read  # noqa: PLC0415 - only when text has to be read
+
+    return read
+
+
+def _can_draw(screen: TextIO) -> bool:
+    """Whether the box can be drawn: textual is there and draws on standard error."""
+    plain = os.environ.get("TERM", "dumb") in ("", "dumb") or sys.platform == "win32"
+    return not plain and screen is sys.stderr and find_spec("textual") is not None
+
+
+def _screen() -> TextIO | None:
+    """Where the question is shown."""
+    return next((s for s in (sys.stderr, sys.stdout) if _is_terminal(s)), None)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal; one that was closed is not."""
+    return stream is not None and not stream.closed and stream.isatty()

@@ -1,0 +1,155 @@
+"""Words as people type them: folded, cut to their stems, and compared with a typo or two."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+
+def wordset(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
+def counted(text: str) -> dict[str, int]:
+    """The words of a list, numbered from 1."""
+    return {word: number for number, word in enumerate(text.split(), 1)}
+
+
+def wordings(text: str) -> frozenset[tuple[str, ...]]:
+    """The phrases of a list that is written as one text, with commas."""
+    return frozenset(tuple(phrase.split()) for phrase in text.split(",") if phrase.strip())
+
+
+_APOSTROPHES = str.maketrans("", "", "'’`´‘")
+_WORD = re.compile(
+    r"[$€£]\d+(?:[.,]\d+)*|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:[.:]\d+)+|[^\W_]+(?:['’`´][^\W_]+)*|[👍👎✅❌🚀]"
+)
+
+
+@lru_cache(maxsize=4096)
+def fold(text: str) -> str:
+    """The text without case, accents, apostrophes and compatibility forms."""
+    if text.isascii():
+        return text.casefold().translate(_APOSTROPHES)
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(c for c in decomposed if not unicodedata.combining(c) and c != "\ufe0f")
+    return unicodedata.normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
+
+
+def trim(text: str) -> str:
+    """The text without the punctuation around it."""
+    first, last = 0, len(text)
+    while first < last and not _counts(text[first]):
+        first += 1
+    while last > first and not _counts(text[last - 1]):
+        last -= 1
+    return text[first:last]
+
+
+def _counts(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character)[0] not in "PZC"
+
+
+def spans(text: str) -> list[tuple[str, int, int]]:
+    """The words of a text, folded, with where they begin and end."""
+    return [(fold(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, folded."""
+    return tuple(fold(m) for m in _WORD.findall(text))
+
+
+_INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
+_DERIVATIONS = (
+    *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
+    *("est", "ent", "ly", "al", "er", "or", "ate", "ity", "ive"),
+)
+_LOOKALIKES = {"s": ("ss", "us", "is"), "ed": ("eed",), "ing": ("thing",)}
+"""Word endings that are no inflection."""
+_VOWELS = "aeiouy"
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
+    if word.endswith("at") and len(word) > 6:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") and len(word) > 3 else word
+
+
+def _without(word: str, endings: tuple[str, ...], least: int) -> str:
+    for ending in endings:
+        if not word.endswith(ending) or len(word) - len(ending) < least:
+            continue
+        if word.endswith(_LOOKALIKES.get(ending, ())):
+            continue
+        rest = word[: -len(ending)]
+        if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh", "o")):
+            return word[:-1]
+        if not any(vowel in rest for vowel in _VOWELS):
+            continue
+        return rest + "y" if ending in {"ied", "ies"} else rest
+    return word
+
+
+def typos(letters: int) -> int:
+    """How many slips a word or label of that many letters forgives: one from 5, two from 9."""
+    return 0 if letters < 5 else 1 if letters < 9 else 2
+
+
+_OPPOSITES = frozenset(("",)) | wordset(
+    "un in im il ir ex de dis non re en up down on off out over under pre post inter intra sub "
+    "anti mis"
+)
+_DIGITS = re.compile(r"\d+")
+
+
+def slips(typed: str, meant: str) -> int | None:
+    """How many slips lie between what was typed and what may be meant; None when too many.
+
+    Other digits are no slip, nor is a prefix that makes a word its opposite.
+    """
+    allowed = typos(sum(map(str.isalnum, meant)))
+    if not allowed or abs(len(typed) - len(meant)) > allowed:
+        return None
+    if _DIGITS.findall(typed) != _DIGITS.findall(meant):
+        return None
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only after exact matching has failed
+
+    distance = OSA.distance(typed, meant, score_cutoff=allowed)
+    if distance > allowed or (distance and _opposite(typed, meant)):
+        return None
+    return int(distance)
+
+
+def _opposite(one: str, two: str) -> bool:
+    shared = 0
+    while shared < min(len(one), len(two)) and one[-1 - shared] == two[-1 - shared]:
+        shared += 1
+    if shared < 3:
+        return False
+    pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
+    return any(a != b and a in _OPPOSITES and b in _OPPOSITES for a, b in pairs)
+
+
+def resembles(typed: str, meant: str) -> bool:
+    """A word typed with a slip, or cut short, such as `genric`, `prod` or `postgers`."""
+    if len(typed) < 4 or typed[0] not in meant[:2] or typed == meant:
+        return typed == meant
+    if typed.isdigit() or meant.isdigit():
+        return False
+    if meant.startswith(typed):
+        return len(meant) - len(typed) > 2 or len(typed) > 4
+    if slips(typed, meant) is not None:
+        return True
+    return len(typed) >= 7 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1

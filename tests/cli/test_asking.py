@@ -1,0 +1,335 @@
+"""Asking and answering from the command line, as an agent does it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TREE = """\
+### ¶ASK_STEP
+Trigger: a step waits
+Extras: A: Run the tests first
+
+## Decision: Step
+- [OK] Fine
+  It stays
+- [NO] Not yet
+  Something is missing
+- [CUT] Leave it out
+  Nobody needs it
+- [OTH] Other
+  - [SPL] Make two of it
+    Too much at once
+  - [MOV] Move it
+    Elsewhere
+"""
+CONTEXT = "The plan has two steps. None has begun."
+
+
+class Ended:
+    """How the program ended."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What it printed, as JSON."""
+        loaded: dict[str, Any] = json.loads(self.out)
+        return loaded
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with one tree."""
+    (tmp_path / ".quandary").mkdir()
+    (tmp_path / "t.md").write_text(TREE, encoding="utf-8")
+    return tmp_path
+
+
+def quandary(folder: Path, *words: str, stdin: str | None = None) -> Ended:
+    """Run the program in the project, with a store of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "quandary", *words],
+        cwd=folder,
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"QUANDARY_STORE": str(folder / "journal.db"), "PATH": "", "LANG": "C.UTF-8"},
+    )
+    assert "Traceback" not in done.stderr
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def asked(folder: Path, *words: str) -> dict[str, Any]:
+    """A run about two items that waits."""
+    ended = quandary(
+        folder,
+        *("ask", "t.md", "--context", CONTEXT),
+        *("--item", "1.1|Auth|Auth design|Tokens expire.", "--item", "1.2|Cache|Caching"),
+        *words,
+    )
+    assert (ended.status, ended.err) == (0, "")
+    return ended.state
+
+
+def test_a_waiting_state_has_all_that_an_agent_needs(folder: Path) -> None:
+    """The keys of the contract, and a tool_input that the host takes as it is."""
+    state = asked(folder)
+    assert list(state) == ["run", "flow", "status", "notes", "ask"]
+    ask = state["ask"]
+    assert ask["keys"] == ["1.1:", "1.2:"]
+    assert ask["preamble"].endswith("\n\n")
+    assert ask["reply_with"] == ["quandary", "reply", state["run"], "--to", "1.1:", "-"]
+    assert [q["header"] for q in ask["tool_input"]["questions"]] == ["1.1. Auth", "1.2. Cache"]
+
+
+def test_an_agent_loops_until_done(folder: Path) -> None:
+    """Ask, pipe the tool's response back, follow up, and get the chosen items."""
+    state = asked(folder)
+    texts = [q["question"] for q in state["ask"]["tool_input"]["questions"]]
+    response = {"answers": {texts[0]: "Fine", texts[1]: "Other"}}
+    state = quandary(folder, "reply", state["run"], "-", stdin=json.dumps(response)).state
+    assert (state["status"], state["ask"]["key"]) == ("waiting", "1.2:OTH")
+    ended = quandary(folder, "reply", state["run"], "--to", "1.2:OTH", "move it")
+    assert ended.status == 0
+    assert [c["path"] for c in ended.state["result"]["chosenItems"]] == ["OK", "OTH/MOV"]
+    assert ended.state["notes"][0]["text"] == "> Matched: Move it"
+
+
+def test_proof_is_the_whole_output(folder: Path) -> None:
+    """`--proof` prints treeName and chosenItems and nothing else."""
+    (folder / "a.json").write_text('["1: ok\\n2: cut"]', encoding="utf-8")
+    proof = asked(folder, "--answers", "a.json", "--proof")
+    assert proof == {
+        "treeName": "Step",
+        "chosenItems": [
+            {"item": "Auth design", "path": "OK"},
+            {"item": "Caching", "path": "CUT"},
+        ],
+    }
+
+
+def test_our_own_form_of_a_reply(folder: Path) -> None:
+    """Codes by key, with a comment that reaches the caller."""
+    state = asked(folder)
+    reply = {"answers": [{"key": "1.1:", "picked": ["NO"], "comment": "rename it"}]}
+    state = quandary(folder, "reply", state["run"], "-", stdin=json.dumps(reply)).state
+    assert state["ask"]["keys"] == ["1.2:~2"]
+    ended = quandary(folder, "reply", state["run"], "ok")
+    assert ended.state["result"]["chosenItems"][0]["comment"] == "rename it"
+
+
+@pytest.mark.parametrize(
+    "data", ["", '{"answers": {}, "afkTimeoutMs": 60000}', '{"is_error": true}', '{"error": "x"}']
+)
+def test_what_is_no_answer_leaves_the_question_open(folder: Path, data: str) -> None:
+    """An idle form, an error, an empty pipe: noted, and the run still waits."""
+    state = asked(folder)
+    ended = quandary(folder, "reply", state["run"], "-", stdin=data)
+    assert ended.status == 1
+    assert ended.state["status"] == "waiting"
+    assert quandary(folder, "next", state["run"]).state["ask"]["key"] == "1.1:"
+
+
+def test_a_late_reply_is_refused(folder: Path) -> None:
+    """What no longer waits is already answered, and nothing changes."""
+    run = asked(folder)["run"]
+    quandary(folder, "reply", run, "--to", "1.1:", "ok")
+    ended = quandary(folder, "reply", run, "--to", "1.1:", "cut")
+    assert (ended.status, ended.out) == (1, "")
+    assert "already answered" in ended.err
+
+
+def test_malformed_replies_are_refused(folder: Path) -> None:
+    """Broken JSON is an error, not somebody's words."""
+    run = asked(folder)["run"]
+    ended = quandary(folder, "reply", run, "-", stdin='{"answers": ')
+    assert ended.status == 2
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--context", " "),
+        ("--context", "About {topic}."),
+        ("--context", CONTEXT, "--item", "x y|a"),
+        ("--context", CONTEXT, "--set", "novalue"),
+        ("--context", CONTEXT, "--extra", "no letter"),
+        ("--context", CONTEXT, "--items", "missing.json"),
+        ("--context", CONTEXT, "--expires", "soon"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_begins_no_run(folder: Path, words: tuple[str, ...]) -> None:
+    """Exit status 2, one line, and the journal has no run."""
+    ended = quandary(folder, "ask", "t.md", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.count("\n") == 1
+    assert quandary(folder, "runs", "--format", "json").state == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("i.json", '[{"id": "2.1", "title": "Auth", "owner": "web", "size": 3}]'),
+        ("i.jsonl", '{"id": "2.1", "title": "Auth", "owner": "web", "size": 3}\n'),
+        ("i.csv", "id,title,owner,size\n2.1,Auth,web,3\n"),
+    ],
+)
+def test_items_come_from_files(folder: Path, name: str, text: str) -> None:
+    """JSON, JSON lines and CSV; further fields fill the question's slots."""
+    (folder / name).write_text(text, encoding="utf-8")
+    ended = quandary(
+        folder,
+        *("ask", "t.md", "--context", CONTEXT, "--items", name),
+        *("--question", "{title} of {owner} ({size}) for {when}?", "--set", "when=May"),
+    )
+    question = ended.state["ask"]["tool_input"]["questions"][0]
+    assert question["question"] == "Auth of web (3) for May?"
+
+
+def test_text_shows_one_question_with_numbers(folder: Path) -> None:
+    """`--via text` prints numbered choices, one item at a time, and reads a number."""
+    state = asked(folder, "--via", "text")
+    assert state["ask"]["keys"] == ["1.1:"]
+    assert "1. **Fine**" in state["ask"]["text"]
+    state = quandary(folder, "reply", state["run"], "the last one").state
+    assert state["ask"]["keys"] == ["1.2:"]
+
+
+def test_codex_gets_three_questions(folder: Path) -> None:
+    """A host with less room gets smaller rounds."""
+    words = [w for n in range(1, 6) for w in ("--item", f"{n}|Step {n}")]
+    state = quandary(folder, "ask", "t.md", "--context", CONTEXT, "--host", "codex", *words).state
+    assert len(state["ask"]["keys"]) == 3
+
+
+def test_advice_comes_back_with_the_question(folder: Path) -> None:
+    """A person's question is kept; an agent answers it and offers an extra."""
+    run = asked(folder)["run"]
+    state = quandary(folder, "reply", run, "--to", "1.1:", "Q: who wrote it?").state
+    assert state["notes"][0]["kind"] == "question"
+    state = quandary(folder, "advise", run, "The web team.", "--option", "B: Ask them").state
+    assert state["ask"]["preamble"].startswith("The web team.")
+    assert "B: Ask them" in state["ask"]["preamble"]
+
+
+def test_a_reference_shows_a_file_of_the_project(folder: Path) -> None:
+    """`@path` stays below the working folder."""
+    (folder / "notes.txt").write_text("the notes", encoding="utf-8")
+    run = asked(folder)["run"]
+    state = quandary(folder, "reply", run, "--to", "1.1:", "@notes.txt").state
+    assert "the notes" in state["ask"]["preamble"]
+    key = state["ask"]["key"]
+    state = quandary(folder, "reply", run, "--to", key, "@../../etc/passwd").state
+    assert state["notes"][0]["kind"] == "refused"
+
+
+def test_a_run_can_be_withdrawn(folder: Path) -> None:
+    """It ends with its reason, and a reply comes too late."""
+    run = asked(folder)["run"]
+    assert quandary(folder, "withdraw", run, "--why", "not needed").status == 0
+    assert quandary(folder, "reply", run, "ok").status == 1
+    listed = quandary(folder, "runs", "--status", "withdrawn", "--format", "json").state["runs"]
+    assert [row["run"] for row in listed] == [run]
+
+
+def test_an_answer_can_be_changed(folder: Path) -> None:
+    """The old answer stays in the log, and the result is the new one."""
+    run = asked(folder)["run"]
+    quandary(folder, "reply", run, "1: ok\n2: ok")
+    ended = quandary(folder, "amend", run, "cut", "--to", "1.2:", "--why", "second thoughts")
+    assert [c["path"] for c in ended.state["result"]["chosenItems"]] == ["OK", "CUT"]
+    assert "second thoughts" in quandary(folder, "log", run).out
+    assert quandary(folder, "verify").status == 0
+
+
+def test_the_log_finds_past_decisions(folder: Path) -> None:
+    """By words, as a timeline, as a record for a pull request."""
+    run = asked(folder)["run"]
+    quandary(folder, "reply", run, "1: ok\n2: cut")
+    assert run in quandary(folder, "log", "--grep", "caching leave").out
+    assert quandary(folder, "log", "--grep", "nothing-like-it").out == ""
+    assert "**Auth design: Fine; Caching: Leave it out**" in (
+        quandary(folder, "log", run, "--format", "markdown").out
+    )
+
+
+def test_answers_are_taken_over_from_an_earlier_run(folder: Path) -> None:
+    """`--from RUN` asks only what is new."""
+    run = asked(folder)["run"]
+    quandary(folder, "reply", run, "1: ok\n2: cut")
+    state = asked(folder, "--from", run)
+    assert [c["path"] for c in state["result"]["chosenItems"]] == ["OK", "CUT"]
+
+
+def test_next_waits_for_an_answer(folder: Path) -> None:
+    """`--wait` returns as soon as somebody has answered."""
+    run = asked(folder)["run"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "quandary", "next", run, "--wait", "60"],
+        cwd=folder,
+        env={"QUANDARY_STORE": str(folder / "journal.db"), "PATH": ""},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as waiting:
+        quandary(folder, "reply", run, "1: ok\n2: ok")
+        out, _ = waiting.communicate(timeout=50)
+    assert json.loads(out)["status"] == "done"
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(folder: Path) -> None:
+    """A unique prefix will do; an unknown one is exit status 2."""
+    run = asked(folder)["run"]
+    assert quandary(folder, "next", run[:20]).state["run"] == run
+    assert quandary(folder, "next", "0000000").status == 2
+
+
+def test_read_says_how_a_reply_would_be_read(folder: Path) -> None:
+    """One text against a tree, or a whole set of cases."""
+    assert quandary(folder, "read", "t.md", "the second one").state["codes"] == ["NO"]
+    case = {
+        "id": 7,
+        "question": "Ship?",
+        "options": [
+            {"code": "YES", "label": "Ship it", "description": ""},
+            {"code": "NO", "label": "Keep it", "description": ""},
+        ],
+        "multi": False,
+        "reply": "ship it",
+    }
+    (folder / "c.jsonl").write_text(json.dumps(case) + "\n", encoding="utf-8")
+    line = quandary(folder, "read", "--cases", "c.jsonl").state
+    assert (line["id"], line["kind"], line["codes"]) == (7, "pick", ["YES"])
+
+
+def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
+    """Replies run inside agents' loops, so start-up counts."""
+    run = asked(folder)["run"]
+    script = (
+        "import sys; from quandary.cli import run; status = run(sys.argv[1:]);"
+        "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "reply", run, '{"answers": [{"picked": ["OK"]}]}'],
+        cwd=folder,
+        env={"QUANDARY_STORE": str(folder / "journal.db"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")

@@ -1,0 +1,123 @@
+"""Real processes on one journal: killed, racing, crowding."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import processes
+import small_flows
+from quandary.journal import replay
+from quandary.journal.entries import Answered
+from quandary.journal.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KILLS = 300
+
+
+def comments(store: SqliteStore, run: str) -> dict[str, list[str]]:
+    """What was booked under each key."""
+    found: dict[str, list[str]] = {}
+    for entry in store.entries(run, kinds=("answered",)):
+        body = entry.read()
+        assert isinstance(body, Answered)
+        (answer,) = entry.read_matter().answers
+        found.setdefault(body.key, []).append(str(answer.comment))
+    return found
+
+
+def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(tmp_path: Path) -> None:
+    """Kill -9 at any moment: what was acknowledged is there, once, and the run goes on."""
+    path = tmp_path / "journal.db"
+    store = SqliteStore(path)
+    runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(3)]
+    chance = random.Random(20)  # noqa: S311
+    lines: list[str] = []
+    killed = 0
+    with processes.spawn("nursery", path) as nursery:
+        children: list[int] = []
+
+        def listen_for_child() -> None:
+            while True:
+                heard = processes.line(nursery)
+                lines.append(heard)
+                if heard.startswith("child "):
+                    children.append(int(heard.split()[1]))
+                    return
+
+        for _ in range(KILLS // len(runs)):
+            for run in runs:
+                processes.say(nursery, run)
+                listen_for_child()
+            for child in children:
+                time.sleep(chance.uniform(0, 0.03))
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                    killed += 1
+            children.clear()
+        output, _ = nursery.communicate(timeout=20)
+        lines += output.splitlines()
+    assert killed >= 200
+    booked = [line.split()[1:] for line in lines if line.startswith("booked ")]
+    assert len(booked) > 100
+    for run in runs:
+        kept = comments(store, run)
+        assert all(len(tokens) == 1 for tokens in kept.values())
+        assert all(kept[key] == [token] for name, key, token in booked if name == run)
+        before = replay.look(store, run)
+        after = small_flows.answer(store, before)
+        assert f"{len(kept) + 2}:" == after.key
+    assert replay.verify(store).ok
+
+
+def test_of_two_replies_at_once_one_is_booked_and_the_other_told(tmp_path: Path) -> None:
+    """Two processes reply to the same question, 200 times: one wins, the other is told."""
+    path = tmp_path / "journal.db"
+    store = SqliteStore(path)
+    state = small_flows.begin(store, questions=300)
+    with (
+        processes.spawn("racer", path, state.run) as one,
+        processes.spawn("racer", path, state.run) as two,
+    ):
+        assert [processes.line(one), processes.line(two)] == ["ready", "ready"]
+        winners = set()
+        for number in range(1, 201):
+            racers = {"one": one, "two": two} if number % 2 else {"two": two, "one": one}
+            for name, racer in racers.items():
+                processes.say(racer, f"{number}: {name}-{number}")
+            outcome = {name: processes.line(racer) for name, racer in racers.items()}
+            assert sorted(outcome.values()) == ["already", "booked"]
+            winner = next(name for name, what in outcome.items() if what == "booked")
+            winners.add(winner)
+            assert comments(store, state.run)[f"{number}:"] == [f"{winner}-{number}"]
+        one.communicate()
+        two.communicate()
+    assert winners == {"one", "two"}
+    assert replay.look(store, state.run).key == "201:"
+
+
+def test_of_eight_writers_none_starves(tmp_path: Path) -> None:
+    """Eight processes write for two seconds: each gets at least a quarter of a fair share."""
+    path = tmp_path / "journal.db"
+    SqliteStore(path).close()
+    moment = time.time() + 2
+    writers = [processes.spawn("crowd", path, moment, 2) for _ in range(8)]
+    counts = [int(writer.communicate(timeout=60)[0]) for writer in writers]
+    assert min(counts) >= sum(counts) / 8 / 4, counts
+    assert replay.verify(SqliteStore(path)).ok
+
+
+def test_many_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    """Whoever comes first makes the tables; the others find them."""
+    path = tmp_path / "journal.db"
+    starters = [processes.spawn("starter", path) for _ in range(6)]
+    runs = [starter.communicate(timeout=60)[0].strip() for starter in starters]
+    store = SqliteStore(path)
+    assert sorted(runs) == [run.id for run in store.runs()]
+    assert replay.verify(store).ok

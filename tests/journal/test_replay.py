@@ -1,0 +1,523 @@
+"""The one driver: beginning, answering, noting, amending and ending runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import small_flows
+from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
+from quandary.journal import entries as clock
+from quandary.journal import replay
+from quandary.journal.entries import Answered, Ended, Noted
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Answer, Note, Outcome, Reply
+from quandary.model.call import Do, Done, Output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quandary.journal.store import State
+
+PERSON: dict[str, Any] = {"who": "person", "through": "terminal"}
+AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
+
+
+def kinds(store: SqliteStore, run: str) -> list[str]:
+    """What happened to a run, in a word each."""
+    return [entry.kind for entry in store.entries(run)]
+
+
+class Clock:
+    """A clock that shows what a test wants."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.moment = datetime(2026, 5, 1, 12, tzinfo=UTC)
+        monkeypatch.setattr(clock, "now", lambda: self.moment)
+
+    def pass_(self, **time_: float) -> None:
+        """Let time go by, or back."""
+        self.moment += timedelta(**time_)
+
+
+# -- beginning and answering -----------------------------------------------------------------------
+
+
+def test_a_run_begins_and_waits_for_its_first_answer(store: SqliteStore) -> None:
+    """The state names the run, what waits and its key."""
+    state = small_flows.begin(store)
+    assert (state.flow, state.status, state.key, state.n) == ("small", "waiting", "1:", 2)
+    assert state.ask is not None
+    assert state.ask.key == "1:"
+    assert kinds(store, state.run) == ["began", "asked"]
+    assert replay.look(store, state.run) == state
+
+
+def test_an_answer_and_the_ask_that_follows_are_one_transaction(store: SqliteStore) -> None:
+    """Nobody ever finds a run between the two."""
+    state = small_flows.begin(store)
+    state = small_flows.answer(store, state)
+    assert (state.key, state.n) == ("2:", 4)
+    assert kinds(store, state.run) == ["began", "asked", "answered", "asked"]
+
+
+def test_a_run_ends_with_its_result(store: SqliteStore) -> None:
+    """Done runs keep their result, and the notes that came with it."""
+    state = small_flows.begin(store, questions=1, notes=True)
+    state = small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="not now"))
+    assert state.status == "done"
+    assert state.key is None
+    assert state.result["chosen"] == [["1:", "NO", None, "not now"]]
+    assert state.notes == (Note("matched", "the last one", "1"),)
+    assert replay.look(store, state.run) == state
+    assert replay.advance(store, state.run, **PERSON) == state
+
+
+def test_a_flow_with_nothing_to_ask_is_done_at_once(store: SqliteStore) -> None:
+    """It is journalled all the same."""
+    state = small_flows.begin(store, "empty")
+    assert (state.status, state.result) == ("done", {"given": ["kind"]})
+    assert kinds(store, state.run) == ["began", "ended"]
+
+
+def test_what_cannot_be_asked_is_not_begun(store: SqliteStore) -> None:
+    """A flow that refuses its arguments leaves no trace."""
+    with pytest.raises(ContextRequired):
+        small_flows.begin(store, context="")
+    assert store.runs() == []
+
+
+def test_an_entry_says_who_through_what_and_by_whom(store: SqliteStore) -> None:
+    """An answer that an agent relays is never a person's own."""
+    state = small_flows.answer(store, small_flows.begin(store))
+    replay.advance(store, state.run, small_flows.pick("2:"), **AGENT, by="claude")
+    said = [entry.read() for entry in store.entries(state.run, kinds=("answered",))]
+    assert [(body.who, body.through, body.by) for body in said] == [
+        ("person", "terminal", "ada"),
+        ("agent", "relay", "claude"),
+    ]
+
+
+def test_words_and_readings_are_kept_and_sent_again(store: SqliteStore) -> None:
+    """The raw text stays beside its reading; the flow gets the reading."""
+    reply = Reply((Answer("1:", ("OK",), comment="but rename it", raw="ok, but rename it"),))
+    state = small_flows.answer(store, small_flows.begin(store), reply)
+    (entry,) = store.entries(state.run, kinds=("answered",))
+    assert entry.read_matter().answers == reply.answers
+
+
+def test_a_flow_that_cannot_go_on_fails_with_its_reason(store: SqliteStore) -> None:
+    """The answer that led there is kept."""
+    state = small_flows.begin(store)
+    state = small_flows.answer(store, state, Reply((Answer("1:", text="fail"),)))
+    assert (state.status, state.error) == ("failed", "it cannot be done")
+    assert replay.look(store, state.run) == state
+    assert kinds(store, state.run)[-2:] == ["answered", "ended"]
+
+
+def test_a_fault_in_a_flow_books_nothing(store: SqliteStore) -> None:
+    """The question still waits, and another answer can be given."""
+    state = small_flows.begin(store)
+    with pytest.raises(ZeroDivisionError):
+        small_flows.answer(store, state, Reply((Answer("1:", text="crash"),)))
+    assert replay.look(store, state.run) == state
+    assert small_flows.answer(store, state).key == "2:"
+
+
+def test_another_process_can_go_on_with_a_run(store: SqliteStore, path: Path) -> None:
+    """Whatever one store object still holds, the journal is what counts."""
+    state = small_flows.begin(store)
+    other = SqliteStore(path)
+    state = small_flows.answer(other, state)
+    state = small_flows.answer(store, state, "NO")
+    state = small_flows.answer(other, state, "SUB")
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["OK", "NO", "SUB"]
+    other.close()
+
+
+# -- replies that cannot be booked -----------------------------------------------------------------
+
+
+def test_a_reply_to_what_no_longer_waits_is_already_answered(store: SqliteStore) -> None:
+    """Whether `to` or the answers name it; nothing is changed."""
+    state = small_flows.begin(store)
+    after = small_flows.answer(store, state)
+    for reply, to in ((small_flows.pick("1:"), "1:"), (small_flows.pick("1:"), None)):
+        with pytest.raises(AlreadyAnswered, match=r"already answered: 1:.*now waits for 2:"):
+            replay.advance(store, state.run, reply, to=to, **PERSON)
+    with pytest.raises(AlreadyAnswered):
+        replay.advance(store, state.run, small_flows.pick("2:"), to="1:", **PERSON)
+    assert replay.look(store, state.run) == after
+
+
+def test_a_reply_to_a_run_that_is_over_is_already_answered(store: SqliteStore) -> None:
+    """The message says what became of the run."""
+    state = small_flows.answer(store, small_flows.begin(store, questions=1))
+    with pytest.raises(AlreadyAnswered, match="is done"):
+        replay.advance(store, state.run, small_flows.pick("1:"), to="1:", **PERSON)
+
+
+def test_a_reply_may_name_any_question_of_the_ask(store: SqliteStore) -> None:
+    """An Ask is known by its first question, and each of its questions belongs to it."""
+    state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
+    state = replay.advance(store, state.run, small_flows.pick("2:", "NO"), to="2:", **PERSON)
+    assert state.key == "1:~2"
+
+
+@pytest.mark.parametrize("code", ["ZZZ", "ok", "OTH/ZZZ", "MAY"])
+def test_a_code_that_was_not_offered_is_rejected(store: SqliteStore, code: str) -> None:
+    """The message lists what is offered; the question still waits."""
+    state = small_flows.begin(store)
+    with pytest.raises(Rejected, match="OK, NO, SUB, OTH/MAY"):
+        small_flows.answer(store, state, code)
+    assert replay.look(store, state.run) == state
+
+
+@pytest.mark.parametrize("code", ["OK", "OTH/MAY", "OTH"])
+def test_what_is_shown_or_can_be_named_may_be_picked(store: SqliteStore, code: str) -> None:
+    """Options behind Other, and Other itself, count as offered."""
+    assert small_flows.answer(store, small_flows.begin(store), code).key == "2:"
+
+
+def test_a_reply_that_answers_nothing_is_rejected(store: SqliteStore) -> None:
+    """Silence is never an answer."""
+    state = small_flows.begin(store)
+    with pytest.raises(Rejected, match="answers nothing"):
+        replay.advance(store, state.run, Reply(()), **PERSON)
+    twice = Reply((Answer("1:", ("OK",)), Answer("1:", ("NO",))))
+    with pytest.raises(Rejected, match="twice"):
+        replay.advance(store, state.run, twice, **PERSON)
+    assert replay.look(store, state.run) == state
+
+
+def test_an_unknown_run_is_not_found(store: SqliteStore) -> None:
+    """Wherever it is named."""
+    with pytest.raises(NotFound):
+        replay.look(store, "0" * 26)
+    with pytest.raises(NotFound):
+        replay.advance(store, "0" * 26, small_flows.pick("1:"), **PERSON)
+
+
+def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: SqliteStore, path: Path) -> None:
+    """Whoever was overtaken by an entry that answers nothing tries again by itself."""
+    state = small_flows.begin(store)
+    other = SqliteStore(path)
+    appended = store.append
+
+    def late(*given: Any, **named: Any) -> None:  # noqa: ANN401
+        store.append = appended  # type: ignore[method-assign]
+        replay.note(other, state.run, Outcome("idle"), **AGENT)
+        appended(*given, **named)
+
+    store.append = late  # type: ignore[method-assign]
+    state = small_flows.answer(store, state)
+    assert (state.key, state.n) == ("2:", 5)
+    assert kinds(store, state.run) == ["began", "asked", "noted", "answered", "asked"]
+    other.close()
+
+
+# -- what is no answer -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dismissed", "unavailable", "idle", "error"])
+def test_what_is_no_answer_is_kept_and_the_question_stays_open(
+    store: SqliteStore,
+    kind: Any,  # noqa: ANN401
+) -> None:
+    """The flow never hears of it; whoever looks does."""
+    state = small_flows.begin(store)
+    after = replay.advance(store, state.run, Outcome(kind, "why"), to="1:", **AGENT)
+    assert (after.status, after.key, after.ask) == ("waiting", "1:", state.ask)
+    assert after.notes == (Note(kind, "why"),)
+    assert replay.look(store, state.run) == after
+    (entry,) = store.entries(state.run, kinds=("noted",))
+    body = entry.read()
+    assert isinstance(body, Noted)
+    assert (body.kind, body.key, body.who) == (kind, "1:", "agent")
+    assert small_flows.answer(store, state).notes == ()
+
+
+def test_a_decline_ends_the_run(store: SqliteStore) -> None:
+    """An explicit no to being asked at all."""
+    state = small_flows.begin(store)
+    after = replay.note(store, state.run, Outcome("declined", "not mine"), **PERSON)
+    assert (after.status, after.key, after.ask) == ("declined", None, None)
+    assert (after.error, after.notes) == ("not mine", (Note("declined", "not mine"),))
+    assert replay.inbox(store) == []
+
+
+def test_a_note_on_what_no_longer_waits_is_refused(store: SqliteStore) -> None:
+    """A late decline does not end a run that has gone on."""
+    state = small_flows.answer(store, small_flows.begin(store, questions=2))
+    with pytest.raises(AlreadyAnswered):
+        replay.note(store, state.run, Outcome("declined"), to="1:", **PERSON)
+    small_flows.answer(store, state)
+    with pytest.raises(AlreadyAnswered):
+        replay.note(store, state.run, Outcome("declined"), **PERSON)
+
+
+def test_a_run_nobody_needs_is_withdrawn(store: SqliteStore) -> None:
+    """With a reason; only while it waits."""
+    state = small_flows.begin(store)
+    after = replay.withdraw(store, state.run, "the build is gone", **PERSON, by="ada")
+    assert (after.status, after.error) == ("withdrawn", "the build is gone")
+    with pytest.raises(Rejected, match="is withdrawn"):
+        replay.withdraw(store, state.run, "again", **PERSON)
+    with pytest.raises(AlreadyAnswered, match="is withdrawn"):
+        small_flows.answer(store, state)
+
+
+def test_a_run_withdraws_itself_when_its_time_is_up(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By being looked at, in whatever way; nothing has to run for it."""
+    time_ = Clock(monkeypatch)
+    expires = time_.moment + timedelta(days=2)
+    given = {"kind": "chain", "questions": 2}
+    one, two, three = (
+        replay.begin(store, small_flows.NAME, given, expires=expires, **AGENT) for _ in range(3)
+    )
+    time_.pass_(days=1)
+    assert small_flows.answer(store, one).key == "2:"
+    time_.pass_(days=1)
+    after = replay.look(store, one.run)
+    assert after.status == "withdrawn"
+    assert after.error is not None
+    assert "2026-05-03T12:00:00.000000Z" in after.error
+    with pytest.raises(AlreadyAnswered):
+        small_flows.answer(store, two)
+    assert replay.inbox(store) == []
+    row = store.run(three.run)
+    assert row is not None
+    assert row.status == "withdrawn"
+    ended = store.entries(three.run)[-1].read()
+    assert isinstance(ended, Ended)
+    assert (ended.who, ended.through) == ("policy", "expiry")
+    assert replay.verify(store).ok
+
+
+# -- amending --------------------------------------------------------------------------------------
+
+
+def amend(store: SqliteStore, run: str, key: str, code: str) -> State:
+    """A person thinks better of it."""
+    reply = small_flows.pick(key, code, comment="now I see")
+    return replay.amend(store, run, reply, key=key, why="a new fact", by="ada", **PERSON)
+
+
+def test_an_amended_answer_has_everything_after_it_asked_again(store: SqliteStore) -> None:
+    """The old answer is kept; the new entry says who and why."""
+    state = small_flows.begin(store)
+    for code in ("OK", "NO", "SUB"):
+        state = small_flows.answer(store, state, code)
+    assert state.status == "done"
+    state = amend(store, state.run, "2:", "OK")
+    assert (state.status, state.key) == ("waiting", "3:")
+    first, old, third, new = store.entries(state.run, kinds=("answered",))
+    body = new.read()
+    assert isinstance(body, Answered)
+    assert (body.amends, body.by, new.read_matter().why) == (old.n, "ada", "a new fact")
+    assert first.n < old.n < third.n < new.n
+    replay._opened.clear()
+    state = small_flows.answer(store, state, "NO")
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["OK", "OK", "NO"]
+    assert replay.verify(store).ok
+
+
+def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
+    """Also an earlier one after a later one, and while the run waits."""
+    state = small_flows.begin(store)
+    for code in ("OK", "NO"):
+        state = small_flows.answer(store, state, code)
+    for key, code, waiting in (("2:", "SUB", "3:"), ("2:", "OK", "3:"), ("1:", "NO", "2:")):
+        assert amend(store, state.run, key, code).key == waiting
+    with pytest.raises(Rejected, match="no answer to 2:"):
+        amend(store, state.run, "2:", "OK")
+    state = amend(store, state.run, "1:", "SUB")
+    replay._opened.clear()
+    for code in ("OK", "OK"):
+        state = small_flows.answer(store, state, code)
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
+    assert replay.verify(store).ok
+
+
+def test_amending_one_question_leaves_the_others_of_its_ask(store: SqliteStore) -> None:
+    """A batch is not answered anew for the sake of one item."""
+    state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
+    reply = Reply((Answer("1:", ("OK",)), Answer("2:", ("NO",))))
+    state = small_flows.answer(store, state, reply)
+    assert amend(store, state.run, "2:", "OK").result == {"paths": {"1": "OK", "2": "OK"}}
+
+
+def test_what_cannot_be_amended_is_rejected(store: SqliteStore) -> None:
+    """An answer there never was, a code not offered, a run that was declined."""
+    state = small_flows.answer(store, small_flows.begin(store))
+    with pytest.raises(Rejected, match="no answer to 2:"):
+        amend(store, state.run, "2:", "OK")
+    with pytest.raises(Rejected, match="not offered"):
+        amend(store, state.run, "1:", "ZZZ")
+    with pytest.raises(Rejected, match="not asked together"):
+        replay.amend(store, state.run, small_flows.pick("2:"), key="1:", why="", **PERSON)
+    replay.note(store, state.run, Outcome("declined"), **PERSON)
+    with pytest.raises(Rejected, match=r"is declined; .*--from"):
+        amend(store, state.run, "1:", "NO")
+
+
+# -- calls and deeds -------------------------------------------------------------------------------
+
+
+def to_the_deed(store: SqliteStore) -> State:
+    """An errand whose calls have all come back."""
+    state = small_flows.answer(store, small_flows.begin(store, "errand"))
+    for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
+        output = Output(key, f"{key} says yes")
+        state = replay.record_output(store, state.run, output, through="worker")
+    return state
+
+
+def test_calls_are_left_to_the_caller(store: SqliteStore) -> None:
+    """The state says which wait; with the last output, the run goes on."""
+    state = small_flows.answer(store, small_flows.begin(store, "errand"))
+    assert (state.status, state.ask, state.key) == ("waiting", None, "1:/run")
+    assert [call.prompt for call in state.calls] == ["Do it."]
+    assert replay.inbox(store) == []
+    state = replay.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
+    assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-2", "1:/vote-3"]
+    state = replay.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
+    assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-3"]
+    assert replay.look(store, state.run) == state
+    rest = (Output("1:/vote-1", "no"), Output("1:/vote-3", error="timed out"))
+    state = replay.advance(store, state.run, rest, **AGENT)
+    assert state.calls == ()
+    assert state.deed == Do("1:/file", "read-file", "notes.md")
+
+
+def test_an_output_that_nobody_waits_for_is_refused(store: SqliteStore) -> None:
+    """A job delivered twice does no harm."""
+    state = small_flows.answer(store, small_flows.begin(store, "errand"))
+    replay.record_output(store, state.run, Output("1:/run"), through="worker")
+    with pytest.raises(AlreadyAnswered, match="1:/run"):
+        replay.record_output(store, state.run, Output("1:/run"), through="worker")
+    with pytest.raises(AlreadyAnswered):
+        replay.advance(store, state.run, small_flows.pick("1:/vote-1"), **PERSON)
+
+
+def test_deeds_are_done_by_whoever_can(store: SqliteStore) -> None:
+    """Each is journalled before it is done and when it is done."""
+    state = to_the_deed(store)
+    assert replay.look(store, state.run).deed == state.deed
+    assert kinds(store, state.run)[-1] == "called"
+    done: list[Do] = []
+
+    def deeds(do: Do) -> Done:
+        done.append(do)
+        return Done(do.key, "the text of the file")
+
+    state = replay.advance(store, state.run, **AGENT, deeds=deeds)
+    assert done == [Do("1:/file", "read-file", "notes.md")]
+    assert kinds(store, state.run)[-3:] == ["called", "returned", "asked"]
+    assert state.ask is not None
+    assert state.ask.questions[0].text == "the text of the file"
+    state = replay.advance(store, state.run, small_flows.pick("2:"), deeds=deeds, **PERSON)
+    assert state.result["votes"] == [f"1:/vote-{n} says yes" for n in (1, 2, 3)]
+    assert len(done) == 1
+
+
+def test_a_deed_cut_short_by_a_crash_is_done_again(store: SqliteStore) -> None:
+    """It waits, as any request does, until its outcome is journalled."""
+    state = to_the_deed(store)
+
+    def crash(_: Do) -> Done:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay.advance(store, state.run, **AGENT, deeds=crash)
+    assert replay.look(store, state.run) == state
+    after = replay.advance(store, state.run, **AGENT, deeds=lambda do: Done(do.key, "text"))
+    assert after.key == "2:"
+
+
+def test_of_two_that_do_a_deed_one_is_heard(store: SqliteStore, path: Path) -> None:
+    """Whoever comes second goes on from what the first one found."""
+    state = to_the_deed(store)
+    other = SqliteStore(path)
+
+    def slow(do: Do) -> Done:
+        replay.advance(other, state.run, **AGENT, deeds=lambda do: Done(do.key, "first"))
+        return Done(do.key, "second")
+
+    after = replay.advance(store, state.run, **AGENT, deeds=slow)
+    assert after.ask is not None
+    assert after.ask.questions[0].text == "first"
+    assert kinds(store, state.run).count("returned") == 5
+    other.close()
+
+
+# -- looking and waiting ---------------------------------------------------------------------------
+
+
+def test_the_inbox_lists_what_waits_for_a_person(store: SqliteStore) -> None:
+    """Oldest first, page by page, for one project or all."""
+    states = [small_flows.begin(store) for _ in range(4)]
+    given = {"kind": "chain", "questions": 1}
+    there = replay.begin(store, small_flows.NAME, given, project="there", **AGENT)
+    small_flows.answer(store, there)
+    replay.withdraw(store, states[1].run, "", **PERSON)
+    found = replay.inbox(store)
+    assert [run.id for run in found] == [states[n].run for n in (0, 2, 3)]
+    assert {run.key for run in found} == {"1:"}
+    assert replay.inbox(store, after=found[0].number, limit=1) == [found[1]]
+    assert replay.inbox(store, project="there") == []
+
+
+def test_waiting_ends_with_the_next_entry(store: SqliteStore, path: Path) -> None:
+    """Whoever waits for an answer is woken by it, wherever it is given."""
+    state = small_flows.begin(store)
+
+    def later() -> None:
+        other = SqliteStore(path)
+        small_flows.answer(other, state)
+        other.close()
+
+    timer = threading.Timer(0.3, later)
+    timer.start()
+    before = time.monotonic()
+    after = replay.wait(store, state.run, state.n, 20)
+    assert after.key == "2:"
+    assert time.monotonic() - before < 5
+    timer.join()
+
+
+def test_waiting_in_vain_gives_the_state_as_it_is(store: SqliteStore) -> None:
+    """Silence changes nothing; a run that is over is not waited for."""
+    state = small_flows.begin(store, questions=1)
+    before = time.monotonic()
+    assert replay.wait(store, state.run, state.n, 0.3) == state
+    assert 0.3 <= time.monotonic() - before < 3
+    done = small_flows.answer(store, state)
+    assert replay.wait(store, state.run, done.n, 60) == done
+
+
+def test_a_clock_that_jumps_back_changes_no_order(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries and runs are ordered by their numbers; the clock only dates them."""
+    time_ = Clock(monkeypatch)
+    first = small_flows.begin(store)
+    time_.pass_(hours=-5)
+    state = small_flows.answer(store, first, "NO")
+    second = small_flows.begin(store)
+    time_.pass_(days=-400)
+    state = small_flows.answer(store, state, "SUB")
+    replay._opened.clear()
+    state = small_flows.answer(store, state, "OK")
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["NO", "SUB", "OK"]
+    assert first.run < second.run
+    assert [run.id for run in store.runs()] == [first.run, second.run]
+    moments = [entry.read().at for entry in store.entries(first.run)]
+    assert moments != sorted(moments)
+    assert replay.verify(store).ok

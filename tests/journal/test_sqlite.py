@@ -1,0 +1,295 @@
+"""The embedded store: the file, its schema, and who may write when."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import processes
+import small_flows
+from quandary.errors import StoreError
+from quandary.journal import replay, sqlite
+from quandary.journal.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JOURNALS = Path(__file__).parent.parent / "journals"
+
+
+def test_answers_survive_a_loss_of_power(store: SqliteStore) -> None:
+    """Every commit is on disk before it is acknowledged."""
+    assert store._number("synchronous") == 2
+    assert store._rows("PRAGMA journal_mode", ()) == [("wal",)]
+
+
+def test_a_column_takes_only_what_it_is_for(store: SqliteStore, path: Path) -> None:
+    """The tables are strict."""
+    small_flows.begin(store)
+    db = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute("UPDATE run SET n = 'three'")
+    db.close()
+
+
+def test_a_run_has_one_entry_under_each_number(store: SqliteStore, path: Path) -> None:
+    """The fence holds in the file itself."""
+    small_flows.begin(store)
+    db = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute("UPDATE entry SET n = 1")
+    db.close()
+
+
+def test_a_document_is_kept_once(store: SqliteStore) -> None:
+    """Runs with the same tree share it."""
+    for _ in range(3):
+        replay.begin(
+            store,
+            small_flows.NAME,
+            {"kind": "empty"},
+            documents={"tree": {"name": "PLAN", "options": ["OK"]}},
+            who="agent",
+            through="relay",
+        )
+    assert len(list(store.documents())) == 1
+
+
+def test_runs_are_listed_page_by_page(store: SqliteStore) -> None:
+    """In the order they began, either way round, by status and by project."""
+    states = [small_flows.begin(store) for _ in range(5)]
+    replay.withdraw(store, states[2].run, "no need", who="person", through="web")
+    ids = [state.run for state in states]
+    assert [run.id for run in store.runs()] == ids
+    page = store.runs(limit=2)
+    assert [run.id for run in store.runs(after=page[-1].number, limit=2)] == ids[2:4]
+    assert [run.id for run in store.runs(newest=True, limit=2)] == [ids[4], ids[3]]
+    assert [run.id for run in store.runs(newest=True, after=4, limit=2)] == [ids[2], ids[1]]
+    assert [run.id for run in store.runs(status="withdrawn")] == [ids[2]]
+    assert [run.id for run in store.runs(waits="person", project="here")] == ids[:2] + ids[3:]
+    assert store.runs(project="elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    ("where", "index"),
+    [
+        ("WHERE waits = ? AND number > ? ORDER BY number", "run_waits"),
+        ("WHERE project = ? AND waits = ? AND number > ? ORDER BY number", "run_project_waits"),
+        ("WHERE status = ? AND number > ? ORDER BY number", "run_status"),
+        ("WHERE waits IS NOT NULL AND expires <= ?", "run_expires"),
+    ],
+)
+def test_the_inbox_is_one_indexed_query(store: SqliteStore, where: str, index: str) -> None:
+    """No listing reads the runs that it does not show, or sorts those it does."""
+    values = ("x",) * where.count("?")
+    plan = store._rows(f"EXPLAIN QUERY PLAN SELECT * FROM run {where}", values)  # noqa: S608
+    assert len(plan) == 1
+    assert index in plan[0][3]
+
+
+def test_history_tells_the_entries_of_all_runs_as_they_came(store: SqliteStore) -> None:
+    """One order over everything."""
+    one, two = small_flows.begin(store), small_flows.begin(store)
+    small_flows.answer(store, one)
+    told = [(entry.run, entry.n) for entry in store.history()]
+    expected = [(one.run, 1), (one.run, 2), (two.run, 1), (two.run, 2), (one.run, 3), (one.run, 4)]
+    assert expected == told
+    assert store.history(after=5, limit=1)[0].seq == 6
+
+
+def test_threads_may_share_a_store(store: SqliteStore) -> None:
+    """Each transaction is one thread's at a time."""
+    states = [small_flows.begin(store, questions=5) for _ in range(4)]
+
+    def reply(number: int) -> None:
+        state = states[number]
+        while state.status == "waiting":
+            state = small_flows.answer(store, state)
+        states[number] = state
+
+    threads = [threading.Thread(target=reply, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {state.status for state in states} == {"done"}
+    assert replay.verify(store).ok
+
+
+def test_a_locked_store_is_given_up_after_its_time(store: SqliteStore, path: Path) -> None:
+    """Writers wait as long as they are patient, then say what holds them; readers go on."""
+    state = small_flows.begin(store)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    hasty = SqliteStore(path, patience=0.2)
+    before = time.monotonic()
+    with pytest.raises(StoreError, match=r"locked by another program for 0\.2 seconds"):
+        small_flows.answer(hasty, state)
+    assert 0.2 <= time.monotonic() - before < 2
+    assert replay.look(hasty, state.run).key == state.key
+    holder.execute("ROLLBACK")
+    assert small_flows.answer(hasty, state).key == "2:"
+    holder.close()
+    hasty.close()
+
+
+def test_a_writer_goes_on_as_soon_as_the_lock_is_gone(store: SqliteStore, path: Path) -> None:
+    """Waiting is not failing."""
+    state = small_flows.begin(store)
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, holder.execute, ("ROLLBACK",))
+    release.start()
+    assert small_flows.answer(store, state).key == "2:"
+    release.join()
+    holder.close()
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    """And left as it was."""
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        SqliteStore(path)
+    assert path.read_text().startswith("Dear diary")
+
+
+def test_a_database_of_another_program_is_refused(path: Path) -> None:
+    """Nobody's tables get a journal beside them."""
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE bookmarks (url TEXT)")
+    db.commit()
+    with pytest.raises(StoreError, match="another program"):
+        SqliteStore(path)
+    db.execute("PRAGMA user_version = 1")
+    db.close()
+    with pytest.raises(StoreError, match="another program"):
+        SqliteStore(path)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The message says which file could not be opened."""
+    with pytest.raises(StoreError, match=r"nowhere/journal\.db cannot be opened"):
+        SqliteStore(tmp_path / "nowhere" / "journal.db")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        SqliteStore(tmp_path)
+
+
+def test_a_damaged_file_is_reported(store: SqliteStore, path: Path) -> None:
+    """No traceback, and the way out."""
+    for _ in range(20):
+        small_flows.begin(store)
+    store.close()
+    written = bytearray(path.read_bytes())
+    written[4096:] = bytes(b ^ 0x5A for b in written[4096:])
+    path.write_bytes(written)
+    broken = SqliteStore(path)
+    with pytest.raises(StoreError, match="damaged"):
+        broken.runs()
+    broken.close()
+
+
+def test_a_closed_store_says_so(store: SqliteStore) -> None:
+    """Nothing is written to a store that was let go."""
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.runs()
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that every user of the machine can enter."""
+    folder = Path(tempfile.mkdtemp(prefix="quandary-"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("open_elsewhere", [False, True])
+def test_a_read_only_store_can_be_read(public: Path, *, open_elsewhere: bool) -> None:
+    """Whoever may not write can look and verify, and is told when they try to write."""
+    path = public / "journal.db"
+    store = SqliteStore(path)
+    small_flows.begin(store)
+    if not open_elsewhere:
+        store.close()
+    public.chmod(0o555)
+    for file in public.iterdir():
+        file.chmod(0o444)
+    looked, refused = processes.told("outsider", path)
+    assert looked == "waiting 1: True"
+    assert refused.startswith("StoreError ")
+    assert "cannot be written" in refused
+    store.close()
+
+
+def test_a_new_schema_is_brought_to_old_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Migrations run once, in order, whoever opens the file first."""
+    old = SqliteStore(path)
+    state = small_flows.begin(old)
+    old.close()
+    more = ("ALTER TABLE run ADD COLUMN colour TEXT", "UPDATE run SET colour = 'red'")
+    monkeypatch.setattr(sqlite, "MIGRATIONS", (*sqlite.MIGRATIONS, more))
+    for _ in range(2):
+        new = SqliteStore(path)
+        assert new._number("user_version") == len(sqlite.MIGRATIONS)
+        assert new._rows("SELECT colour FROM run", ()) == [("red",)]
+        new.close()
+    new = SqliteStore(path)
+    assert small_flows.answer(new, state).key == "2:"
+    assert replay.verify(new).ok
+    new.close()
+
+
+def test_a_file_of_a_newer_schema_is_refused(path: Path) -> None:
+    """What this version does not know, it does not touch."""
+    SqliteStore(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StoreError, match="newer Quandary"):
+        SqliteStore(path)
+
+
+def test_a_migration_that_fails_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A schema is changed as a whole or not at all."""
+    SqliteStore(path).close()
+    with monkeypatch.context() as patched:
+        wrong = ("CREATE TABLE further (a INTEGER) STRICT", "CREATE NONSENSE")
+        patched.setattr(sqlite, "MIGRATIONS", (*sqlite.MIGRATIONS, wrong))
+        with pytest.raises(StoreError, match="NONSENSE"):
+            SqliteStore(path)
+    store = SqliteStore(path)
+    assert store._rows("SELECT name FROM sqlite_master WHERE name = 'further'", ()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("journal", sorted(JOURNALS.glob("*.sql")), ids=lambda p: p.stem)
+def test_journals_of_every_schema_are_read_for_ever(path: Path, journal: Path) -> None:
+    """They verify, their answers are there, and their waiting runs go on."""
+    db = sqlite3.connect(path)
+    db.executescript(journal.read_text(encoding="utf-8"))
+    db.close()
+    store = SqliteStore(path)
+    assert replay.verify(store).ok
+    done, waiting, errand, declined = (replay.look(store, run.id) for run in store.runs())
+    assert done.status == "done"
+    assert done.result["chosen"][0] == ["1:", "NO", None, "but soon"]
+    assert waiting.key == "2:SUB"
+    again = replay.advance(store, waiting.run, who="person", through="terminal")
+    assert again == waiting
+    assert small_flows.answer(store, waiting).result == {"paths": {"1": "OK", "2": "SUB/OK"}}
+    assert errand.calls[0].key == "1:/vote-2"
+    assert replay.advance(store, errand.run, who="agent", through="relay") == errand
+    assert declined.status == "declined"
+    assert replay.verify(store).ok
+    store.close()

@@ -1,0 +1,80 @@
+"""How a store is found, and that the room stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quandary.errors import StoreError
+from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import Store, default_path, open_store
+
+
+def where(store: Store) -> Path:
+    """The file of a store."""
+    assert isinstance(store, SqliteStore)
+    store.close()
+    return Path(store.path)
+
+
+def test_a_path_names_a_store(tmp_path: Path) -> None:
+    """The nearest thing to say."""
+    assert where(open_store(str(tmp_path / "a.db"))) == tmp_path / "a.db"
+    assert where(open_store(tmp_path / "b.db")) == tmp_path / "b.db"
+
+
+def test_a_url_names_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sqlite:///` is followed by a path; a further slash makes it absolute."""
+    monkeypatch.chdir(tmp_path)
+    assert where(open_store(f"sqlite:///{tmp_path}/a.db")) == tmp_path / "a.db"
+    assert where(open_store("sqlite:///a.db")).absolute() == tmp_path / "a.db"
+
+
+def test_the_environment_names_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`QUANDARY_STORE` holds where nothing else was said."""
+    monkeypatch.setenv("QUANDARY_STORE", str(tmp_path / "env.db"))
+    assert where(open_store(None)) == tmp_path / "env.db"
+    assert where(open_store(str(tmp_path / "said.db"))) == tmp_path / "said.db"
+
+
+def test_else_the_journal_is_in_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One inbox for all projects, in a folder that only its owner can enter."""
+    monkeypatch.delenv("QUANDARY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = where(open_store())
+    assert path == Path(default_path())
+    assert path.name == "journal.db"
+    assert tmp_path in path.parents
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://u:p@host/db"])
+def test_postgresql_is_refused_with_a_reason(url: str) -> None:
+    """The embedded store is the only one so far, and the message says so."""
+    with pytest.raises(StoreError, match="embedded store only"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///", "://x"])
+def test_what_names_no_store_is_refused(url: str) -> None:
+    """The message says what would."""
+    with pytest.raises(StoreError, match="names no store"):
+        open_store(url)
+
+
+def test_a_journal_is_opened_without_heavy_imports(tmp_path: Path) -> None:
+    """`reply` runs in agents' loops, so start-up counts."""
+    code = (
+        "import sys; from quandary.journal import replay; from quandary.journal.store import *; "
+        f"open_store({str(tmp_path / 'a.db')!r}); "
+        "print([m for m in ('rich', 'platformdirs', 'asyncio', 'rapidfuzz', 'random', 'secrets',"
+        " 'quandary.flows.decide') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,93 @@
+"""Beginning anew with the answers of an earlier run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import small_flows
+from quandary.errors import NotFound
+from quandary.journal import replay
+from quandary.journal.entries import Answered, Began
+from quandary.model.ask import Answer, Reply
+
+if TYPE_CHECKING:
+    from quandary.journal.sqlite import SqliteStore
+    from quandary.journal.store import State
+
+
+def anew(store: SqliteStore, origin: str, **arguments: Any) -> State:  # noqa: ANN401
+    """A run with the answers of another one."""
+    given = {"kind": "chain", "questions": 3, **arguments}
+    return replay.begin(store, small_flows.NAME, given, origin=origin, who="agent", through="relay")
+
+
+@pytest.fixture
+def earlier(store: SqliteStore) -> State:
+    """A run with two answers: a pick with a comment, and own words."""
+    state = small_flows.begin(store)
+    state = small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="not now"))
+    return small_flows.answer(store, state, Reply((Answer("2:", text="my own", raw="my own"),)))
+
+
+def test_answers_to_the_same_questions_are_taken_over(store: SqliteStore, earlier: State) -> None:
+    """As whose they were, with a word on where they came from."""
+    state = anew(store, earlier.run)
+    assert state.key == "3:"
+    began = store.entries(state.run)[0].read()
+    assert isinstance(began, Began)
+    assert began.origin == earlier.run
+    for entry in store.entries(state.run, kinds=("answered",)):
+        body = entry.read()
+        assert isinstance(body, Answered)
+        assert (body.who, body.by, body.origin) == ("person", "ada", earlier.run)
+    state = small_flows.answer(store, state)
+    assert state.result["chosen"][:2] == [["1:", "NO", None, "not now"], ["2:", "my own", None]]
+    assert replay.verify(store).ok
+
+
+def test_a_question_with_another_text_is_asked(store: SqliteStore, earlier: State) -> None:
+    """Nobody's answer is booked on a question that they did not see."""
+    assert anew(store, earlier.run, words={"1:": "Something else?"}).key == "1:"
+    assert anew(store, earlier.run, words={"2:": "Something else?"}).key == "2:"
+
+
+def test_a_pick_that_is_no_longer_offered_is_asked(
+    store: SqliteStore, earlier: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Own words fit only where all the options are the same."""
+    monkeypatch.setattr(small_flows, "CODES", ("OK", "SUB"))
+    assert anew(store, earlier.run).key == "1:"
+    monkeypatch.setattr(small_flows, "CODES", ("OK", "NO", "SUB", "NEW"))
+    assert anew(store, earlier.run).key == "2:"
+
+
+def test_a_run_can_be_begun_anew_from_one_that_has_diverged(
+    store: SqliteStore, earlier: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is what it is for."""
+    monkeypatch.setattr(small_flows, "VERSION", 2)
+    assert anew(store, earlier.run).key == "3:"
+
+
+def test_amended_answers_are_taken_over_as_they_stand(store: SqliteStore, earlier: State) -> None:
+    """And what was asked again since is taken as it was last answered."""
+    reply = small_flows.pick("1:", "SUB")
+    state = replay.amend(store, earlier.run, reply, key="1:", why="oh", who="person", through="web")
+    small_flows.answer(store, state, "OK")
+    state = small_flows.answer(store, anew(store, earlier.run))
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
+
+
+def test_a_run_with_every_answer_is_done_at_once(store: SqliteStore, earlier: State) -> None:
+    """Nothing is left to ask."""
+    small_flows.answer(store, earlier)
+    assert anew(store, earlier.run).status == "done"
+
+
+def test_an_unknown_origin_is_refused(store: SqliteStore) -> None:
+    """Nothing is begun."""
+    with pytest.raises(NotFound):
+        anew(store, "0" * 26)
+    assert store.runs() == []

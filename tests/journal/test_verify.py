@@ -1,0 +1,252 @@
+"""Nothing in a journal can be changed, moved, cut short or removed unseen."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+import small_flows
+from quandary.errors import NotFound
+from quandary.journal import replay
+from quandary.journal.verify import verify
+from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.call import Done, Output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quandary.journal.sqlite import SqliteStore
+
+
+@pytest.fixture
+def runs(store: SqliteStore) -> list[str]:
+    """Three runs: one done, one that waits, one withdrawn."""
+    first = small_flows.begin(store, questions=2)
+    state = small_flows.answer(store, first, small_flows.pick("1:", "OK", comment="fine by me"))
+    second = small_flows.begin(store)
+    small_flows.answer(store, state, "NO")
+    small_flows.answer(store, second, Reply((Answer("1:", text="my own", raw="my own"),)))
+    third = replay.begin(
+        store,
+        small_flows.NAME,
+        {"kind": "chain", "questions": 1},
+        documents={"words": {"1:": "Shall we?"}},
+        who="agent",
+        through="relay",
+    )
+    replay.withdraw(store, third.run, "no need", who="person", through="web", by="ada")
+    return [first.run, second.run, third.run]
+
+
+IN_RUN = {
+    "@1": "run = (SELECT id FROM run WHERE number = 1)",
+    "@2": "run = (SELECT id FROM run WHERE number = 2)",
+    "@3": "run = (SELECT id FROM run WHERE number = 3)",
+}
+"""How the statements below name the entries of a run."""
+
+
+def changed(column: str, old: str, new: str) -> str:
+    """A statement that changes a few letters of the first run's first answer."""
+    text = f"replace(CAST({column} AS TEXT), '{old}', '{new}')"
+    return f"UPDATE entry SET {column} = CAST({text} AS BLOB) WHERE @1 AND n = 3"  # noqa: S608
+
+
+TAMPERINGS = {
+    "a byte of a body": [changed("body", '"OK"', '"NO"')],
+    "who answered": [changed("body", "person", "policy")],
+    "a byte of a matter": [changed("matter", "fine", "hate")],
+    "a salt": ["UPDATE entry SET salt = randomblob(16) WHERE @1 AND n = 3"],
+    "a seal": ["UPDATE entry SET seal = randomblob(32) WHERE @1 AND n = 3"],
+    "matter, salt and seal removed": [
+        "UPDATE entry SET matter = NULL, salt = NULL, seal = NULL WHERE @1 AND n = 3"
+    ],
+    "matter where there was none": [
+        "UPDATE entry SET matter = CAST('{}' AS BLOB) WHERE @1 AND n = 5"
+    ],
+    "a digest": ["UPDATE entry SET digest = randomblob(32) WHERE @1 AND n = 4"],
+    "a kind": ["UPDATE entry SET kind = 'noted' WHERE @1 AND n = 3"],
+    "an entry removed": ["DELETE FROM entry WHERE @1 AND n = 3"],
+    "an entry removed and the rest moved up": [
+        "DELETE FROM entry WHERE @1 AND n = 3",
+        "UPDATE entry SET n = -n WHERE @1 AND n > 3",
+        "UPDATE entry SET n = -n - 1 WHERE @1 AND n < 0",
+        "UPDATE run SET n = n - 1 WHERE number = 1",
+    ],
+    "the first entry removed": ["DELETE FROM entry WHERE @1 AND n = 1"],
+    "a tail removed": ["DELETE FROM entry WHERE @1 AND n > 3"],
+    "a tail removed, and its count": [
+        "DELETE FROM entry WHERE @1 AND n > 3",
+        "UPDATE run SET n = 3 WHERE number = 1",
+    ],
+    "all entries of a run removed": ["DELETE FROM entry WHERE @1"],
+    "two entries swapped": [
+        "UPDATE entry SET n = -4 WHERE @1 AND n = 4",
+        "UPDATE entry SET n = 4 WHERE @1 AND n = 2",
+        "UPDATE entry SET n = 2 WHERE @1 AND n = -4",
+    ],
+    "the order of writing changed": [
+        "UPDATE entry SET seq = -1 WHERE @1 AND n = 4",
+    ],
+    "an entry moved to another run": [
+        "DELETE FROM entry WHERE @2 AND n = 3",
+        "UPDATE entry SET run = (SELECT id FROM run WHERE number = 2) WHERE @1 AND n = 3",
+    ],
+    "a run removed": ["DELETE FROM entry WHERE @2", "DELETE FROM run WHERE number = 2"],
+    "the first run removed": [
+        "DELETE FROM entry WHERE @1",
+        "DELETE FROM run WHERE number = 1",
+    ],
+    "a run removed and the rest renumbered": [
+        "DELETE FROM entry WHERE @2",
+        "DELETE FROM run WHERE number = 2",
+        "UPDATE run SET number = 2 WHERE number = 3",
+        "UPDATE last SET runs = 2",
+    ],
+    "the newest run removed": [
+        "DELETE FROM entry WHERE @3",
+        "DELETE FROM run WHERE number = 3",
+    ],
+    "only the row of a run removed": ["DELETE FROM run WHERE number = 2"],
+    "everything removed": ["DELETE FROM entry", "DELETE FROM run"],
+    "two runs swapped": [
+        "UPDATE run SET number = 9 WHERE number = 1",
+        "UPDATE run SET number = 1 WHERE number = 2",
+        "UPDATE run SET number = 2 WHERE number = 9",
+    ],
+    "a head": ["UPDATE run SET head = randomblob(32) WHERE number = 2"],
+    "a first digest": ["UPDATE run SET first = randomblob(32) WHERE number = 2"],
+    "a status": ["UPDATE run SET status = 'done', waits = NULL WHERE number = 2"],
+    "a waiting key": ["UPDATE run SET key = '9:' WHERE number = 2"],
+    "a project": ["UPDATE run SET project = 'elsewhere' WHERE number = 2"],
+    "a run put off": ["UPDATE run SET expires = '2099' WHERE number = 2"],
+    "a document": ["UPDATE document SET written = CAST('{}' AS BLOB)"],
+    "a document removed": ["DELETE FROM document"],
+    "a body that is no JSON": ["UPDATE entry SET body = X'FF00' WHERE @1 AND n = 2"],
+}
+
+
+def tamper(path: Path, statements: list[str]) -> None:
+    """Change the file behind the store's back."""
+    db = sqlite3.connect(path)
+    count = 0
+    for statement in statements:
+        for name, rows in IN_RUN.items():
+            statement = statement.replace(name, rows)  # noqa: PLW2901
+        count += db.execute(statement).rowcount
+    db.commit()
+    db.close()
+    assert count
+
+
+def test_an_untouched_journal_verifies(store: SqliteStore, runs: list[str]) -> None:
+    """The whole of it, and each run."""
+    report = verify(store)
+    assert report.ok
+    assert (report.runs, report.entries, report.pruned) == (3, 13, 0)
+    assert all(verify(store, run).ok for run in runs)
+    assert {verify(store, run).digest for run in runs} == {report.digest}
+
+
+def test_an_empty_journal_verifies(store: SqliteStore) -> None:
+    """There is nothing to find."""
+    assert verify(store).ok
+    assert verify(store, expect=verify(store).digest).ok
+
+
+@pytest.mark.parametrize("what", TAMPERINGS)
+def test_every_tampering_is_found(
+    store: SqliteStore, path: Path, runs: list[str], what: str
+) -> None:
+    """And a problem says in words what it is, with the run where there is one."""
+    tamper(path, TAMPERINGS[what])
+    report = verify(store)
+    assert not report.ok, runs
+    assert all(problem.text for problem in report.problems)
+
+
+def test_a_changed_run_is_named(store: SqliteStore, path: Path, runs: list[str]) -> None:
+    """The run, the number of the entry; the other runs verify."""
+    tamper(path, TAMPERINGS["a byte of a matter"])
+    (problem,) = verify(store).problems
+    assert (problem.run, problem.n) == (runs[0], 3)
+    assert "matter" in problem.text
+    assert not verify(store, runs[0]).ok
+    assert verify(store, runs[1]).ok
+
+
+def test_a_tail_cut_off_with_care_is_found_by_the_stores_digest(
+    store: SqliteStore, path: Path, runs: list[str]
+) -> None:
+    """Whoever also rewrites the row leaves a journal that verifies, but not as the one it was."""
+    digest = verify(store).digest
+    tamper(
+        path,
+        [
+            "DELETE FROM entry WHERE @2 AND n > 2",
+            """UPDATE run SET n = 2, key = '1:', asked = 2,
+                head = (SELECT digest FROM entry WHERE @2 AND n = 2) WHERE number = 2""",
+        ],
+    )
+    assert verify(store).ok
+    report = verify(store, expect=digest)
+    assert not report.ok
+    assert "expected" in report.problems[-1].text
+    assert runs
+
+
+def test_a_digest_from_before_still_holds_when_the_journal_has_grown(
+    store: SqliteStore, runs: list[str]
+) -> None:
+    """It names its moment, and the journal is brought back to it."""
+    digest = verify(store).digest
+    small_flows.answer(store, replay.look(store, runs[1]))
+    small_flows.begin(store)
+    report = verify(store, expect=digest)
+    assert report.ok
+    assert report.digest != digest
+    assert verify(store, runs[0], expect=digest).ok
+
+
+@pytest.mark.parametrize("expect", ["", "abc", "12-abc", "9" * 64, f"12-{'0' * 64}"])
+def test_a_wrong_digest_is_a_problem(store: SqliteStore, runs: list[str], expect: str) -> None:
+    """Also one that is no digest at all."""
+    assert runs
+    assert not verify(store, expect=expect).ok
+
+
+def test_an_unknown_run_cannot_be_verified(store: SqliteStore) -> None:
+    """It is said, rather than taken for well."""
+    with pytest.raises(NotFound):
+        verify(store, "0" * 26)
+
+
+def test_the_row_is_checked_against_everything_that_can_happen(store: SqliteStore) -> None:
+    """Calls, deeds, notes, amendments, declines and failures all leave a journal that verifies."""
+    state = small_flows.begin(store, "errand")
+    replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")
+    state = small_flows.answer(store, state)
+    state = replay.record_output(store, state.run, Output("1:/run"), through="worker")
+    for number in (3, 1, 2):
+        assert verify(store).ok
+        output = Output(f"1:/vote-{number}")
+        state = replay.record_output(store, state.run, output, through="worker")
+    assert verify(store).ok
+    state = replay.advance(
+        store,
+        state.run,
+        who="agent",
+        through="relay",
+        deeds=lambda do: Done(do.key, "text"),
+    )
+    small_flows.answer(store, state)
+    reply = small_flows.pick("1:", "NO")
+    replay.amend(store, state.run, reply, key="1:", why="oh", who="person", through="web")
+    failed = small_flows.begin(store)
+    small_flows.answer(store, failed, Reply((Answer("1:", text="fail"),)))
+    declined = small_flows.begin(store)
+    replay.note(store, declined.run, Outcome("declined"), who="person", through="web")
+    small_flows.begin(store, "empty")
+    assert verify(store).ok

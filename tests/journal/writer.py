@@ -1,0 +1,104 @@
+"""A process that works on a journal: run by tests, killed by tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+import small_flows
+from quandary.errors import AlreadyAnswered, QuandaryError
+from quandary.journal import progress, replay
+from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
+
+
+def tell(*words: object) -> None:
+    """One line, in one write."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def reply_on_and_on(path: str, run: str) -> None:
+    """Answer whatever waits, and say so once it is booked."""
+    store = SqliteStore(path)
+    while True:
+        state = replay.look(store, run)
+        token = os.urandom(6).hex()
+        reply = small_flows.pick(state.key, "OK", comment=token)
+        replay.advance(store, run, reply, to=state.key, who="person", through="terminal")
+        tell("booked", run, state.key, token)
+
+
+def nursery(path: str) -> None:
+    """For each run named on a line, a process that replies to it until it is killed."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            reply_on_and_on(path, line.strip())
+        tell("child", child)
+
+
+def racer(path: str, run: str) -> None:
+    """For each key and token on a line, one reply, and what came of it."""
+    store = SqliteStore(path)
+    tell("ready")
+    for line in sys.stdin:
+        key, token = line.split()
+        reply = small_flows.pick(key, "OK", comment=token)
+        try:
+            replay.advance(store, run, reply, to=key, who="person", through="terminal")
+            tell("booked")
+        except AlreadyAnswered:
+            tell("already")
+
+
+def crowd(path: str, moment: str, seconds: str) -> None:
+    """From that moment on, as many replies as can be had in the time."""
+    store = SqliteStore(path)
+    state = small_flows.begin(store, questions=1_000_000)
+    time.sleep(max(0, float(moment) - time.time()))
+    until = time.monotonic() + float(seconds)
+    count = 0
+    while time.monotonic() < until:
+        state = small_flows.answer(store, state)
+        count += 1
+    tell(count)
+
+
+def retell(path: str) -> None:
+    """Every request of every run, made again by the flow."""
+    store = SqliteStore(path)
+    for run in store.runs(limit=10_000):
+        requests = list(progress.requests(store, run.id))
+        state = replay.look(store, run.id)
+        tell(run.id, msgspec.json.encode([requests, state.status, state.result]).decode())
+
+
+def outsider(path: str) -> None:
+    """Someone who may read the journal and its folder, and write neither."""
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        store = SqliteStore(Path(path))
+        state = replay.look(store, store.runs()[0].id)
+        tell(state.status, state.key, verify(store).ok)
+        small_flows.answer(store, state)
+        tell("written")
+    except QuandaryError as error:
+        tell(type(error).__name__, error)
+
+
+def starter(path: str) -> None:
+    """One of many that open a new store at the same time."""
+    tell(small_flows.begin(SqliteStore(path)).run)
+
+
+if __name__ == "__main__":
+    tasks = (nursery, racer, crowd, retell, outsider, starter)
+    {task.__name__: task for task in tasks}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,136 @@
+"""A question as plain text with numbered choices."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+
+from asks import asks
+from quandary.model.ask import Ask, Choice, Note, Preamble, Question
+from quandary.model.tree import Extra
+from quandary.people import plain
+
+CHOICES = (
+    Choice("ADR", "Address the gaps", "return to\nthe work"),
+    Choice("ASK", "Ask for counsel", "get\r\nadvice", branch=True),
+    Choice("DIS", "Discuss"),
+)
+
+
+def make(*questions: Question, notes: tuple[Note, ...] = (), **preamble: object) -> Ask:
+    """An advisory Ask."""
+    context = Preamble(context="The review found gaps.", **preamble)  # type: ignore[arg-type]
+    return Ask(questions[0].key, "advisory", context, questions, notes)
+
+
+def question(text: str = "Two gaps are left. What is next?", **more: object) -> Question:
+    """A question on item 1."""
+    fields = {"key": "1:", "header": "1. Review", "choices": CHOICES, "item": "1"} | more
+    return Question(text=text, **fields)  # type: ignore[arg-type]
+
+
+def test_summary_numbered_choices_and_question_stand_together() -> None:
+    """The text is what a person needs to answer, in the order in which it is read."""
+    assert plain.text(make(question(menu=True))) == (
+        "The review found gaps.\n\n"
+        "Two gaps are left.\n\n"
+        "1. **Address the gaps** — return to the work\n"
+        "2. **Ask for counsel...** — get advice\n"
+        "3. **Discuss**\n"
+        f"4. **Other** — {plain.OTHER}\n\n"
+        "What is next?"
+    )
+
+
+def test_other_is_last_and_only_where_something_is_behind_it() -> None:
+    """Where the tree has no such menu, own words can be typed without a number for them."""
+    assert "Other" not in plain.text(make(question()))
+
+
+def test_notes_come_first_and_are_not_said_twice() -> None:
+    """What happened is told once, even when it is also the reason why the question is back."""
+    notes = (Note("matched", "> Matched: Discuss", "1"), Note("refused", "Nothing is there.", "1"))
+    text = plain.text(make(question(), notes=notes, why="Nothing is there."))
+    assert text.startswith("> Matched: Discuss\n\nNothing is there.\n\nThe review found gaps.")
+    assert text.count("Nothing is there.") == 1
+
+
+def test_extras_are_told_with_the_preamble() -> None:
+    """The letters have to be known before they can be typed."""
+    text = plain.text(make(question(), extras=(Extra("A", "Run the tests first"),)))
+    assert "**Also:** A: Run the tests first" in text
+
+
+def test_a_text_without_a_question_gets_one() -> None:
+    """A summary alone does not ask anything."""
+    text = plain.text(make(question("Two gaps are left.")))
+    assert text.endswith(f"3. **Discuss**\n\n{plain.ASKED}")
+    assert "\n\nTwo gaps are left.\n\n" in text
+
+
+def test_a_question_alone_stands_behind_the_choices() -> None:
+    """There is no summary to part it from, nor does an abbreviation end a sentence."""
+    text = plain.text(make(question("[OTH]: Which one, e.g. the first?")))
+    assert text.endswith("\n\n[OTH]: Which one, e.g. the first?")
+
+
+def test_several_may_be_chosen_and_the_text_says_so() -> None:
+    """A number alone would look like the only way to answer."""
+    assert plain.text(make(question(multi=True))).endswith(f"What is next? {plain.SEVERAL}")
+
+
+def test_the_item_is_named_where_the_question_does_not() -> None:
+    """One item at a time, and it is clear which."""
+    assert "\n\n**Auth** (1)\n\nTwo gaps" in plain.text(make(question(title="Auth")))
+    assert "**Auth**" not in plain.text(make(question("Is Auth good?", title="Auth")))
+
+
+def test_a_clarifying_question_names_just_the_candidates() -> None:
+    """What typed text may name besides is not listed."""
+    asked = question(choices=CHOICES[:2], named=(CHOICES[2],))
+    text = plain.text(make(asked, why="“a” fits more than one option. Which is meant?"))
+    assert text.startswith("“a” fits more than one option. Which is meant?")
+    assert re.findall(r"(?m)^(\d+)\. ", text) == ["1", "2"]
+    assert "Discuss" not in text
+
+
+def test_a_label_with_asterisks_is_left_alone() -> None:
+    """Bold around it would garble both."""
+    asked = question(choices=(Choice("A", "Use **kwargs"), Choice("B", "1. One")))
+    text = plain.text(make(asked))
+    assert "1. Use **kwargs\n2. **1. One**" in text
+
+
+def test_only_the_first_of_several_questions_is_shown() -> None:
+    """READINGS 20: one item at a time, with what is said on that item."""
+    blocks = ("**1. Review** — all of it", "**2. Auth** — tokens")
+    ask = make(question(), question("And this?", key="2:", item="2"), blocks=blocks)
+    first = plain.one_at_a_time(ask)
+    assert tuple(q.key for q in first.questions) == ("1:",)
+    assert blocks[:1] == first.preamble.blocks
+    assert plain.text(first) == plain.text(ask)
+    assert "tokens" not in plain.text(ask)
+
+
+@given(asks())
+def test_any_ask_is_numbered_without_a_gap(ask: Ask) -> None:
+    """Whatever labels and descriptions hold, each choice is one line with its number."""
+    question = ask.questions[0]
+    count = len(question.choices) + question.menu
+    lines = plain.text(ask).splitlines()
+    if count:
+        at = [i for i in range(len(lines)) if lines[i : i + 1] and lines[i].startswith("1. ")]
+        assert any(
+            all(line.startswith(f"{n}. ") for n, line in enumerate(lines[i : i + count], 1))
+            and len(lines[i : i + count]) == count
+            for i in at
+        )
+
+
+@given(asks())
+def test_narrowing_twice_is_narrowing_once(ask: Ask) -> None:
+    """One question stays one question."""
+    once = plain.one_at_a_time(ask)
+    assert once == plain.one_at_a_time(once)
+    assert ask.questions[:1] == once.questions

@@ -1,0 +1,128 @@
+"""The state of a run as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from hypothesis import given
+
+from asks import asks
+from quandary.model.ask import Ask, Choice, Note, Preamble, Question
+from quandary.people import plain, relay
+from quandary.people.states import Status, state_json
+
+if TYPE_CHECKING:
+    from quandary.people.states import Via
+
+CHOICES = (Choice("OK", "Looks good", "No changes"), Choice("RWK", "Rework", branch=True))
+QUESTIONS = tuple(
+    Question(f"{n}:", f"{n}. Item", f"Is {n} good?", CHOICES, item=str(n)) for n in (1, 2)
+)
+ASK = Ask(
+    "1:",
+    "transition",
+    Preamble("A plan."),
+    QUESTIONS,
+    (Note("matched", "> Matched: Looks good", "1"),),
+)
+
+
+def state(status: Status = "waiting", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as given
+    """The document, read back."""
+    found = json.loads(state_json("01J", "decide", status, **more))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_waiting_run_says_what_waits_and_how_to_reply() -> None:
+    """The keys and their order are those of the contract."""
+    assert state(ask=ASK) == {
+        "run": "01J",
+        "flow": "decide",
+        "status": "waiting",
+        "notes": [{"kind": "matched", "item": "1", "text": "> Matched: Looks good"}],
+        "ask": {
+            "key": "1:",
+            "kind": "transition",
+            "preamble": "A plan.\n\n",
+            "keys": ["1:", "2:"],
+            "reply_with": ["quandary", "reply", "01J", "--to", "1:", "-"],
+            "tool_input": relay.tool_input(ASK),
+        },
+    }
+    assert list(state(ask=ASK)) == ["run", "flow", "status", "notes", "ask"]
+    assert list(state(ask=ASK)["ask"]) == [
+        "key",
+        "kind",
+        "preamble",
+        "keys",
+        "reply_with",
+        "tool_input",
+    ]
+
+
+def test_text_has_one_question_and_no_form() -> None:
+    """Plain text asks one item at a time; what is shown is what waits."""
+    asked = state(ask=ASK, via="text")["ask"]
+    assert plain.text(ASK) == asked["text"]
+    assert asked["keys"] == ["1:"]
+    assert "tool_input" not in asked
+
+
+def test_an_advisory_question_has_its_text_beside_the_form() -> None:
+    """READINGS 18: it is meant to be read, and the host's form is there if it is wanted."""
+    advisory = Ask("1:", "advisory", ASK.preamble, QUESTIONS)
+    asked = state(ask=advisory)["ask"]
+    assert plain.text(advisory) == asked["text"]
+    assert relay.tool_input(advisory) == asked["tool_input"]
+
+
+def test_the_form_is_the_hosts() -> None:
+    """Codex wants ids."""
+    asked = state(ask=ASK, host="codex")["ask"]
+    assert [q["id"] for q in asked["tool_input"]["questions"]] == ["1:", "2:"]
+
+
+def test_a_run_that_is_done_has_a_result() -> None:
+    """Even where the result is nothing."""
+    assert state("done", result={"a": 1})["result"] == {"a": 1}
+    assert state("done")["result"] is None
+    assert list(state("done")) == ["run", "flow", "status", "notes", "result"]
+
+
+def test_a_run_that_failed_says_why() -> None:
+    """And one that was declined or withdrawn can."""
+    assert state("failed", error="no agent") == {
+        "run": "01J",
+        "flow": "decide",
+        "status": "failed",
+        "notes": [],
+        "error": "no agent",
+    }
+    assert "error" not in state("declined")
+    assert state("withdrawn", error="not needed")["error"] == "not needed"
+
+
+def test_notes_of_the_run_stand_behind_those_of_the_ask() -> None:
+    """An idle time-out happened after the question was made."""
+    notes = state(ask=ASK, notes=[Note("idle", "nobody answered")])["notes"]
+    assert notes[-1] == {"kind": "idle", "item": None, "text": "nobody answered"}
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize("status", get_args(Status))
+def test_every_status_is_written(status: Status) -> None:
+    """The document is the same for all of them."""
+    assert status == state(status)["status"]
+
+
+@pytest.mark.parametrize("via", ["relay", "text"])
+@given(ask=asks())
+def test_any_ask_can_be_put_into_a_state(via: Via, ask: Ask) -> None:
+    """Whatever is asked, the keys are those of the questions that are shown."""
+    asked = state(ask=ask, via=via)["ask"]
+    shown = ask.questions if via == "relay" else ask.questions[:1]
+    assert [q.key for q in shown] == asked["keys"]
+    assert asked["preamble"].endswith("\n\n")
