@@ -1,8 +1,10 @@
-"""What Quandary does, in four acts: `make demo`, or `python examples/demo.py`."""  # noqa: INP001
+"""What Quandary does, in five acts: `make demo`, or `python examples/demo.py`."""  # noqa: INP001
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,6 +49,17 @@ Trigger: A build has passed every check
 """
 
 
+CONTEXT = "The move to the new mail service has five steps. None of them has begun."
+STEPS = [
+    {"id": "1.1", "label": "Accounts", "title": "Create the accounts", "context": "Takes a day."},
+    {"id": "1.2", "label": "Copy", "title": "Copy the old mail", "context": "It is 40 GB."},
+    {"id": "1.3", "label": "Rules", "title": "Rebuild the filter rules", "context": "By hand."},
+    {"id": "1.4", "label": "Switch", "title": "Switch over on a Friday", "context": "Risky."},
+    {"id": "1.5", "label": "Close", "title": "Close the old service", "context": "Saves money."},
+]
+REPLIES = ["1.1: ok\n1.2: OK, but at night\n1.3: ?\n1.4: RWK", "take it out", "other", "SPL"]
+
+
 class Unexpected(Exception):  # noqa: N818 - reads as a sentence where it is raised
     """Something did not behave as the demo says it does."""
 
@@ -71,16 +84,31 @@ class Stage:
         """A paragraph for the person who watches."""
         print(self._paint(words, colour), end="\n\n", flush=True)
 
-    def run(self, *arguments: str, folder: Path, status: int = 0) -> None:
+    def run(
+        self, *arguments: str, folder: Path, status: int = 0, interactive: bool = False
+    ) -> None:
         """Run a real command before everyone's eyes; its exit status has to be as expected."""
         print(self._paint(f"$ quandary {' '.join(arguments)}", "32"), flush=True)
         command = [sys.executable, "-m", "quandary", *arguments]
         ended = subprocess.run(  # noqa: S603 - our own program
-            command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False
+            command,
+            cwd=folder,
+            stdin=None if interactive else subprocess.DEVNULL,
+            stderr=None if interactive else subprocess.STDOUT,
+            check=False,
         )
         print(flush=True)
         if ended.returncode != status:
             raise Unexpected(f"exit status {ended.returncode}, where {status} was expected")
+
+    def may_ask(self) -> bool:
+        """Whether somebody is there who wants to answer."""
+        if not self.pauses:
+            return False
+        try:
+            return input(self._paint("Answer yourself? y/N ", "2")).strip().lower() == "y"
+        except EOFError:
+            return False
 
     def _pause(self) -> None:
         if not self.pauses:
@@ -96,7 +124,7 @@ class Stage:
 
 
 def play(stage: Stage, folder: Path) -> None:
-    """The four acts, the last two on a file of their own in a folder that nobody needs."""
+    """The acts, the last three on files of their own in a folder that nobody needs."""
     stage.act("Every tree below a folder is found and checked.")
     stage.run("check", "examples/trees", folder=ROOT)
 
@@ -116,7 +144,25 @@ def play(stage: Stage, folder: Path) -> None:
     if mended != MENDED:
         raise Unexpected("the tree was mended otherwise")
     stage.run("fmt", "--check", file.name, folder=folder)
+
+    stage.act("A person decides about the five steps of a plan, and every answer is kept.")
+    ask(stage, folder)
+    stage.run("log", "--store", "journal.db", folder=folder)
+    stage.run("verify", "--store", "journal.db", folder=folder)
     stage.say("Next: docs/tutorial.md takes five minutes.")
+
+
+def ask(stage: Stage, folder: Path) -> None:
+    """At a terminal whoever watches may answer; elsewhere a script does."""
+    (folder / "steps.json").write_text(json.dumps(STEPS), encoding="utf-8")
+    (folder / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
+    shutil.copy(ROOT / "examples/trees/plan-review.md", folder)
+    words = ["ask", "plan-review.md", "--items", "steps.json", "--context", CONTEXT]
+    words += ["--store", "journal.db"]
+    if stage.may_ask():
+        stage.run(*words, folder=folder, interactive=True)
+    else:
+        stage.run(*words, "--answers", "replies.json", "--proof", folder=folder)
 
 
 def main() -> int:

@@ -139,7 +139,7 @@ def trees(draw: DrawFn) -> Tree:
 LOOKS_LIKE_MARKDOWN = (
     *("- a list", "-", "* starred", "+ plus", "1. first", "2) second", "> quoted", ">", "* * *"),
     *("# heading", "## Decision: X", "### ¶ASK_X", "---", "===", "```", "~~~ sh", "    code"),
-    *("<b>", "<div>", "</pre>", "<!-- open", "open -->", "<?php", "| a | b |", "|---|---|"),
+    *("<b>", "<div>", "</pre>", "<!-- open", "<?php", "| a | b |", "|---|---|"),
     *("[A] b", "[ ] c", "[x] d", "[]", "\\[A] b", "\\[ ] c", "\\\\", "[link](x)", "**[A]** b"),
     *("Trigger: now", "**Kind:** advisory", "a  ", "ends in a sign #", "`", "…", "*", "_ _ _"),
 )
@@ -175,12 +175,15 @@ def headings() -> SearchStrategy[str]:
 @st.composite
 def written_siblings(draw: DrawFn, levels: int = 3) -> tuple[Option, ...]:
     """Options with codes, flags and labels of all kinds, some of them without one or the other."""
-    own = draw(st.lists(st.one_of(st.just(""), codes()), min_size=1, max_size=4))
+    real = codes().filter("CODE".__ne__)  # which is a template's
+    own = draw(st.lists(st.one_of(st.just(""), real), min_size=1, max_size=4))
     written = [code for at, code in enumerate(own) if not code or code not in own[:at]]
     known = Codes(filter(None, written))
+    words = lines().filter(lambda text: text[0].isalpha())
     found: list[Option] = []
     for code in written:
-        label = draw(st.one_of(marked_lines(), marked_lines(), st.just("")) if code else lines())
+        # Where a code is missing, only words begin a label; anything else would begin a block.
+        label = draw(st.one_of(marked_lines(), _sometimes(marked_lines())) if code else words)
         made = code or known.derive(label)
         branch = levels > 1 and draw(st.integers(0, 3)) == 0
         found.append(

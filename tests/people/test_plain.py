@@ -12,7 +12,7 @@ from quandary.model.tree import Extra
 from quandary.people import plain
 
 CHOICES = (
-    Choice("ADR", "Address the gaps", "return to\nthe work"),
+    Choice("FIL", "Fill the gaps", "return to\nthe work"),
     Choice("ASK", "Ask for counsel", "get\r\nadvice", branch=True),
     Choice("DIS", "Discuss"),
 )
@@ -35,7 +35,7 @@ def test_summary_numbered_choices_and_question_stand_together() -> None:
     assert plain.text(make(question(menu=True))) == (
         "The review found gaps.\n\n"
         "Two gaps are left.\n\n"
-        "1. **Address the gaps** — return to the work\n"
+        "1. **Fill the gaps** — return to the work\n"
         "2. **Ask for counsel...** — get advice\n"
         "3. **Discuss**\n"
         f"4. **Other** — {plain.OTHER}\n\n"

@@ -28,16 +28,16 @@ def question(*choices: Choice, **more: Any) -> Question:  # noqa: ANN401 - a Que
 
 
 PLAN = question(
-    Choice("OK", "Looks good", "No changes needed to this step"),
-    Choice("INF", "More info needed", "I have questions about this step's approach"),
-    Choice("RWK", "Rework this step", "Rewrite with a different approach", branch=True),
+    Choice("OK", "Looks good", "This step needs no changes"),
+    Choice("INF", "More info needed", "Questions about the approach are open"),
+    Choice("RWK", "Rework this step", "A rewrite that takes a different approach", branch=True),
     named=(
-        Choice("OTH/CHG", "Change approach", "Fundamental direction change needed"),
-        Choice("OTH/REM", "Remove from plan", "This step is not needed"),
-        Choice("OTH/SPL", "Split this step", "Break into smaller sub-steps"),
+        Choice("OTH/CHG", "Change approach", "The direction needs a fundamental change"),
+        Choice("OTH/REM", "Remove from plan", "The step is not needed at all"),
+        Choice("OTH/SPL", "Split this step", "Smaller sub-steps in its place"),
     ),
     menu=True,
-    extras=(Extra("A", "Ask Dana"), Extra("B", "Defer"), Extra("C", "Split in two")),
+    extras=(Extra("A", "Ask its author"), Extra("B", "Defer"), Extra("C", "Split in two")),
     keywords={"model": "MODEL", "depth": "DEPTH"},
 )
 DEPLOY = question(
@@ -126,7 +126,7 @@ def test_a_plus_adds_only_where_several_may_be_chosen(mode: Mode) -> None:
 def test_a_letter_alone_is_an_extra(text: str, mode: Mode) -> None:
     """A letter with or without colon or full stop, in any case, is the extra of that letter."""
     found = read(text, PLAN, mode)
-    assert (found.kind, found.extra, found.matched) == ("extra", "A", "Ask Dana")
+    assert (found.kind, found.extra, found.matched) == ("extra", "A", "Ask its author")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -221,12 +221,11 @@ def test_the_whole_text_can_name_another_tree(text: str, mode: Mode) -> None:
         "different approach",
         "remove the second paragraph",
         "not OK",
-        "looks good, but rename it",
         "approach",
     ],
 )
 def test_strict_reading_never_guesses(text: str) -> None:
-    """Numbers, yes, parts of labels and remarks are own words to the strict reader."""
+    """Numbers, yes and parts of labels are own words to the strict reader."""
     assert picks(text, PLAN, "strict") == "own-words"
 
 
@@ -614,3 +613,23 @@ def test_a_number_is_the_choice_that_is_shown_there(asked: Question, data: st.Da
     at = data.draw(st.integers(0, len(asked.choices) - 1))
     typed = data.draw(st.sampled_from(["{}", "{}.", "#{}", "option {}", "number {} please"]))
     assert picks(typed.format(at + 1), asked) == asked.choices[at].code
+
+
+@pytest.mark.parametrize(
+    ("text", "comment"),
+    [
+        ("OK, but rename it", "rename it"),
+        ("looks good - please bump the version", "bump the version"),
+        ("remove from plan; also tell the author", "tell the author"),
+    ],
+)
+def test_a_remark_behind_a_whole_name_is_a_comment(text: str, comment: str) -> None:
+    """The strict reader too lets a pick carry a comment."""
+    found = read(text, PLAN, "strict")
+    assert (found.kind, found.comment) == ("pick", comment)
+
+
+@pytest.mark.parametrize("text", ["OK, but only if it is green", "OK, and why?", "OK, but not now"])
+def test_a_condition_or_a_question_is_no_remark(text: str) -> None:
+    """What takes the pick back, or asks about it, is the person's own words."""
+    assert picks(text, PLAN, "strict") == "own-words"

@@ -166,10 +166,10 @@ def play(ask: Ask, *rounds: Keys, size: tuple[int, int] = (80, 40)) -> list[Seen
         async with box.run_test(size=size) as pilot:
             for keys in rounds:
                 await box.anew(ask)
-                await settled(pilot)
                 for key in keys:
                     box.post_message(pressed(key) if isinstance(key, str) else key)
-                    await settled(pilot)
+                    await settled(pilot, 3)
+                await settled(pilot)
                 found.append(Seen(box.returned, shown(box), tuple(box.drafts), box.at))
         return found
 
@@ -189,9 +189,9 @@ def pressed(key: str) -> events.Key:
     return events.Key(names.get(key, key), character)
 
 
-async def settled(pilot: Pilot[Reply | Outcome]) -> None:
+async def settled(pilot: Pilot[Reply | Outcome], turns: int = 4) -> None:
     """A key goes from part to part; painting, fitting and scrolling follow one another."""
-    for _ in range(6):
+    for _ in range(turns):
         await pilot.pause(0)
 
 
@@ -651,6 +651,17 @@ def test_markdown_is_shown_in_styles() -> None:
         ("**raw**", 0),
     ]
     assert prose.Span("Bold", "bold") == prose.lines(text)[1].spans[0]
+
+
+def test_the_picture_in_the_docs_shows_the_box_as_it_is(tmp_path: Path) -> None:
+    """`python examples/screenshot.py` has been run since the box last changed."""
+    drawn = tmp_path / "terminal.svg"
+    subprocess.run([sys.executable, "examples/screenshot.py", drawn], cwd=ROOT, check=True)
+    kept, fresh = (
+        re.findall(r">([^<]+)</text>", path.read_text(encoding="utf-8"))
+        for path in (ROOT / "docs" / "pictures" / "terminal.svg", drawn)
+    )
+    assert fresh == kept
 
 
 # -- numbered text ---------------------------------------------------------------------------------

@@ -132,16 +132,21 @@ class Box(App[Reply | Outcome]):
     async def _show(self) -> None:
         """Another question, or the review, takes the place of what was shown."""
         draft = self.draft
-        choices = self.query_one("#choices")
-        await choices.remove_children()
-        self._drawn.clear()
         if draft is not None:
-            await choices.mount(*(_row() for _ in draft.choices))
+            await self._give_rows(len(draft.choices))
             self.query_one("#words", Line).value = draft.words
             self.query_one("#comment", Line).value = draft.comment
         self._refocus()
         self._paint()
         self.query_one("#about").scroll_home(animate=False)
+
+    async def _give_rows(self, count: int) -> None:
+        """As many rows as there are choices; those that are there stay."""
+        rows = list(self.query(".row"))
+        for row in rows[count:]:
+            await row.remove()
+        if len(rows) < count:
+            await self.query_one("#choices").mount(*(_row() for _ in range(len(rows), count)))
 
     def _refocus(self) -> None:
         draft = self.draft

@@ -101,9 +101,10 @@ def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
     text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
     parts = [markdown(notes, width).stylize("dim")] if notes else []
     parts.append(markdown(text, width))
-    legend = [f"{e.letter}: {e.text}" for e in (draft.question.extras if draft else ())]
-    if legend:
-        parts.append(Content.styled(printable(f"Also  {' · '.join(legend)}"), "dim"))
+    extras = draft.question.extras if draft is not None else ()
+    if extras:
+        legend = [Content(printable(f"{extra.letter}: {extra.text}")) for extra in extras]
+        parts.append(_flowing([Content("Also"), *legend], width).stylize("dim"))
     return Content("\n\n").join(parts)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from quandary.model.ask import Ask, Choice, Preamble, Question
 
-ASKED = "What would you like to do?"
+ASKED = "Which shall it be?"
 OTHER = "something else: say it in your own words, or choose this to see what there is"
 SEVERAL = "You can choose several, such as `1, 2`."
 

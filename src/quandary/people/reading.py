@@ -27,6 +27,11 @@ _QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
 _LETTER = re.compile(r"\(?\s*([a-z])\s*[:.)]?", re.IGNORECASE)
 _NUMBERED = re.compile(r"#\s*\d+(?!\w)")
 _ADDED = re.compile(r"[\w/+,&\s-]{1,200}")
+_REMARK = re.compile(
+    r"(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
+    r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _MARKS: tuple[tuple[str, Prefix], ...] = (
     ("???", "deep"),
     ("?", "explain"),
@@ -51,7 +56,7 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         or _extra(bare, question)
         or _exact(bare, question, mode)
         or _keyword(bare, question)
-        or (_loosely(bare, question) if mode == "plain" else _nearly(bare, question))
+        or (_loosely(bare, question) if mode == "plain" else _strictly(bare, question))
     )
 
 
@@ -134,6 +139,17 @@ def _keyword(bare: str, question: Question) -> Reading | None:
         return None
     tree = question.keywords.get(bare.casefold()) or question.keywords.get(trim(bare).casefold())
     return Reading("tree", matched=tree, tree=tree) if tree else None
+
+
+def _strictly(bare: str, question: Question) -> Reading:
+    """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
+    found = _REMARK.match(bare) if len(bare) <= HEAD else None
+    if found and not bare.endswith("?"):
+        known = names((*question.choices, *question.named))
+        codes = known.code(found["pick"]) or known.label(found["pick"])
+        if codes:
+            return reading(codes, question, comment=found["remark"])
+    return _nearly(bare, question)
 
 
 def _nearly(bare: str, question: Question) -> Reading:
