@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.model.ask import MORE, Choice, Item
-from quandary.model.tree import OTHER, Extra, Option, Tree, named_of, other_of, walk
+from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,14 +82,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def find(self, code: str) -> Option | None:
         """The option of that code on this level; `OTH/RWK` is one behind Other."""
-        level = self.options
-        found: Option | None = None
-        for part in code.split("/"):
-            found = next((option for option in level if option.code == part), None)
-            if found is None:
-                return None
-            level = found.options
-        return found
+        return find(self.options, code)
 
     def resolve(self, typed: str) -> str | None:
         """The path that a typed code or path of codes names, in any case; also behind Other."""
