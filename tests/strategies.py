@@ -70,6 +70,13 @@ def lines() -> SearchStrategy[str]:
 
 
 @cache
+def headings() -> SearchStrategy[str]:
+    """A name that is no placeholder, which only templates have."""
+    placeholder = re.compile(r"[\[{<].*[\]}>]$|choose\b", re.IGNORECASE)
+    return lines().filter(lambda text: placeholder.match(text) is None)
+
+
+@cache
 def paragraphs() -> SearchStrategy[str]:
     """Nothing, a line, or a few."""
     return st.lists(lines(), max_size=2).map("\n".join)
@@ -112,7 +119,7 @@ def siblings(draw: DrawFn, levels: int = LEVELS) -> tuple[Option, ...]:
 @st.composite
 def decisions(draw: DrawFn, name: str | None = None) -> Decision:
     """A decision with something to choose."""
-    return Decision(name=draw(lines()) if name is None else name, options=draw(siblings()))
+    return Decision(name=draw(headings()) if name is None else name, options=draw(siblings()))
 
 
 @st.composite
@@ -121,7 +128,7 @@ def trees(draw: DrawFn) -> Tree:
     if draw(st.integers(0, 3)) == 0:
         decision = draw(decisions())
         return Tree(decision.name, (decision,), bare=True)
-    roots = draw(st.lists(lines(), min_size=1, max_size=3, unique=True))
+    roots = draw(st.lists(headings(), min_size=1, max_size=3, unique=True))
     extras = draw(st.lists(lines().filter(lambda text: "|" not in text), max_size=3))
     return Tree(
         name=draw(names()),
@@ -163,13 +170,6 @@ def descriptions() -> SearchStrategy[str]:
     return st.one_of(
         first, st.builds(lambda a, b: f"{a}\n\n{b}", first.filter(bool), further), st.just("")
     )
-
-
-@cache
-def headings() -> SearchStrategy[str]:
-    """What may stand in a heading: no placeholder, and no signs that would close it."""
-    closing = re.compile(r"(?:^|[ \t])#+$|[\[{<].*[\]}>]$|choose\b", re.IGNORECASE)
-    return lines().filter(lambda text: closing.search(text) is None)
 
 
 @st.composite

@@ -10,6 +10,7 @@ from quandary.formats.fixing import fix, fixable
 from quandary.formats.lint import check
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES
+from quandary.model.tree import Option, is_multi
 
 HEAD = "### ¶ASK_T\nTrigger: now\n\n## Decision: D\n"
 TAIL = "- [OTH] Other\n  - [ASK] Ask\n    four\n  - [DEF] Defer\n    five\n"
@@ -49,6 +50,66 @@ def test_a_fixable_rule_is_mended(rule: str, broken: tuple[str, ...], mended: st
     assert mended in better
     assert check(parse(better)) == ()
     assert fix(better, RULES) == (better, 0)
+
+
+def plain(options: tuple[Option, ...], rule: str) -> list[object]:
+    """What options say, but for what a rule's fix is there to change."""
+    level = is_multi(options)
+    return [
+        (
+            o.code,
+            o.label.rstrip(".… ") if rule == "label-ellipsis" else o.label,
+            o.description,
+            level if rule == "mixed-multi-select" else o.multi,
+            o.derived and rule != "code-missing",
+            plain(o.options, rule),
+        )
+        for o in options
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "lines"),
+    [
+        ("indent", ("- [YES] Yes\n     - [SUB] Sub\n       x", "   - [NO] No\n     two")),
+        ("indent", (" - [YES] Yes", "   one", "      - [SUB] Sub", "\t - [TOP] Top", "  - [AA] a")),
+        ("checkbox-order", ("- [ ] [YES] Yes", "- [x] [NO] No", "- [ ] [FIX] Fix")),
+        ("mixed-multi-select", ("- [YES] [ ] Yes", "- [NO] No", "  - [SUB] Sub", "- [FIX] Fix")),
+        (
+            "label-ellipsis",
+            ("- [YES] Yes...", "  - [SUB] Sub…", "- [NO] No . ...", "- [FIX] ..."),
+        ),
+        ("code-missing", ("- Say yes", "  - Sub one", "- Say yes", "- Say no", "-", "- [SN] x")),
+        ("description-indent", ("- [YES] Yes", "one", " two", "- [NO] No", "  three", "four")),
+    ],
+)
+def test_a_mended_tree_means_the_same(rule: str, lines: tuple[str, ...]) -> None:
+    """Layout apart, only marks on a multi-select level, dots, or a code in use are written anew."""
+    text = options(*lines)
+    better, count = fix(text, {rule})
+    (before,), (after,) = parse(text).trees, parse(better).trees
+    assert count >= 1
+    assert [(d.name, plain(d.options, rule)) for d in before.decisions] == [
+        (d.name, plain(d.options, rule)) for d in after.decisions
+    ]
+    assert before.trigger == after.trigger
+    assert fix(better, {rule}) == (better, 0)
+
+
+@pytest.mark.parametrize("rule", FIXABLE)
+def test_a_good_document_is_never_touched(rule: str) -> None:
+    """Where the rule is kept nothing is laid out anew, canonical or not."""
+    text = "Odd  prose \t\n" + options(*THREE).replace("- [YES]", "* [YES]") + "\n\n\nmore\r\n"
+    assert fix(text, {rule}) == (text, 0)
+
+
+def test_only_the_broken_tree_is_rewritten() -> None:
+    """Its neighbours keep their bullets, their blanks and their line ends."""
+    odd = options(*THREE).replace("¶ASK_T", "¶ASK_ODD").replace("- [YES]", "* [YES]")
+    broken = options("- [YES] Yes...\n  one", *THREE[1:])
+    better, count = fix(f"{odd}\n{broken}\n{odd.replace('ODD', 'EVEN')}", RULES)
+    assert count == 1
+    assert better == f"{odd}\n{options(*THREE)}\n{odd.replace('ODD', 'EVEN')}"
 
 
 def test_every_fixable_rule_is_tried_above() -> None:

@@ -50,6 +50,9 @@ def test_a_head_is_a_code_and_a_label(text: str, head: Head) -> None:
         ("[OK] Fine [ ]", Head("OK", False, "Fine [ ]")),
         ("[OK] [ ]Fine", Head("OK", False, "[ ]Fine")),
         ("[OK] [ ] [ ] Fine", Head("OK", True, "[ ] Fine")),
+        ("[X] Fine", Head("X", False, "Fine")),
+        ("[X] [ ] Fine", Head("X", True, "Fine")),
+        ("[X] [x] Fine", Head("X", True, "Fine")),
     ],
 )
 def test_a_box_on_either_side_of_the_code_marks_multi_select(text: str, head: Head) -> None:

@@ -68,6 +68,12 @@ def test_the_contract_names_rules_that_exist() -> None:
     assert all(RULES[name].severity == "warning" for name in WARNINGS.split())
 
 
+def test_rules_stand_in_the_order_of_the_contract() -> None:
+    """Errors first, then the warnings that the contract names, then the rest."""
+    named = [*ERRORS.split(), *WARNINGS.split()]
+    assert list(RULES)[: len(named)] == named
+
+
 def test_every_rule_is_explained() -> None:
     """The page and the code have the same rules, in the same order, with the same severity."""
     assert list(explanations()) == list(RULES)
@@ -100,7 +106,11 @@ def test_a_clean_tree_has_no_problem() -> None:
     [
         (("- [FIX] Fix\n  three\n", ""), [("always-four", 4, 1)]),
         (("- [FIX]", "- [NEW] New\n  x\n- [FIX]"), [("always-four", 4, 1)]),
-        (("  - [DEF] Defer\n    five\n", "  - [OTH] x\n    - [A1] y\n"), None),
+        (("  - [DEF] Defer", "  - [OTH] Defer"), [("always-four", 14, 3)]),
+        (
+            ("    five\n", "    five\n  - [P] p\n    x\n  - [Q] q\n    x\n"),
+            [("always-four", 11, 1)],
+        ),
         (("- [FIX]", "- [FIXES]"), [("code-format", 9, 1)]),
         (("- [FIX]", "- [fix]"), [("code-format", 9, 1)]),
         (("- [FIX]", "- [F/X]"), [("code-format", 9, 1)]),
@@ -111,10 +121,14 @@ def test_a_clean_tree_has_no_problem() -> None:
         (("¶ASK_T", "¶ASK_T__X"), [("name-format", 1, 1)]),
         (("  - [ASK] Ask\n    four\n  - [DEF] Defer\n    five\n", ""), [("other-subtree", 11, 1)]),
         (("  - [DEF] Defer\n    five\n", ""), [("other-single", 11, 1)]),
-        (("- [OTH] Other\n  - [ASK] Ask\n    four\n  - [DEF] Defer\n    five\n", ""), None),
+        (
+            ("- [OTH] Other\n  - [ASK] Ask\n    four\n  - [DEF] Defer\n    five\n", ""),
+            [("other-missing", 4, 1)],
+        ),
         (("- [OTH]", "- [MORE]"), [("other-missing", 11, 1)]),
         (("- [OTH]", "- [OTHR]"), [("other-missing", 11, 1)]),
-        (("  - [ASK] Ask\n    four", "   - [ASK] Ask\n     four"), None),
+        (("  - [ASK] Ask\n    four", "   - [ASK] Ask\n     four"), [("indent", 12, 4)]),
+        (("  - [ASK] Ask\n    four", "\t- [ASK] Ask\n\t  four"), [("indent", 12, 2)]),
         (("- [YES] Yes", "- [YES]"), [("label-missing", 5, 1)]),
         (("  one\n", ""), [("description-missing", 5, 1)]),
         (("Trigger: now\n", ""), [("trigger-missing", 1, 1)]),
@@ -134,15 +148,11 @@ def test_a_clean_tree_has_no_problem() -> None:
     ],
 )
 def test_where_a_rule_is_broken(
-    change: tuple[str, str], expected: list[tuple[str, int, int]] | None
+    change: tuple[str, str], expected: list[tuple[str, int, int]]
 ) -> None:
     """One change to a clean tree breaks one rule, at the line and column that has to be mended."""
     assert change[0] in CLEAN
-    problems = found(CLEAN.replace(*change, 1))
-    if expected is None:
-        assert problems
-    else:
-        assert problems == expected
+    assert found(CLEAN.replace(*change, 1)) == expected
 
 
 def test_indents_other_than_two_are_errors_once_a_level() -> None:
@@ -230,6 +240,63 @@ def test_a_name_stands_for_one_tree_across_files() -> None:
     assert "a.md:1" in told["b.md"][0].message
 
 
+def test_two_decisions_of_a_tree_have_two_names() -> None:
+    """The second one is reported, with the line of the first."""
+    twice = CLEAN + "\n" + CLEAN[CLEAN.index("## Decision") :]
+    (second,) = check(parse(twice))
+    assert (second.rule, second.line, second.column) == ("name-duplicate", 17, 1)
+    assert "line 4;" in second.message
+    assert found(twice.replace("Decision: D", "Decision: E", 1)) == []
+
+
+def test_a_fenced_example_may_have_the_name_of_a_tree() -> None:
+    """It declares nothing, in its own file and in others."""
+    assert found(f"```\n{CLEAN}```\n\n{CLEAN}") == []
+    assert found(f"```\n{CLEAN}```\n\n{CLEAN}", fenced=True) == []
+
+
+@pytest.mark.parametrize("rule", ["name-duplicate", "extends-unknown"])
+def test_rules_between_files_can_be_silenced_too(rule: str) -> None:
+    """The comment in a tree holds for whatever is said of that tree."""
+    text = CLEAN.replace("Trigger: now", "Trigger: now\nExtends: ¶ASK_NOBODY")
+    quiet = text.replace("## Decision", f"<!-- quandary: ignore {rule} -->\n\n## Decision")
+
+    def told(second: str) -> list[str]:
+        files = [("a.md", parse(CLEAN).sections), ("b.md", parse(second).sections)]
+        return [diagnostic.rule for diagnostic in across_files(files)["b.md"]]
+
+    assert told(text) == ["name-duplicate", "extends-unknown"]
+    assert told(quiet) == [name for name in told(text) if name != rule]
+
+
+def test_under_a_named_option_the_rules_are_those_of_the_first_level() -> None:
+    """Three named options and [OTH] with a menu; each thing missing is one error."""
+    three = "  - [P] p\n    x\n  - [Q] q\n    x\n  - [R] r\n    x\n"
+    other = "  - [OTH] Other\n"
+    menu = "    - [S] s\n      x\n    - [V] v\n      x\n"
+
+    def under(options: str) -> list[tuple[str, int, int]]:
+        return found(CLEAN.replace("  one\n", "  one\n" + options, 1))
+
+    assert under(three + other + menu) == []
+    assert under(three) == [("other-missing", 5, 1)]
+    assert under(three + other) == [("other-subtree", 13, 3)]
+    assert under(three[: three.index("  - [R]")] + other + menu) == [("always-four", 5, 1)]
+
+
+def test_a_tree_may_break_several_rules_in_the_order_of_its_lines() -> None:
+    """Nothing stops at the first problem."""
+    text = (
+        CLEAN.replace("Trigger: now\n", "").replace("[NO] No", "[no] Yes...").replace("  one\n", "")
+    )
+    assert found(text) == [
+        ("trigger-missing", 1, 1),
+        ("description-missing", 4, 1),
+        ("code-format", 5, 1),
+        ("label-ellipsis", 5, 1),
+    ]
+
+
 def test_examples_in_fences_are_judged_only_when_asked() -> None:
     """A fenced tree is somebody's example."""
     text = "```\n### ¶ASK_T\n```\n"
@@ -259,6 +326,14 @@ def test_a_comment_that_names_no_rule_is_reported() -> None:
     (problem,) = check(parse(text))
     assert problem.rule == "ignore-unknown"
     assert "did you mean always-four?" in problem.message
+
+
+def test_each_unknown_name_in_a_comment_is_reported_and_the_others_count() -> None:
+    """One slip does not undo the rest, and a comment that names nothing is a slip as well."""
+    text = CLEAN.replace("Trigger: now", "<!-- quandary: ignore nonsense, trigger-missing -->")
+    assert found(text) == [("ignore-unknown", 2, 1)]
+    (problem,) = check(parse(CLEAN.replace("Trigger", "<!-- quandary: ignore -->\nTrigger")))
+    assert (problem.rule, problem.message) == ("ignore-unknown", "name the rules to ignore")
 
 
 def test_a_comment_in_no_tree_is_reported() -> None:

@@ -663,6 +663,32 @@ def test_emphasis_and_headings_in_a_label_are_text() -> None:
     ).decisions[0].options
 
 
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ("words\n", {"stray-text"}),
+        ("> words\n", {"stray-text"}),
+        ("```\nwords\n```\n", {"stray-text"}),
+        ("words\n2. [CC] c\n", {"stray-text", "indent"}),
+    ],
+)
+def test_what_stands_between_options_is_told_and_the_list_goes_on(
+    between: str, expected: set[str]
+) -> None:
+    """Text at the margin belongs to no option; those behind it belong to the same decision."""
+    text = f"- [AA] a\n\n{between}\n- [BB] b\n"
+    assert below(text) == "AA BB"
+    assert rules("### ¶ASK_T\n## Decision: D\n" + text) == expected
+
+
+@pytest.mark.parametrize(
+    "behind", ["words\n\n- one\n- two\n", "words\n\n- [AA] a\n", "---\n\n- [BB] b\n"]
+)
+def test_a_list_that_is_no_continuation_ends_the_options(behind: str) -> None:
+    """Without codes, with codes again, or behind a thematic break it is some other list."""
+    assert below(f"- [AA] a\n\n{behind}") == "AA"
+
+
 # -- comments ------------------------------------------------------------------------------------
 
 
@@ -1033,6 +1059,7 @@ def deep(text: str) -> tuple[Decision, list[Diagnostic]]:
     "text",
     [
         "- " * 10_000 + "[X] x\n",
+        "".join("  " * level + "- [X] x\n" for level in range(300)),
         "".join("  " * level + "* [X] x\n" for level in range(300)),
         "".join("\t" * level + "- [X] x\n" for level in range(300)),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quandary.formats.markdown import parse
 from quandary.formats.writing import canonical, format, rewrite
 from quandary.model.tree import Decision, Extra, Option, Tree
-from strategies import trees
+from strategies import trees, written_trees
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples/trees").glob("*.md"))
 
@@ -95,6 +95,89 @@ def test_the_examples_are_canonical(path: Path) -> None:
     assert canonical(text) == text
 
 
+HEAD = "### ¶ASK_T\n\n## Decision: D\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("¶ASK_T\n======\n\nDecision: D\n---\n- [AA] a\n", HEAD.replace("###", "#") + "- [AA] a\n"),
+        ("### ¶ASK_T ###\n## decision:D ##\n- [AA] a\n", HEAD + "- [AA] a\n"),
+        ("### ¶ASK_T\n\n\n\n## Decision: D\n\n\n- [AA] a\n", HEAD + "- [AA] a\n"),
+        (HEAD + "- [AA]: a\n- **[BB]** b\n- `[CC]` c\n", HEAD + "- [AA] a\n- [BB] b\n- [CC] c\n"),
+        (HEAD + "- [ DD ]   d  \n- [EE]e\n", HEAD + "- [DD] d\n- [EE] e\n"),
+        (HEAD + "- [x] [AA] a\n- [BB] [] b\n", HEAD + "- [AA] [ ] a\n- [BB] [ ] b\n"),
+        (HEAD + "-\n  [AA] a\n", HEAD + "- [AA] a\n"),
+        (HEAD + "- [AA] a\n\n  one\n\n  two\n", HEAD + "- [AA] a\n  one\n\n  two\n"),
+        (HEAD + "- [AA] a\n\n\n- [BB] b\n", HEAD + "- [AA] a\n- [BB] b\n"),
+        (HEAD + "1. [AA] a\n   1. [BB] b\n", HEAD + "- [AA] a\n  - [BB] b\n"),
+        (HEAD + "- [AA] a\n\t- [BB] b\n\t\tx\n", HEAD + "- [AA] a\n  - [BB] b\n    x\n"),
+        (HEAD + "   - [AA] a\n   one\n", HEAD + "- [AA] a\n  one\n"),
+        (HEAD + "* [AA] a\n  > b\n  > c\n", HEAD + "- [AA] a\n  > b\n  > c\n"),
+        (HEAD + "*   [AA] a\n\n        code\n", HEAD + "- [AA] a\n\n      code\n"),
+        (
+            "### ¶ASK_T\n\n**Trigger:** e\n  f\n\nEXTRAS: a. c |b) d\n## Decision: D\n- [AA] a\n",
+            "### ¶ASK_T\nTrigger: e f\nExtras: A: c | B: d\n\n## Decision: D\n- [AA] a\n",
+        ),
+        (
+            "### ¶ASK_T\n## Decision: D\n* [AA] a\n  x\n## Decision: E\n* [BB] b\n",
+            HEAD + "- [AA] a\n  x\n\n## Decision: E\n- [BB] b\n",
+        ),
+        ("---\nk: v\n---\n### ¶ASK_T\n* [AA] a\n", "---\nk: v\n---\n### ¶ASK_T\n- [AA] a\n"),
+        ("1. Do\n   > ### ¶ASK_T\n   > * [AA] a\n", "1. Do\n   > ### ¶ASK_T\n   > * [AA] a\n"),
+    ],
+)
+def test_each_thing_is_written_in_one_way(before: str, after: str) -> None:
+    """Headings, keys, codes, flags, bullets, indents and empty lines; what is not read stays."""
+    assert canonical(before) == after
+    assert canonical(after) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "- [AA] a\n      - [BB] taken for text\n",
+        HEAD + "- [AA] a\\\n  b\n",
+        HEAD + "- [AA] a\n  <!-- c\n  d -->\n- [BB] b <!-- e -->\n",
+        HEAD + "- [AA] a\n  <div>\n  b\n  </div>\n",
+        HEAD + "- [AA] a\n\n---\n\n*   prose\n",
+        "### ¶ASK_[NAME]\n## Decision: [Name]\n*  [CODE] Label\n",
+        "## Decision: taken\n\nWe do it.\n\n*  one\n*  two\n",
+        "# Nothing\n\n*   here\t\r\n",
+        "",
+    ],
+)
+def test_what_is_in_order_or_no_tree_stays(text: str) -> None:
+    """Not a byte changes without need."""
+    assert canonical(text) == text
+
+
+def test_a_tree_is_written_with_all_it_says() -> None:
+    """Keys in one order, a question under its decision, an empty line before each decision."""
+    tree = Tree(
+        "ALL",
+        (
+            Decision(
+                "One", (Option("AA", "a", "x\n\ny", options=(Option("BB", multi=True),)),), "Why?"
+            ),
+            Decision("Two", (Option("GO", "Go", derived=True),)),
+        ),
+        title="All of it",
+        trigger="now",
+        extras=(Extra("A", "one"), Extra("B", "two")),
+        kind="advisory",
+        question="What?",
+        keywords=("k", "l m"),
+        extends="BASE",
+    )
+    assert format(tree) == (
+        "### ¶ASK_ALL — All of it\nExtends: §ASK_BASE\nTrigger: now\nExtras: A: one | B: two\n"
+        "Kind: advisory\nQuestion: What?\nKeywords: k, l m\n\n"
+        "## Decision: One\nQuestion: Why?\n\n- [AA] a\n  x\n\n  y\n  - [BB] [ ]\n\n"
+        "## Decision: Two\n- Go\n"
+    )
+
+
 def test_examples_in_fences_are_left_alone() -> None:
     """What stands in a fence is somebody's example."""
     text = "```\n" + UNTIDY + "```\n"
@@ -129,7 +212,7 @@ def test_code_in_a_description_keeps_its_shape() -> None:
 
 
 @settings(max_examples=300)
-@given(trees())
+@given(st.one_of(trees(), written_trees()))
 @example(Tree("T", (Decision("D", (Option("A", "[ ] x"), Option("B", "\\[ ] x"))),)))
 @example(Tree("T", (Decision("D", (Option("XY", "[X] y", derived=True),)),)))
 @example(Tree("T", (Decision("D", (Option("AA", "x", "- [B] y\n1. z\n```\n# h"),)),)))
@@ -176,6 +259,22 @@ def test_nothing_outside_the_trees_changes(tree: Tree, data: st.DataObject) -> N
     assert written.endswith(bottom)
     assert parse(written).trees == (tree,)
     assert canonical(written) == written
+
+
+@given(
+    st.lists(
+        st.sampled_from(("a \t", "", "\x0c", "\u2028b", "é\u0301", "- c  ", "\x00")), max_size=6
+    ),
+    st.lists(st.sampled_from(("\n", "\r\n", "\r", "\n\n")), min_size=7, max_size=7),
+    st.sampled_from(("", "\ufeff")),
+)
+def test_odd_bytes_around_a_tree_survive(words: list[str], ends: list[str], mark: str) -> None:
+    """Mixed line ends, blanks at the end of lines, controls and a byte order mark stay put."""
+    top = mark + "".join(word + end for word, end in zip(words, ends, strict=False)) + "prose\n\n"
+    bottom = "\n# End\n" + "".join(end + word for word, end in zip(words, ends, strict=False))
+    text = top + HEAD.replace("\n\n", "\r\n") + "* [AA] a\r\n  x\n* [BB] b\n" + bottom
+    expected = "### ¶ASK_T\r\n\n## Decision: D\n- [AA] a\r\n  x\n- [BB] b\n"
+    assert canonical(text) == top + expected + bottom
 
 
 FRAGMENTS = (
