@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.journal import replay
 from quandary.model import keys
@@ -55,7 +57,8 @@ def _chain(arguments: dict[str, Any]) -> Flow:
     words = arguments.get("words", {})
     for number in range(1, arguments["questions"] + 1):
         key = keys.place(str(number))
-        reply = yield ask(question(key, words.get(key, "")))
+        asked = ask(question(key, words.get(key, "")))
+        reply = yield replace(asked, require=arguments.get("require", ""))
         assert isinstance(reply, Reply)
         answer = reply.answers[0]
         if answer.text == "fail":

@@ -173,10 +173,11 @@ def descriptions() -> SearchStrategy[str]:
 
 
 @st.composite
-def written_siblings(draw: DrawFn, levels: int = 3) -> tuple[Option, ...]:
+def written_siblings(draw: DrawFn, levels: int = 3, first: str = "") -> tuple[Option, ...]:
     """Options with codes, flags and labels of all kinds, some of them without one or the other."""
     real = codes().filter("CODE".__ne__)  # which is a template's
-    own = draw(st.lists(st.one_of(st.just(""), real), min_size=1, max_size=4))
+    own = [first] if first else []
+    own += draw(st.lists(st.one_of(st.just(""), real), min_size=1, max_size=3))
     written = [code for at, code in enumerate(own) if not code or code not in own[:at]]
     known = Codes(filter(None, written))
     words = lines().filter(lambda text: text[0].isalpha())
@@ -216,8 +217,8 @@ def written_trees(draw: DrawFn) -> Tree:
     tree = draw(trees())
     decisions = tuple(draw(st.lists(written_decisions(), min_size=int(bare), max_size=2)))
     if bare:
-        (first, *_) = decisions
-        first = replace(first, question="", options=(Option("GO", "Go on"), *first.options))
+        # Without a heading of its own it takes a code to tell a tree from other prose.
+        first = replace(decisions[0], question="", options=draw(written_siblings(first="GO")))
         return replace(tree, name=first.name, decisions=(first,), bare=True)
     return replace(
         tree,

@@ -206,8 +206,11 @@ def test_text_shows_one_question_with_numbers(folder: Path) -> None:
     state = asked(folder, "--via", "text")
     assert state["ask"]["keys"] == ["1.1:"]
     assert "1. **Fine**" in state["ask"]["text"]
-    state = quandary(folder, "reply", state["run"], "the last one").state
+    state = quandary(folder, "reply", state["run"], "the second one, please").state
+    assert state["notes"][0]["kind"] == "matched"
     assert state["ask"]["keys"] == ["1.2:"]
+    state = quandary(folder, "reply", state["run"], "the last one").state
+    assert state["ask"]["keys"] == ["1.2:OTH"], "Other is the last of the numbered choices"
 
 
 def test_codex_gets_three_questions(folder: Path) -> None:

@@ -98,14 +98,12 @@ def test_any_replies_replay_to_the_same_asks_in_any_process(store: SqliteStore, 
     def any_replies(items: int, replies: list[list[str] | str]) -> None:
         names = [str(number) for number in range(1, items + 1)]
         state = small_flows.begin(store, "maze", items=names, most=20)
-        amended = False
         for what in replies:
             state = _do(store, state, what)
-            amended = amended or what == "amend"
         again = go_on(store, state.run)
         assert (state.status, state.key, state.result) == (again.status, again.key, again.result)
-        if not amended:
-            assert asked(store, state.run) == list(requests(store, state.run))
+        now = list(requests(store, state.run))
+        assert [ask for ask in asked(store, state.run) if ask in now] == now
 
     any_replies()
     one = processes.told("retell", path, seed="1")

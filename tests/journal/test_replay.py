@@ -316,7 +316,7 @@ def test_an_amended_answer_has_everything_after_it_asked_again(store: SqliteStor
         state = small_flows.answer(store, state, code)
     assert state.status == "done"
     state = amend(store, state.run, "2:", "OK")
-    assert (state.status, state.key) == ("waiting", "3:")
+    assert (state.status, state.key) == ("waiting", "3:~a1")
     first, old, third, new = store.entries(state.run, kinds=("answered",))
     body = new.read()
     assert isinstance(body, Answered)
@@ -333,7 +333,7 @@ def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
     state = small_flows.begin(store)
     for code in ("OK", "NO"):
         state = small_flows.answer(store, state, code)
-    for key, code, waiting in (("2:", "SUB", "3:"), ("2:", "OK", "3:"), ("1:", "NO", "2:")):
+    for key, code, waiting in (("2:", "SUB", "3:~a1"), ("2:", "OK", "3:~a2"), ("1:", "NO", "2:~a3")):
         assert amend(store, state.run, key, code).key == waiting
     with pytest.raises(Rejected, match="no answer to 2:"):
         amend(store, state.run, "2:", "OK")
@@ -343,6 +343,51 @@ def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
         state = small_flows.answer(store, state, code)
     assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
     assert replay.verify(store).ok
+
+
+def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: SqliteStore) -> None:
+    """The same place is asked about again, and nobody who saw the first showing saw the second."""
+    state = small_flows.begin(store)
+    state = small_flows.answer(store, state, "OK")
+    late = state.key
+    assert late == "2:"
+    state = amend(store, state.run, "1:", "NO")
+    with pytest.raises(AlreadyAnswered, match="2:~a1"):
+        replay.advance(store, state.run, small_flows.pick(late, "OK"), to=late, **PERSON)
+    assert replay.look(store, state.run) == state
+    assert small_flows.answer(store, state, "OK").key == "3:~a1"
+
+
+def test_an_answer_after_an_amendment_can_be_amended(store: SqliteStore) -> None:
+    """Each part of a run follows the amendment that was before it."""
+    state = small_flows.begin(store)
+    for code in ("OK", "NO"):
+        state = small_flows.answer(store, state, code)
+    state = small_flows.answer(store, amend(store, state.run, "1:", "NO"), "NO")
+    assert state.key == "3:~a1"
+    state = amend(store, state.run, "2:~a1", "SUB")
+    assert state.key == "3:~a2"
+    replay._opened.clear()
+    state = small_flows.answer(store, state, "OK")
+    assert [chosen[1] for chosen in state.result["chosen"]] == ["NO", "SUB", "OK"]
+    assert replay.verify(store).ok
+
+
+PLAIN_AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
+
+
+def test_what_only_a_person_can_answer_is_refused_from_anybody_else(store: SqliteStore) -> None:
+    """Neither a reply nor an amendment that an agent brought; advice is welcome."""
+    state = small_flows.begin(store, require="person")
+    reply = small_flows.pick(str(state.key), "OK")
+    with pytest.raises(Rejected, match="only a person"):
+        replay.advance(store, state.run, reply, to=state.key, **PLAIN_AGENT)
+    assert replay.look(store, state.run) == state
+    state = replay.advance(store, state.run, reply, to=state.key, **PERSON)
+    with pytest.raises(Rejected, match="only a person"):
+        replay.amend(
+            store, state.run, small_flows.pick("1:", "NO"), key="1:", why="oh", **PLAIN_AGENT
+        )
 
 
 def test_amending_one_question_leaves_the_others_of_its_ask(store: SqliteStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quandary.cli import running
+from quandary.cli import deeds, running
 from quandary.cli.screen import tell
 from quandary.cli.timeline import answered
 from quandary.errors import QuandaryError, Rejected
@@ -50,7 +50,7 @@ def amend(
 
         reply = terminal.ask(found, running.read)
     else:
-        reply = running.answered(found, text, to)
+        reply = running.answered(store, run, found, text, to)
     if isinstance(reply, Outcome):
         tell("nothing was changed")
         return 1
@@ -63,6 +63,6 @@ def amend(
         who="person" if person else "agent",
         through="terminal" if person else "command",
         by=by,
-        deeds=running.read_reference,
+        deeds=deeds.do,
     )
     return running.shown(store, state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quandary.cli import running
+from quandary.cli import deeds, running
 from quandary.cli.screen import complain
 from quandary.errors import AlreadyAnswered
 from quandary.formats.files import read_standard_input, read_text
@@ -46,7 +46,7 @@ def reply(
         raise AlreadyAnswered(f"already answered: run {run} is {state.status}")
     if to is not None and to != state.key and to not in [q.key for q in state.ask.questions]:
         raise AlreadyAnswered(f"already answered: {to}; run {run} waits for {state.key}")
-    meant = running.answered(state.ask, data, to)
+    meant = running.answered(store, run, state.ask, data, to)
     state = replay.advance(
         store,
         run,
@@ -55,7 +55,7 @@ def reply(
         who="agent",
         through="relay",
         by=by,
-        deeds=running.read_reference,
+        deeds=deeds.do,
     )
     status = running.shown(store, state, proof=proof)
     if isinstance(meant, Outcome):

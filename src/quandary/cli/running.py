@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from quandary.cli import deeds, outcomes
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError
 from quandary.formats.files import project_root
 from quandary.journal import replay
 from quandary.journal.store import open_store
 from quandary.model.ask import Outcome, Reply
-from quandary.model.call import Do, Done
 from quandary.people import relay, states
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.model.ask import Ask, Question, Reading
 
-LARGEST_REFERENCE = 256 * 1024
 store_option = click.option(
     "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
 )
@@ -46,25 +45,6 @@ def project() -> str:
     return os.path.realpath(root)
 
 
-def read_reference(do: Do) -> Done:
-    """`@path`: a text file below the folder where the command runs, and nothing else."""
-    root = os.path.realpath(os.curdir)
-    path = os.path.realpath(os.path.join(root, do.argument))
-    if do.deed != "read-file":
-        return Done(do.key, error=f"{do.deed} cannot be done here")
-    if not do.argument or os.path.isabs(do.argument) or os.path.commonpath([root, path]) != root:
-        return Done(do.key, error=f"{do.argument or '@'} is not below the working folder")
-    try:
-        if os.path.getsize(path) > LARGEST_REFERENCE:
-            return Done(do.key, error=f"{do.argument} is larger than 256 KiB")
-        with open(path, "rb") as file:
-            text = file.read(LARGEST_REFERENCE).decode()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        return Done(do.key, error=f"{do.argument} cannot be shown: {reason}")
-    return Done(do.key, text=text)
-
-
 def read(text: str, question: Question, mode: str) -> Reading:
     """The one reader, loaded when there is text to read."""
     from quandary.people.reading import read as reader  # noqa: PLC0415 - many replies are exact
@@ -83,9 +63,7 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
     """Print the state of a run as its caller wanted it, and give the exit status."""
     told = settings_of(store, state.run)
     if proof and state.status == "done":
-        chosen = [{"item": c["item"], "path": c["path"]} for c in state.result["chosenItems"]]
-        proven = {"treeName": state.result["treeName"], "chosenItems": chosen}
-        put(msgspec.json.encode(proven) + b"\n")
+        put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
         return 0
     put(
         states.state_json(
@@ -104,13 +82,16 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
     return 0 if state.status in ("waiting", "done") else 1
 
 
-def answered(ask: Ask, data: bytes | str, to: str | None = None) -> Reply | Outcome:
-    """What a reply to an Ask means; plain text answers the question that is named."""
+def answered(
+    store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
+) -> Reply | Outcome:
+    """What a reply to an Ask of a run means; plain text answers the question that is named."""
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     question = ask.question(to) if to is not None else None
     if question is not None and not text.lstrip().startswith(("{", "[")):
         ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
-    return relay.parse(data, ask, read)
+    as_text = settings_of(store, run).get("via") == "text"
+    return relay.parse(data, ask, read, as_text=as_text)
 
 
 def with_answers(store: Store, state: State, path: str) -> State:
@@ -130,11 +111,11 @@ def with_answers(store: Store, state: State, path: str) -> State:
         state = replay.advance(
             store,
             state.run,
-            answered(state.ask, data),
+            answered(store, state.run, state.ask, data),
             to=state.key,
             who="api",
             through="answers",
-            deeds=read_reference,
+            deeds=deeds.do,
         )
     return state
 
@@ -158,7 +139,7 @@ def at_the_terminal(store: Store, state: State) -> State:
                 to=state.key,
                 who="person",
                 through="terminal",
-                deeds=read_reference,
+                deeds=deeds.do,
             )
             continue
         state = replay.look(store, state.run)
@@ -175,8 +156,8 @@ def told(state: State) -> int:
     for note in state.notes:
         tell(note.text)
     if state.status == "done":
-        for chosen in state.result.get("chosenItems", []):
-            tell(f"{chosen['item']}: {chosen['path']}")
+        for line in outcomes.lines(state.flow, state.result):
+            tell(line)
     elif state.status != "waiting":
         complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
     return 0 if state.status in ("waiting", "done") else 1

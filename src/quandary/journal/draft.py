@@ -63,12 +63,15 @@ class Draft:
         """One more entry."""
         self.parts.append((body, matter))
 
-    def answer(self, reply: Reply, key: str, *, amends: int = 0, why: str = "") -> None:
+    def answer(
+        self, reply: Reply, key: str, *, amends: int = 0, amendment: int = 0, why: str = ""
+    ) -> None:
         """Book a reply: its codes in the body, its words in the matter."""
         answers = without_words(reply)
         spoken = () if answers == reply.answers else reply.answers
         matter = Matter(answers=spoken, why=why) if spoken or why else EMPTY
-        self.add(Answered(key=key, answers=answers, amends=amends, **self.said), matter)
+        body = Answered(key=key, answers=answers, amends=amends, amendment=amendment, **self.said)
+        self.add(body, matter)
 
     def came(self, response: Output | Done) -> None:
         """Book what a program or a deed gave back."""

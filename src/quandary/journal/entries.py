@@ -76,6 +76,9 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
     answers: tuple[Answer, ...]
     amends: int = 0
     """The entry whose answer this one takes the place of."""
+    amendment: int = 0
+    """Its number among the amendments of the run; the keys of all that is asked after it bear it,
+    so that no reply to an earlier showing fits a later one."""
     origin: str = ""
     """The run that it was taken over from."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.errors import Diverged, QuandaryError, Rejected
 from quandary.journal.entries import (
@@ -18,16 +19,20 @@ from quandary.journal.entries import (
     read_body,
     read_matter,
 )
+from quandary.model import keys
 from quandary.model.ask import Ask, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from quandary.flows import Flow, Request, Response
+    from quandary.journal.entries import Who
     from quandary.journal.store import Recorded, Store
 
     Sent = Reply | Output | Done
+
+T = TypeVar("T")
 
 FLOWS: dict[str, str] = {"decide": "quandary.flows.decide"}
 """The flows that can be run, and the modules that hold them."""
@@ -36,7 +41,7 @@ FLOWS: dict[str, str] = {"decide": "quandary.flows.decide"}
 class Progress:
     """A flow and where it stands: at a request, or at its end."""
 
-    __slots__ = ("arrived", "asked", "error", "flow", "request", "result")
+    __slots__ = ("amendment", "arrived", "asked", "error", "flow", "request", "result", "shown")
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -46,6 +51,10 @@ class Progress:
         """Of calls that were made at once, the outputs that have come."""
         self.asked: set[str] = set()
         """The keys of everything that it asked for."""
+        self.amendment = 0
+        """The number of the amendment that this part of the run follows."""
+        self.shown = 0
+        """The number that the keys of the request bear."""
         self.result: Any = None
         self.error: str | None = None
 
@@ -58,6 +67,8 @@ class Progress:
 
     def take(self, response: Response) -> None:
         """Go on to the next request. What the flow refuses to go on with is how it fails."""
+        if self.shown:
+            response = _renamed(response, keys.unamended, self.shown)
         try:
             self._stand_at(self.flow.send(response))
         except StopIteration as end:
@@ -86,6 +97,9 @@ class Progress:
     def _stand_at(self, request: Request) -> None:
         while isinstance(request, tuple) and not request:
             request = self.flow.send(())
+        self.shown = self.amendment
+        if self.shown:
+            request = _renamed(request, keys.amended, self.shown)
         self.request = request
         for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
             if key in self.asked:
@@ -95,6 +109,21 @@ class Progress:
     def _end(self, result: object) -> None:
         self.request = None
         self.result = msgspec.json.decode(msgspec.json.encode(result))
+
+
+def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
+    """A request or a response with every key in it put in another form."""
+    if isinstance(thing, tuple):
+        return tuple(_renamed(part, rename, number) for part in thing)  # type: ignore[return-value]  # of the same kind
+    changes: dict[str, Any] = {}
+    if isinstance(thing, Reply):
+        changes["answers"] = tuple(replace(a, key=rename(a.key, number)) for a in thing.answers)
+    else:
+        changes["key"] = rename(thing.key, number)  # type: ignore[attr-defined]  # all others have one
+        if isinstance(thing, Ask):
+            questions = (replace(q, key=rename(q.key, number)) for q in thing.questions)
+            changes["questions"] = tuple(questions)
+    return replace(thing, **changes)  # type: ignore[type-var]  # they are all Structs
 
 
 def version_of(flow: str) -> int:
@@ -113,7 +142,7 @@ def start(flow: str, arguments: dict[str, Any]) -> Progress:
 def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
     """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
     entries = store.recorded(run, upto)
-    return replay(run, restart(store, run, entries), responses(run, entries))
+    return replay(run, restart(store, run, entries), heard(run, entries))
 
 
 def restart(store: Store, run: str, entries: list[Recorded]) -> Progress:
@@ -141,39 +170,52 @@ def restart(store: Store, run: str, entries: list[Recorded]) -> Progress:
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
 
 
-def responses(run: str, entries: list[Recorded]) -> dict[str, Sent]:
-    """What the flow was sent, by key, in the order of asking.
+class Heard:
+    """What the flow of a run was sent, by key, in the order of asking."""
 
-    An amended answer takes back every response from the old one on.
-    """
-    found: dict[str, Sent] = {}
+    def __init__(self) -> None:
+        self.responses: dict[str, Sent] = {}
+        self.amendments: dict[str, int] = {}
+        """Of answers that were changed, the number of the amendment."""
+        self.last = 0
+        """The number of the newest amendment, even if it was taken back by another."""
+
+    def amend(self, key: str, reply: Reply, number: int) -> None:
+        """Put another answer in the place of one, and forget all that came after that."""
+        names = list(self.responses)
+        for later in names[names.index(key) :]:
+            del self.responses[later]
+            self.amendments.pop(later, None)
+        self.responses[key] = reply
+        self.amendments[key] = number
+        self.last = max(self.last, number)
+
+
+def heard(run: str, entries: list[Recorded]) -> Heard:
+    """What the entries say that the flow was sent."""
+    found = Heard()
     for entry, body in zip(entries, read_bodies([entry[0] for entry in entries]), strict=True):
         if isinstance(body, Answered):
-            if body.amends:
-                take_back(found, body.key)
             _, matter, pruned = entry
             answers = body.answers
             if matter or pruned:
                 answers = _matter(run, entry).answers or answers
-            found[body.key] = Reply(answers)
+            if body.amends:
+                found.amend(body.key, Reply(answers), body.amendment)
+            else:
+                found.responses[body.key] = Reply(answers)
         elif isinstance(body, Returned):
             came = _matter(run, entry).came
             if came is None:
                 raise Diverged(f"run {run} has nothing under {body.key}; `quandary verify {run}`")
-            found[came.key] = came
+            found.responses[came.key] = came
     return found
 
 
-def take_back(found: dict[str, Sent], key: str) -> None:
-    """Forget the response to a key and all that came after it."""
-    keys = list(found)
-    for later in keys[keys.index(key) :]:
-        del found[later]
-
-
-def replay(run: str, progress: Progress, recorded: dict[str, Sent]) -> Progress:
+def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
     """Send the flow what was recorded: found by key, never by order, and nothing left over."""
-    left = dict(recorded)
+    left = dict(recorded.responses)
+    amendments = recorded.amendments
     while True:
         request = progress.request
         if isinstance(request, Ask):
@@ -182,6 +224,8 @@ def replay(run: str, progress: Progress, recorded: dict[str, Sent]) -> Progress:
                 break
             if not isinstance(reply, Reply) or misfit(request, reply):
                 raise _diverged(run, request.key)
+            if request.key in amendments:
+                progress.amendment = amendments[request.key]
             progress.take(reply)
         elif isinstance(request, Do):
             done = left.pop(request.key, None)
@@ -250,19 +294,33 @@ def require_fit(ask: Ask, reply: Reply) -> None:
         raise Rejected(f"{wrong}; the question still waits")
 
 
+def require_person(ask: Ask, reply: Reply, who: Who) -> None:
+    """Refuse what was not answered by a person themselves, where that is asked for.
+
+    Advice is no answer, so anybody may give it.
+    """
+    if ask.require == "person" and who != "person" and not all(a.advice for a in reply.answers):
+        raise Rejected(
+            "only a person can answer this, at a terminal or in the browser "
+            "(quandary next RUN, quandary serve); the question still waits"
+        )
+
+
 def requests(store: Store, run: str) -> Iterator[Request]:
     """Every request of a run in the order of asking, made again by the flow of today."""
     entries = store.recorded(run)
     progress = restart(store, run, entries)
-    left = responses(run, entries)
+    known = heard(run, entries)
+    step = Heard()
+    step.amendments = known.amendments
     while progress.request is not None:
         request = progress.request
         yield request
         calls = request if isinstance(request, tuple) else (request,)
-        if not all(call.key in left for call in calls):
+        if not all(call.key in known.responses for call in calls):
             return
-        given = {call.key: left.pop(call.key) for call in calls}
-        replay(run, progress, given)
+        step.responses = {call.key: known.responses.pop(call.key) for call in calls}
+        replay(run, progress, step)
 
 
 def _matter(run: str, entry: Recorded) -> Matter:

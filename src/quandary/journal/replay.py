@@ -34,12 +34,12 @@ from quandary.journal.ids import find_run, new_id
 from quandary.journal.progress import (
     FLOWS,
     Progress,
+    heard,
     rebuild,
     require_fit,
-    responses,
+    require_person,
     restart,
     start,
-    take_back,
     version_of,
 )
 from quandary.journal.progress import replay as send_recorded
@@ -258,20 +258,22 @@ def amend(
             raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
         entries = store.entries(run, upto=row.n)
         number, ask = _answered_at(run, entries, key)
-        heard = store.recorded(run, row.n)
-        recorded = responses(run, heard)
-        old = recorded[ask.key]
+        recorded = store.recorded(run, row.n)
+        known = heard(run, recorded)
+        old = known.responses[ask.key]
         strange = next((a.key for a in reply.answers if ask.question(a.key) is None), None)
         if strange is not None:
             raise Rejected(f"{strange} was not asked together with {ask.key}")
         require_fit(ask, reply)
+        require_person(ask, reply, who)
         answers = {a.key: a for a in (old.answers if isinstance(old, Reply) else ())}
         answers |= {a.key: a for a in reply.answers}
         merged = Reply(tuple(answers.values()))
-        take_back(recorded, ask.key)
-        progress = send_recorded(run, restart(store, run, heard), {**recorded, ask.key: merged})
+        amendment = known.last + 1
+        known.amend(ask.key, merged, amendment)
+        progress = send_recorded(run, restart(store, run, recorded), known)
         draft = Draft(row, source)
-        draft.answer(merged, ask.key, amends=number, why=why)
+        draft.answer(merged, ask.key, amends=number, amendment=amendment, why=why)
         draft.stand(progress)
         try:
             row = draft.append(store)
@@ -348,6 +350,7 @@ def _book(
             if key not in asked:
                 raise _already(row, key)
         require_fit(request, response)
+        require_person(request, response, draft.source.who)
         draft.answer(response, request.key)
         progress.take(response)
     else:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quandary.journal.entries import Answered, Asked, without_words
+from quandary.model import keys
 from quandary.model.ask import Answer, Ask, Question, Reply
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ class Earlier:
     def __init__(self, store: Store, run: str) -> None:
         self.run = run
         self._answers: dict[str, tuple[Question, Answer, Answered]] = {}
+        self._amendment = 0
         ask: Ask | None = None
         for entry in store.entries(run, kinds=("asked", "answered")):
             body, matter = entry.read(), entry.read_matter()
@@ -24,13 +28,17 @@ class Earlier:
                 ask = matter.ask
             elif isinstance(body, Answered) and ask is not None and not entry.pruned:
                 self._take(ask, body, matter.answers or body.answers)
+                self._amendment = body.amendment or self._amendment
 
     def _take(self, ask: Ask, body: Answered, answers: tuple[Answer, ...]) -> None:
         for answer in answers:
-            known = self._answers.get(answer.key)
+            key = answer.key
+            for number in range(1, self._amendment + 1):
+                key = keys.unamended(key, number)
+            known = self._answers.get(key)
             question = known[0] if body.amends and known else ask.question(answer.key)
             if question is not None:
-                self._answers[answer.key] = (question, answer, body)
+                self._answers[key] = (question, replace(answer, key=key), body)
 
     def fitting(self, ask: Ask, at: str) -> tuple[Answered, Reply] | None:
         """What was answered to the same questions before, each answer used once."""

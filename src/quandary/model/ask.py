@@ -113,6 +113,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
     questions: tuple[Question, ...]
     notes: tuple[Note, ...] = ()
     """What happened since the Ask before."""
+    require: Literal["", "person"] = ""
+    """Who has to answer: only a person themselves, or also somebody on their behalf."""
 
     def question(self, key: str) -> Question | None:
         """The question of that key."""

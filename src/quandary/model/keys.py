@@ -23,6 +23,19 @@ def within(key: str, name: str, inner: str) -> str:
     return f"{key}+{_safe(name)}+{inner}"
 
 
+def amended(key: str, number: int) -> str:
+    """What is asked after a run's second amendment, or its third: `1.3/2:OTH~a2`.
+
+    The same place was shown before the answer was changed, and a reply to that is none to this.
+    """
+    return f"{key}~a{number}" if number else key
+
+
+def unamended(key: str, number: int) -> str:
+    """The key as the flow made it."""
+    return key.removesuffix(f"~a{number}") if number else key
+
+
 def _safe(text: str) -> str:
     """Letters, digits and a few signs stay; anything else is written as its number."""
     return _UNSAFE.sub(lambda found: f"_{ord(found[0]):x}_", text)

@@ -74,13 +74,14 @@ def _too_many(box: hosts.Host, what: str, room: int) -> QuandaryError:
 # -- back: from a reply to what was meant --------------------------------------------------------
 
 
-def parse(data: bytes | str, ask: Ask, read: Read) -> Reply | Outcome:
+def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> Reply | Outcome:
     """What a reply to an Ask means; `read(text, question, mode)` reads what was typed.
 
-    The mode is strict for a transition and plain for an advisory question.
+    The mode is plain where the question was shown as text, as an advisory one always is: its
+    choices are numbered, and people reply in words. For a form it is strict.
     """
     try:
-        return _Form(ask, read).from_text(decoded(data))
+        return _Form(ask, read, as_text=as_text).from_text(decoded(data))
     except RecursionError:
         raise ParseError("the reply is nested too deeply to be read") from None
 
@@ -88,11 +89,11 @@ def parse(data: bytes | str, ask: Ask, read: Read) -> Reply | Outcome:
 class _Form:
     """The questions as they were shown, and the answers entered so far."""
 
-    def __init__(self, ask: Ask, read: Read) -> None:
+    def __init__(self, ask: Ask, read: Read, *, as_text: bool = False) -> None:
         self.sheets = sheets(ask)
         self.order: Sequence[Sheet] = self.sheets
         self.read = read
-        self.advisory = ask.kind == "advisory"
+        self.as_text = as_text or ask.kind == "advisory"
         self.answers: dict[str, Answer] = {}
 
     # -- the shapes of a whole reply -------------------------------------------------------------
@@ -222,7 +223,7 @@ class _Form:
         if marked is not None:
             for sheet, words in marked:
                 self.enter(sheet, self.said(sheet, words, typed=True))
-        elif len(self.sheets) == 1 or self.advisory:
+        elif len(self.sheets) == 1 or self.as_text:
             self.enter(self.sheets[0], self.said(self.sheets[0], text, typed=True))
         else:
             names = self._names()
@@ -378,7 +379,7 @@ class _Form:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
         if not text or hosts.is_other(text):
             return Answer(key)
-        return self.read(text, sheet.question, "plain" if self.advisory else "strict").answer(
+        return self.read(text, sheet.question, "plain" if self.as_text else "strict").answer(
             key, text
         )
 

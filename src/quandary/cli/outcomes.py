@@ -1,0 +1,42 @@
+"""What came of a run, in lines for the person at the terminal and as proof for a caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Told = Callable[[dict[str, Any]], list[str]]
+
+
+def lines(flow: str, result: dict[str, Any]) -> list[str]:
+    """The result as a person wants to read it."""
+    return TELLING[flow](result) if flow in TELLING else []
+
+
+def proof(flow: str, result: dict[str, Any]) -> dict[str, Any]:
+    """As much of the result as its schema names; all of it where there is none."""
+    if flow == "decide":
+        chosen = [{"item": c["item"], "path": c["path"]} for c in result["chosenItems"]]
+        return {"treeName": result["treeName"], "chosenItems": chosen}
+    if flow == "gate":
+        names = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")
+        return {name: result[name] for name in names if name in result}
+    return result
+
+
+def _decided(result: dict[str, Any]) -> list[str]:
+    return [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
+
+
+def _split(result: dict[str, Any]) -> list[str]:
+    buckets = (("Include", "include"), ("Defer", "defer"), ("Cut", "cut"))
+    return [f"{word}: {', '.join(result[name])}" for word, name in buckets if result.get(name)]
+
+
+def _gated(result: dict[str, Any]) -> list[str]:
+    return [str(result["executed"])]
+
+
+TELLING: dict[str, Told] = {"decide": _decided, "split": _split, "gate": _gated}
