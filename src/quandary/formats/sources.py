@@ -16,6 +16,7 @@ from quandary.formats.files import (
 from quandary.formats.keys import plain_name
 from quandary.formats.markdown import parse
 from quandary.model.tree import extend
+from quandary.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,20 +79,8 @@ def _in_project(start: str) -> Iterator[Found]:
 
 
 def _tree_places(root: str) -> list[str]:
-    settings = os.path.join(root, "quandary.toml")
-    if not os.path.isfile(settings):
-        return [root]
-    import tomllib  # noqa: PLC0415 - only where there are settings
-
-    try:
-        places = tomllib.loads(read_text(settings)).get("trees", [""])
-    except tomllib.TOMLDecodeError as error:
-        raise ParseError(f"{settings}: {error}") from None
-    if isinstance(places, str):
-        places = [places]
-    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
-        raise ParseError(f'{settings}: trees is a list of files and folders, like ["skills"]')
-    return [os.path.join(root, place) for place in places]
+    places = read_settings(root).strings("trees", "files and folders")
+    return [root] if places is None else [os.path.join(root, place) for place in places]
 
 
 def _choose(found: list[Found], name: str, where: str) -> Found:

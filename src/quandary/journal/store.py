@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from quandary.errors import StoreError
+from quandary.errors import ParseError, StoreError
 from quandary.journal.entries import Entry, Kind, Status
 from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
+from quandary.settings import data_folder, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,18 +154,30 @@ class Store(Protocol):
 
 
 def open_store(where: str | os.PathLike[str] | None = None) -> Store:
-    """The store at a path or URL; else `QUANDARY_STORE`; else the user's own journal."""
-    named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
+    """The store at a path or URL, in the environment, in the settings, or the user's own."""
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
-    return SqliteStore(_path(named) if named else default_path())
+    return SqliteStore(place_of(where))
+
+
+def place_of(where: str | os.PathLike[str] | None = None) -> str:
+    """The file that is meant. A path in a file of settings starts from the folder of that file."""
+    named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
+    if named:
+        return _path(named)
+    for part in read_settings().parts:
+        named = part.values.get("store", "")
+        if not isinstance(named, str):
+            raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
+        if named:
+            path = _path(named)
+            return os.path.join(os.path.dirname(os.path.abspath(part.path)), path)
+    return default_path()
 
 
 def default_path() -> str:
     """`journal.db` in the user's data folder, which is made where it is missing."""
-    import platformdirs  # noqa: PLC0415 - slow, and rarely needed
-
-    folder = platformdirs.user_data_dir("quandary", appauthor=False)
+    folder = data_folder()
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,149 @@
+"""Settings: `quandary.toml` of the project, `config.toml` of the user, and the environment.
+
+For each value the nearest word counts: the environment, then the project, then the user. What a
+project says comes out of a repository that somebody else may have written, so whoever uses a
+setting to allow something asks where it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Literal, NamedTuple
+
+from quandary.errors import ParseError
+from quandary.formats.files import project_root, read_text
+
+Origin = Literal["project", "user"]
+_YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
+_KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
+
+
+class Part(NamedTuple):
+    """One file of settings."""
+
+    origin: Origin
+    path: str
+    values: dict[str, Any]
+
+
+class Settings(NamedTuple):
+    """The settings that hold for a project."""
+
+    root: str | None
+    """The project's folder."""
+    parts: tuple[Part, ...]
+    """The project's file and the user's, as far as they exist."""
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text: from the environment as `QUANDARY_NAME`, the project, or the user."""
+        return str(self._value(name, str, default))
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number, from the same places."""
+        value = self._value(name, int, default)
+        return value if isinstance(value, int) else default
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """True or false, from the same places."""
+        return bool(self._value(name, bool, default))
+
+    def _value(self, name: str, kind: type, default: object) -> object:
+        variable = f"QUANDARY_{name.upper()}"
+        said = os.environ.get(variable)
+        if said is not None:
+            return _from_text(variable, said, kind)
+        for part in self.parts:
+            if name in part.values:
+                return _checked(part.path, name, part.values[name], kind)
+        return default
+
+    def strings(self, name: str, what: str) -> list[str] | None:
+        """A list of texts, which messages call `what`; a single text is a list of one."""
+        for part in self.parts:
+            if name in part.values:
+                value = part.values[name]
+                value = [value] if isinstance(value, str) else value
+                if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                    raise ParseError(f'{part.path}: {name} is a list of {what}, like ["skills"]')
+                return value
+        return None
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A table, such as `[agents]`: the user's entries, and the project's over them."""
+        found: dict[str, Any] = {}
+        for _, entries in reversed(self.tables(name)):
+            found |= entries
+        return found
+
+    def tables(self, name: str) -> list[tuple[Part, dict[str, Any]]]:
+        """The same table in each file that has it, the project's first."""
+        found = []
+        for part in self.parts:
+            entries = part.values.get(name, {})
+            if not isinstance(entries, dict):
+                raise ParseError(f"{part.path}: [{name}] is a table")
+            if entries:
+                found.append((part, entries))
+        return found
+
+
+def read_settings(start: str | None = None) -> Settings:
+    """The settings of the project that a folder is in, by default the current one."""
+    root = project_root(start or os.curdir)
+    parts = []
+    if root is not None:
+        parts.append(_part("project", os.path.join(root, "quandary.toml")))
+    parts.append(_part("user", os.path.join(config_folder(), "config.toml")))
+    return Settings(root, tuple(part for part in parts if part is not None))
+
+
+def _part(origin: Origin, path: str) -> Part | None:
+    if not os.path.isfile(path):
+        return None
+    import tomllib  # noqa: PLC0415 - only where there are settings
+
+    shown = os.path.relpath(path) if origin == "project" else path
+    try:
+        return Part(origin, shown, tomllib.loads(read_text(path).removeprefix("\ufeff")))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        raise ParseError(f"{shown}: {reason}") from None
+
+
+def _from_text(name: str, text: str, kind: type) -> object:
+    word = text.strip().casefold()
+    if kind is bool and word in _YES | _NO:
+        return word in _YES
+    if kind is int and word.isascii() and word.removeprefix("-").isdigit():
+        return int(word)
+    if kind is str:
+        return text
+    raise ParseError(f"{name} in the environment is {_KINDS[kind]}, not {text!r}")
+
+
+def _checked(path: str, name: str, value: object, kind: type) -> object:
+    if type(value) is not kind:
+        raise ParseError(f"{path}: {name} is {_KINDS[kind]}, not {value!r}")
+    return value
+
+
+def config_folder() -> str:
+    """Where the user's own settings are."""
+    return _folder("XDG_CONFIG_HOME", ".config", "user_config_dir")
+
+
+def data_folder() -> str:
+    """Where the user's own journal is."""
+    return _folder("XDG_DATA_HOME", os.path.join(".local", "share"), "user_data_dir")
+
+
+def _folder(variable: str, usual: str, elsewhere: str) -> str:
+    """On most systems the convention is short enough to follow without a package."""
+    if sys.platform in ("darwin", "win32"):
+        import platformdirs  # noqa: PLC0415 - slow
+
+        return str(getattr(platformdirs, elsewhere)("quandary", appauthor=False))
+    named = os.environ.get(variable, "").strip()
+    base = named or os.path.join(os.path.expanduser("~"), usual)
+    return os.path.join(base, "quandary")
