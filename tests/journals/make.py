@@ -1,7 +1,7 @@
-"""Write a journal of the schema of today, to be read for ever: `python make.py v1.sql`.
+"""Write a journal of today, to be read for ever: `python make.py v1.sql schema`.
 
-It is run once for each schema, and its journals are never made again. The flow is the one of
-`tests/small_flows.py`.
+It is run once for each schema, with the flow of `tests/small_flows.py`, and once for each version
+of a flow (`python make.py flows/decide-1.sql decide`). Its journals are never made again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+import msgspec
+
 import small_flows
+from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
 from quandary.model.call import Output
+from quandary.people import relay
+from quandary.people.reading import read
 
 
 def fill(store: SqliteStore) -> None:
@@ -39,12 +44,75 @@ def fill(store: SqliteStore) -> None:
     replay.note(store, state.run, Outcome("declined"), who="person", through="web", by="ada")
 
 
+TREES = """\
+### ¶ASK_STEP
+Extras: A: Ask the owner | B: Wait a week
+## Decision: Step
+- [OK] Keep it
+- [NO] Drop it
+  - [ALL] All of it
+  - [PRT] A part of it
+  - [LTR] Later, when there is time
+- [TAG] Tag it
+- [OTH] Other
+  - [RWK] Rework it
+  - [SPL] Split it
+
+### ¶ASK_DEPTH
+## Decision: Depth
+- [ ] [API] The interface
+- [ ] [DOC] The pages
+- [ ] [TST] The tests
+- [ ] [BEN] The benchmarks
+- [ ] [EXA] The examples
+- [OTH] Other
+"""
+REPLIES = [
+    '{"answers": [{"picked": ["OK"]}, {"picked": ["NO"]}, {"text": ""}, {"text": "rework it"}]}',
+    '{"answers": [{"picked": ["LTR"], "comment": "not before May"}]}',
+    '{"answers": [{"picked": ["SPL"]}]}',
+    "? ",
+    "depth",
+    '{"answers": [{"picked": ["API", "…"]}]}',
+    '{"answers": [{"picked": ["BEN"]}]}',
+    "B",
+]
+
+
+def fill_decisions(store: SqliteStore) -> None:
+    """A tree with follow-ups, menus, prefixes, an aside with pages, and an amended answer."""
+    step, depth = (msgspec.to_builtins(tree) for tree in parse(TREES).trees)
+    items = [{"id": f"1.{n}", "label": f"Step {n}", "title": f"The step {n}"} for n in range(1, 6)]
+    context = "The plan has five steps, and each of them needs a word before the work goes on."
+    arguments = {"context": context, "items": items, "via": "relay", "host": "claude"}
+    documents = {"tree": step, "trees": [depth]}
+    runs = []
+    for count in (len(REPLIES), 3, 5):
+        state = replay.begin(
+            store, "decide", arguments, documents=documents, who="agent", through="command"
+        )
+        for text in REPLIES[:count]:
+            if state.ask is not None:
+                reply = relay.parse(text, state.ask, read)
+                state = replay.advance(
+                    store, state.run, reply, to=state.key, who="agent", through="relay"
+                )
+        runs.append(state.run)
+    again = Reply((Answer("1.2:", ("TAG",)),))
+    replay.amend(
+        store, runs[-1], again, key="1.2:", why="a new fact", who="person", through="terminal"
+    )
+
+
+FILLS = {"schema": fill, "decide": fill_decisions}
+
+
 def main() -> None:
     """The journal as SQL, so that a change to it can be seen."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.db"
         store = SqliteStore(path)
-        fill(store)
+        FILLS[sys.argv[2]](store)
         store.close()
         db = sqlite3.connect(path)
         heads = [
@@ -53,7 +121,7 @@ def main() -> None:
         ]
         lines = [*heads, *db.iterdump()]
         db.close()
-    target = Path(__file__).with_name(sys.argv[1])
+    target = Path(__file__).parent / sys.argv[1]
     with target.open("x", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 

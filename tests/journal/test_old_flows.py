@@ -1,0 +1,45 @@
+"""Journals of every version of every flow: shown, and gone on with, for ever."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from quandary.journal import progress, replay
+from quandary.journal.entries import Asked
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Ask
+
+JOURNALS = sorted((Path(__file__).parent.parent / "journals" / "flows").glob("*.sql"))
+
+
+@pytest.mark.parametrize("journal", JOURNALS, ids=lambda path: path.stem)
+def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) -> None:
+    """The flow of today asks what was asked then, and comes to the same end."""
+    path = tmp_path / "journal.db"
+    db = sqlite3.connect(path)
+    db.executescript(journal.read_text(encoding="utf-8"))
+    db.close()
+    store = SqliteStore(path)
+    assert replay.verify(store).ok
+    runs = store.runs()
+    assert {run.status for run in runs} >= {"waiting", "done"}
+    for run in runs:
+        shown = replay.look(store, run.id)
+        now = list(progress.requests(store, run.id))
+        asked = [
+            entry.read_matter().ask
+            for entry in store.entries(run.id, kinds=("asked",))
+            if isinstance(entry.read(), Asked)
+        ]
+        standing = [ask for ask in now if isinstance(ask, Ask)]
+        assert standing
+        assert [ask for ask in asked if ask in standing] == standing
+        end = progress.rebuild(store, run.id)
+        assert end.result == shown.result
+        if shown.status == "waiting":
+            replay._opened.clear()
+            assert replay.advance(store, run.id, who="person", through="web").key == shown.key
+    store.close()
