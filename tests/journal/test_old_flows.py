@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quandary.journal import progress, replay
-from quandary.journal.entries import Asked
+from quandary.journal.entries import Asked, offered
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Ask
 
@@ -29,14 +29,12 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
     for run in runs:
         shown = replay.look(store, run.id)
         now = list(progress.requests(store, run.id))
-        asked = [
-            entry.read_matter().ask
-            for entry in store.entries(run.id, kinds=("asked",))
-            if isinstance(entry.read(), Asked)
-        ]
+        bodies = [entry.read() for entry in store.entries(run.id, kinds=("asked",))]
+        asked = {body.key: body.offered for body in bodies if isinstance(body, Asked)}
         standing = [ask for ask in now if isinstance(ask, Ask)]
         assert standing
-        assert [ask for ask in asked if ask in standing] == standing
+        for ask in standing:
+            assert asked[ask.key] == {q.key: offered(q) for q in ask.questions}
         end = progress.rebuild(store, run.id)
         assert end.result == shown.result
         if shown.status == "waiting":

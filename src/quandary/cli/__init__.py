@@ -20,6 +20,9 @@ COMMANDS = {
     "rule": "Explain a rule of `check`.",
     "show": "Show a tree as text, JSON or a picture.",
     "ask": "Put a tree before a person.",
+    "split": "Have a person decide about every option of a list.",
+    "gate": "Ask a person whether a phase may be left.",
+    "phase": "Keep work in phases that ask for proof.",
     "reply": "Answer what a run waits for.",
     "next": "Say what a run waits for, or what came of it.",
     "advise": "Tell a person who is deciding what they wanted to know.",
@@ -28,6 +31,8 @@ COMMANDS = {
     "log": "Show what was asked and answered.",
     "amend": "Change an answer afterwards.",
     "withdraw": "End a run that nobody needs any more.",
+    "prefer": "Say which questions you want to be asked.",
+    "hook": "Judge and keep the questions that a host asks by itself.",
     "verify": "Check that the journal is what was written.",
 }
 INTERRUPTED = 130

@@ -16,7 +16,6 @@ from quandary.formats.files import project_root
 from quandary.journal import replay
 from quandary.journal.store import open_store
 from quandary.model.ask import Outcome, Reply
-from quandary.people import relay, states
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
@@ -32,9 +31,9 @@ def opened(where: str | None) -> Store:
     return open_store(where)
 
 
-def project() -> str:
+def project(start: str = os.curdir) -> str:
     """The project at hand; worktrees of one repository are one project."""
-    root = project_root(os.curdir) or os.path.abspath(os.curdir)
+    root = project_root(start) or os.path.abspath(start)
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
         with open(git, encoding="utf-8", errors="replace") as file:
@@ -61,6 +60,8 @@ def settings_of(store: Store, run: str) -> dict[str, Any]:
 
 def shown(store: Store, state: State, *, proof: bool = False) -> int:
     """Print the state of a run as its caller wanted it, and give the exit status."""
+    from quandary.people import states  # noqa: PLC0415 - not every command asks
+
     told = settings_of(store, state.run)
     if proof and state.status == "done":
         put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
@@ -86,6 +87,8 @@ def answered(
     store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
 ) -> Reply | Outcome:
     """What a reply to an Ask of a run means; plain text answers the question that is named."""
+    from quandary.people import relay  # noqa: PLC0415 - not every command asks
+
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     question = ask.question(to) if to is not None else None
     if question is not None and not text.lstrip().startswith(("{", "[")):
@@ -115,7 +118,7 @@ def with_answers(store: Store, state: State, path: str) -> State:
             to=state.key,
             who="api",
             through="answers",
-            deeds=deeds.do,
+            deeds=deeds.of(store, state.run),
         )
     return state
 
@@ -139,7 +142,7 @@ def at_the_terminal(store: Store, state: State) -> State:
                 to=state.key,
                 who="person",
                 through="terminal",
-                deeds=deeds.do,
+                deeds=deeds.of(store, state.run),
             )
             continue
         state = replay.look(store, state.run)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.flows import wording
-from quandary.model import keys
+from quandary.model import keys, question_ids
 from quandary.model.ask import Ask, Item, Kind, Limits, Preamble, Question
 from quandary.model.tree import Extra, Tree, is_multi
 
@@ -33,6 +33,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     trees: tuple[Tree, ...] = ()
     advisor: str = ""
     values: dict[str, str] = {}
+    require: Literal["", "person"] = ""
+    """Who has to answer; see `Ask.require`."""
 
 
 class Asker:
@@ -68,7 +70,14 @@ class Asker:
             keywords=self._keywords(),
             gathered=place.gathered,
             root=not place.path,
+            id=self._id(place),
         )
+
+    def _id(self, place: Place) -> str:
+        """What the question is known by in every run: the tree, the decision, the way down."""
+        tree = self.terms.tree
+        decision = tree.decisions[place.root].name if len(tree.decisions) > 1 else ""
+        return question_ids.joined(tree.name, decision, *place.path)
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
@@ -96,7 +105,7 @@ class Asker:
             extras=_all_extras(questions),
             hints=_hints(questions),
         )
-        return Ask(questions[0].key, self.kind, preamble, questions, notes)
+        return Ask(questions[0].key, self.kind, preamble, questions, notes, self.terms.require)
 
     def _keywords(self) -> dict[str, str]:
         if self.depth >= DEEPEST_ASIDE:

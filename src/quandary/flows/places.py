@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -160,9 +161,18 @@ class Record:
         return entry
 
 
+_RECOMMENDED = re.compile(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
+
+
 def _choice(option: Option, code: str = "") -> Choice:
+    """An option as it is shown; an author recommends it with `(recommended)` after its label."""
+    label, marks = _RECOMMENDED.subn("", option.label or option.code)
     return Choice(
-        code or option.code, option.label or option.code, option.description, bool(option.options)
+        code or option.code,
+        label or option.code,
+        option.description,
+        bool(option.options),
+        recommended=bool(marks),
     )
 
 

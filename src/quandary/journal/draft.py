@@ -16,6 +16,7 @@ from quandary.journal.entries import (
     Ended,
     Entry,
     Matter,
+    Noted,
     Returned,
     Who,
     offered,
@@ -23,7 +24,7 @@ from quandary.journal.entries import (
     stamp,
     without_words,
 )
-from quandary.model.ask import Ask, Reply
+from quandary.model.ask import Ask, Note, Question, Reply
 from quandary.model.call import Do, Done, Output
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class Source(NamedTuple):
     through: str
     by: str
 
+    @property
+    def in_person(self) -> bool:
+        """Whether it is a person's own hand, not something that was passed on or scripted."""
+        return self.who == "person" and self.through in ("terminal", "web")
+
 
 class Draft:
     """What is about to be appended to a run, and the row that it leads to."""
@@ -47,6 +53,8 @@ class Draft:
         self.source = source
         self.at = stamp(clock.now())
         self.parts: list[tuple[AnyBody, Matter]] = []
+        self.decided: list[tuple[Question, str]] = []
+        """Questions that a preference decided, and what to say about it."""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -73,6 +81,32 @@ class Draft:
         body = Answered(key=key, answers=answers, amends=amends, amendment=amendment, **self.said)
         self.add(body, matter)
 
+    def decide(self, ask: Ask, reply: Reply) -> None:
+        """Book what a preference answered; whoever reads the state is told."""
+        source, self.source = self.source, Source("policy", "preference", "")
+        self.answer(reply, ask.key)
+        for answer in reply.answers:
+            question = ask.question(answer.key)
+            if question is not None:
+                labels = [
+                    choice.label for choice in question.choices if choice.code in answer.picked
+                ]
+                text = f"Decided by your preference for {question.id}: {', '.join(labels)}"
+                self.decided.append((question, text))
+        self.source = source
+
+    def tell_decided(self) -> None:
+        """Book what is to be told beside what waits now, or beside the end."""
+        for question, text in self.decided:
+            said = {**self.said, "who": "policy", "through": "preference", "by": ""}
+            noted = Noted(kind="decided", key=question.key, item=question.item, **said)
+            self.add(noted, Matter(text=text))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be told of what a preference decided."""
+        return tuple(Note("decided", text, question.item) for question, text in self.decided)
+
     def came(self, response: Output | Done) -> None:
         """Book what a program or a deed gave back."""
         self.add(
@@ -89,7 +123,6 @@ class Draft:
             self.add(Ended(status=status, **self.said), matter)
             self._move(None, None, status=status)
         elif isinstance(request, Ask):
-            # Preferences: this is where an Ask is put before the policy, before it waits.
             codes = {question.key: offered(question) for question in request.questions}
             self._move("person", request.key)
             self.add(Asked(key=request.key, offered=codes, **self.said), Matter(ask=request))

@@ -59,6 +59,8 @@ class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
     expires: str = ""
     origin: str = ""
     """The run whose answers were taken over where they fit."""
+    name: str = ""
+    """What the run can be found by; the newest run of a name has it."""
 
 
 class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):

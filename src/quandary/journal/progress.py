@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FLOWS: dict[str, str] = {"decide": "quandary.flows.decide"}
+FLOWS: dict[str, str] = {
+    "decide": "quandary.flows.decide",
+    "gate": "quandary.flows.gate",
+    "phase": "quandary.flows.phase",
+    "split": "quandary.flows.split",
+    "question": "quandary.flows.question",
+    "prefer": "quandary.flows.prefer",
+}
 """The flows that can be run, and the modules that hold them."""
 
 
@@ -294,12 +301,13 @@ def require_fit(ask: Ask, reply: Reply) -> None:
         raise Rejected(f"{wrong}; the question still waits")
 
 
-def require_person(ask: Ask, reply: Reply, who: Who) -> None:
+def require_person(ask: Ask, reply: Reply, who: Who, through: str) -> None:
     """Refuse what was not answered by a person themselves, where that is asked for.
 
     Advice is no answer, so anybody may give it.
     """
-    if ask.require == "person" and who != "person" and not all(a.advice for a in reply.answers):
+    themselves = who == "person" and through in ("terminal", "web")
+    if ask.require == "person" and not themselves and not all(a.advice for a in reply.answers):
         raise Rejected(
             "only a person can answer this, at a terminal or in the browser "
             "(quandary next RUN, quandary serve); the question still waits"

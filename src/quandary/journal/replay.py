@@ -31,6 +31,7 @@ from quandary.journal.entries import (
     stamp,
 )
 from quandary.journal.ids import find_run, new_id
+from quandary.journal.policy import Policy, decidable, policy_of
 from quandary.journal.progress import (
     FLOWS,
     Progress,
@@ -44,10 +45,10 @@ from quandary.journal.progress import (
 )
 from quandary.journal.progress import replay as send_recorded
 from quandary.journal.states import look_at, state_of
-from quandary.journal.store import Last, Moved, Run, State, Store
+from quandary.journal.store import Last, Moved, Run, State, Store, Taken
 from quandary.journal.taking_over import Earlier
 from quandary.journal.verify import Report, verify
-from quandary.model.ask import Ask, Note, Outcome, Reply
+from quandary.model.ask import Answer, Ask, Note, Outcome, Reply
 from quandary.model.call import Do, Done, Output
 
 if TYPE_CHECKING:
@@ -91,11 +92,16 @@ def begin(
     by: str | None = None,
     expires: datetime | None = None,
     origin: str | None = None,
+    name: str = "",
+    once: bool = False,
+    prefer: bool = True,
     deeds: Deeds | None = None,
 ) -> State:
     """Start a flow and journal it. Documents are arguments that are kept once for all runs.
 
-    With `origin`, answers of that run are taken over where the same thing is asked again.
+    With `origin`, answers of that run are taken over where the same thing is asked again. The run
+    can be found by its `name`; with `once`, where a run has that name already, nothing is begun
+    and its state is given back. Without `prefer`, no preference decides anything at this point.
     """
     written = {name: document_bytes(value) for name, value in (documents or {}).items()}
     digests = {name: document_digest(text) for name, text in written.items()}
@@ -116,12 +122,15 @@ def begin(
             documents=digests,
             expires=until,
             origin=origin or "",
+            name=name,
             **draft.said,
         ),
         Matter(arguments=plain),
     )
     draft.stand(progress)
     while earlier is not None and isinstance(progress.request, Ask):
+        if progress.request.require:
+            break  # what a person said once is no answer for ever
         answered = earlier.fitting(progress.request, draft.at)
         if answered is None:
             break
@@ -129,14 +138,20 @@ def begin(
         draft.add(body, Matter(answers=reply.answers))
         progress.take(reply)
         draft.stand(progress)
+    if prefer:
+        _decide(store, draft, progress)
 
     def write(last: Last | None) -> tuple[Run, list[Entry]]:
         draft.run = replace(draft.run, id=new_id(clock.now(), last.id if last else None))
         return draft.seal(last.first if last else START)
 
-    run = store.create(write, {document_digest(text): text for text in written.values()})
+    kept = {document_digest(text): text for text in written.values()}
+    try:
+        run = store.create(write, kept, name=name, once=once)
+    except Taken as taken:
+        return look(store, str(taken))
     _keep(store, run, progress)
-    return _do_deeds(store, run, progress, source, deeds)
+    return _do_deeds(store, run, progress, source, deeds, draft.notes)
 
 
 def advance(
@@ -170,13 +185,13 @@ def advance(
                 return _do_deeds(store, row, progress, source, deeds)
             _keep(store, row, progress)
             return look_at(store, row)
-        _book(draft, progress, response, to)
+        _book(store, draft, progress, response, to)
         try:
             row = draft.append(store)
         except Moved:
             continue
         _keep(store, row, progress)
-        return _do_deeds(store, row, progress, source, deeds)
+        return _do_deeds(store, row, progress, source, deeds, draft.notes)
 
 
 def record_output(
@@ -265,7 +280,7 @@ def amend(
         if strange is not None:
             raise Rejected(f"{strange} was not asked together with {ask.key}")
         require_fit(ask, reply)
-        require_person(ask, reply, who)
+        require_person(ask, reply, who, through)
         answers = {a.key: a for a in (old.answers if isinstance(old, Reply) else ())}
         answers |= {a.key: a for a in reply.answers}
         merged = Reply(tuple(answers.values()))
@@ -275,12 +290,13 @@ def amend(
         draft = Draft(row, source)
         draft.answer(merged, ask.key, amends=number, amendment=amendment, why=why)
         draft.stand(progress)
+        _decide(store, draft, progress)
         try:
             row = draft.append(store)
         except Moved:
             continue
         _keep(store, row, progress)
-        return _do_deeds(store, row, progress, source, deeds)
+        return _do_deeds(store, row, progress, source, deeds, draft.notes)
 
 
 def look(store: Store, run: str) -> State:
@@ -336,8 +352,28 @@ def _keep(store: Store, row: Run, progress: Progress) -> None:
         _opened[store] = (row.id, row.n, progress)
 
 
+def _decide(store: Store, draft: Draft, progress: Progress) -> None:
+    """Answer what waits by preference, as often as that may be, and say so beside what is next."""
+    policy: Policy | None = None
+    while isinstance(progress.request, Ask) and all(map(decidable, progress.request.questions)):
+        ask = progress.request
+        policy = policy or policy_of(store, draft.run.project)
+        verdicts = policy.judge_all(ask)
+        if verdicts is None:
+            break
+        reply = Reply(tuple(Answer(key, (verdict.code,)) for key, verdict in verdicts.items()))
+        draft.decide(ask, reply)
+        progress.take(reply)
+        draft.stand(progress)
+    draft.tell_decided()
+
+
 def _book(
-    draft: Draft, progress: Progress, response: Reply | Output | tuple[Output, ...], to: str | None
+    store: Store,
+    draft: Draft,
+    progress: Progress,
+    response: Reply | Output | tuple[Output, ...],
+    to: str | None,
 ) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
     row, request = draft.run, progress.request
@@ -350,7 +386,7 @@ def _book(
             if key not in asked:
                 raise _already(row, key)
         require_fit(request, response)
-        require_person(request, response, draft.source.who)
+        require_person(request, response, draft.source.who, draft.source.through)
         draft.answer(response, request.key)
         progress.take(response)
     else:
@@ -361,10 +397,16 @@ def _book(
             progress.collect(output)
     if progress.request is not request:
         draft.stand(progress)
+        _decide(store, draft, progress)
 
 
 def _do_deeds(
-    store: Store, row: Run, progress: Progress, source: Source, deeds: Deeds | None
+    store: Store,
+    row: Run,
+    progress: Progress,
+    source: Source,
+    deeds: Deeds | None,
+    decided: tuple[Note, ...] = (),
 ) -> State:
     """Do what the house has to do itself, one deed after another.
 
@@ -378,13 +420,16 @@ def _do_deeds(
         draft.came(done)
         progress.take(done)
         draft.stand(progress)
+        _decide(store, draft, progress)
+        decided += draft.notes
         try:
             row = draft.append(store)
         except Moved:
             who, through, by = source
             return advance(store, row.id, who=who, through=through, by=by, deeds=deeds)
         _keep(store, row, progress)
-    return state_of(row, progress)
+    state = state_of(row, progress)
+    return replace(state, notes=(*state.notes, *decided)) if decided else state
 
 
 def _row(store: Store, run: str) -> Run:

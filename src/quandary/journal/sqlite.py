@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quandary.errors import StoreError
 from quandary.journal.entries import Entry, Kind, Status
-from quandary.journal.store import Last, Moved, Run, Waits
+from quandary.journal.store import Last, Moved, Run, Taken, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,6 +73,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT""",
         f"PRAGMA application_id = {APPLICATION}",
     ),
+    ("CREATE TABLE name (name TEXT PRIMARY KEY, run TEXT NOT NULL) STRICT, WITHOUT ROWID",),
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 
@@ -86,8 +87,12 @@ _RECORDED = (
     "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
     "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned') ORDER BY n"
 )
+_STAY = (
+    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "
+    "WHERE id = ? AND n = ? AND status = ? AND waits IS ?"
+)
 _MOVE = (
-    "UPDATE run SET status = ?, waits = ?, key = ?, asked = ?, n = ?, head = ?, since = ? "
+    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "
     "WHERE id = ? AND n = ?"
 )
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -192,6 +197,11 @@ class SqliteStore:
             if written is not None:
                 yield digest, written
 
+    def named(self, first: str, last: str | None = None) -> dict[str, str]:
+        """The runs that bear a name, or the names from one as far as another."""
+        sql = "SELECT name, run FROM name WHERE name >= ? AND name <= ? ORDER BY name"
+        return dict(self._rows(sql, (first, first if last is None else last)))
+
     def last(self) -> Last | None:
         """The newest run as the store remembers it, apart from the rows of the runs."""
         rows = self._rows("SELECT id, first, runs FROM last", ())
@@ -224,11 +234,23 @@ class SqliteStore:
     # -- writing ---------------------------------------------------------------------------------
 
     def create(
-        self, write: Callable[[Last | None], Written], documents: Mapping[str, bytes]
+        self,
+        write: Callable[[Last | None], Written],
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
     ) -> Run:
-        """Begin a run. `write` is told which run is the newest, and nobody else begins one."""
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
+
+        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
+        """
 
         def action() -> Run:
+            if once:
+                taken = self._db.execute("SELECT run FROM name WHERE name = ?", (name,)).fetchone()
+                if taken:
+                    raise Taken(taken[0])
             found = self._db.execute("SELECT id, first, runs FROM last").fetchone()
             last = Last(*found) if found else None
             run, entries = write(last)
@@ -246,6 +268,10 @@ class SqliteStore:
                 (run.id, run.first, number),
             )
             self._db.executemany(_INSERT, map(_entry_row, entries))
+            if name:
+                self._db.execute(
+                    "INSERT OR REPLACE INTO name (name, run) VALUES (?, ?)", (name, run.id)
+                )
             return run
 
         return self._write(action)
@@ -254,12 +280,14 @@ class SqliteStore:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
 
         def action() -> None:
-            moved = self._db.execute(
-                _MOVE,
-                (*_where_it_stands(run), run.id, seen),
-            )
-            if moved.rowcount != 1:
-                raise Moved(run.id)
+            told = (run.key, run.asked, run.n, run.head, run.since)
+            # Most answers leave the run waiting for the same kind of answer. Not to touch what the
+            # indexes hold then halves what goes to the disk.
+            stood = self._db.execute(_STAY, (*told, run.id, seen, run.status, run.waits))
+            if not stood.rowcount:
+                moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen))
+                if not moved.rowcount:
+                    raise Moved(run.id)
             self._db.executemany(_INSERT, map(_entry_row, entries))
 
         self._write(action)
@@ -418,10 +446,6 @@ def _run_row(r: Run) -> tuple[object, ...]:
     begun = (r.number, r.id, r.flow, r.version, r.project)
     stands = (r.status, r.waits, r.key, r.asked, r.n, r.first, r.head)
     return (*begun, *stands, r.began, r.since, r.expires)
-
-
-def _where_it_stands(r: Run) -> tuple[object, ...]:
-    return (r.status, r.waits, r.key, r.asked, r.n, r.head, r.since)
 
 
 def _entry_row(e: Entry) -> tuple[object, ...]:

@@ -35,7 +35,10 @@ def state_of(row: Run, progress: Progress) -> State:
 
 def look_at(store: Store, row: Run) -> State:
     """The state of a run from the entries that make it up."""
-    since = store.entries(row.id, after=row.asked - 1 if row.waits else row.n - 2, upto=row.n)
+    if row.waits:
+        since = store.entries(row.id, after=row.asked - 1, upto=row.n)
+    else:
+        since = store.entries(row.id, kinds=("noted", "ended"), upto=row.n)
     ask, result, error = None, None, None
     sent: dict[str, Call | Do] = {}
     notes: list[Note] = []
@@ -47,7 +50,7 @@ def look_at(store: Store, row: Run) -> State:
             sent[body.key] = matter.sent
         elif isinstance(body, Returned):
             sent.pop(body.key, None)
-        elif isinstance(body, Noted):
+        elif isinstance(body, Noted) and (row.waits or body.kind in ("decided", "declined")):
             notes.append(Note(body.kind, matter.text, body.item))
         elif isinstance(body, Ended):
             result, error = matter.result, matter.error or None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from quandary.settings import Part, Settings
+
     Written = tuple["Run", list[Entry]]
 
 Waits = Literal["person", "agent", "house"]
@@ -83,6 +85,10 @@ class Moved(Exception):  # noqa: N818 - never leaves the journal
     """Somebody else appended to the run first; look again."""
 
 
+class Taken(Exception):  # noqa: N818 - never leaves the journal
+    """A run has that name already, and was to have it alone; the argument is the run."""
+
+
 class Store(Protocol):
     """What the journal needs of a database. Every method is one transaction."""
 
@@ -132,10 +138,21 @@ class Store(Protocol):
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
 
+    def named(self, first: str, last: str | None = None) -> dict[str, str]:
+        """The runs that bear a name, or the names from one as far as another."""
+
     def create(
-        self, write: Callable[[Last | None], Written], documents: Mapping[str, bytes]
+        self,
+        write: Callable[[Last | None], Written],
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
     ) -> Run:
-        """Begin a run. `write` is told which run is the newest, and nobody else begins one."""
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
+
+        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
+        """
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
@@ -153,26 +170,42 @@ class Store(Protocol):
         """Within it, every reading sees the same moment."""
 
 
-def open_store(where: str | os.PathLike[str] | None = None) -> Store:
-    """The store at a path or URL, in the environment, in the settings, or the user's own."""
+def open_store(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> Store:
+    """The store at a path or URL, in the environment, in the settings, or the user's own.
+
+    The settings are those of the folder `start`, by default the current one.
+    """
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
-    return SqliteStore(place_of(where))
+    return SqliteStore(place_of(where, start=start))
 
 
-def place_of(where: str | os.PathLike[str] | None = None) -> str:
+def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> str:
     """The file that is meant. A path in a file of settings starts from the folder of that file."""
     named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
     if named:
         return _path(named)
-    for part in read_settings().parts:
-        named = part.values.get("store", "")
-        if not isinstance(named, str):
-            raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
-        if named:
-            path = _path(named)
-            return os.path.join(os.path.dirname(os.path.abspath(part.path)), path)
+    for part in read_settings(start).parts:
+        place = _place_in(part)
+        if place:
+            return place
     return default_path()
+
+
+def chosen_by_project(settings: Settings) -> str:
+    """The store that the project's settings name, where the user's own do not name it too."""
+    places = {part.origin: _place_in(part) for part in settings.parts}
+    named = places.get("project", "")
+    return named if named != places.get("user", "") else ""
+
+
+def _place_in(part: Part) -> str:
+    named = part.values.get("store", "")
+    if not isinstance(named, str):
+        raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
+    if not named:
+        return ""
+    return os.path.join(os.path.dirname(os.path.abspath(part.path)), _path(named))
 
 
 def default_path() -> str:

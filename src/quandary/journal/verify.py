@@ -100,6 +100,7 @@ class _Check:
         self.entries = 0
         self.pruned = 0
         self.documents: set[str] = set()
+        self.names: dict[str, str] = {}
 
     def everything(self) -> None:
         """All runs, and what is beside them."""
@@ -125,6 +126,8 @@ class _Check:
                 self._problem(f"the document {name[:12]}… was changed")
         for name in sorted(self.documents):
             self._problem(f"the document {name[:12]}… was removed")
+        if self.store.named("", "\U0010ffff") != self.names:
+            self._problem("a name does not lead to the newest run that has it")
 
     def run(self, row: Run, previous: bytes) -> None:
         """One run: its chain, and the row that sums it up."""
@@ -173,6 +176,7 @@ class _Check:
                 self._problem("the kind of the entry was changed", row.id, entry.n)
             if isinstance(body, Began):
                 self.documents |= set(body.documents.values())
+                self.names |= {body.name: row.id} if body.name else {}
                 begun = (body.flow, body.version, body.project, body.at, body.expires or None)
                 if begun != (row.flow, row.version, row.project, row.began, row.expires):
                     self._problem("the run's row does not say how the run began", row.id)

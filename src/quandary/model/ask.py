@@ -34,11 +34,14 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str = ""
     branch: bool = False
     """Choosing it leads to a further question."""
+    recommended: bool = False
+    """Whoever asks would choose it."""
 
     @property
     def shown(self) -> str:
-        """The label with the dots that say that more is to come."""
-        return f"{self.label}..." if self.branch else self.label
+        """The label with the dots that say that more is to come, and the recommendation."""
+        label = f"{self.label}..." if self.branch else self.label
+        return f"{label} (recommended)" if self.recommended else label
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -64,6 +67,10 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     gathered: tuple[str, ...] = ()
     """Codes that were added to a multi-select answer before."""
     root: bool = True
+    id: str = ""
+    """What preferences and statistics know the question by; the same in every run."""
+    chain: bool = False
+    """It is part of a split, so that no preference ever decides it."""
 
     @property
     def options(self) -> tuple[Choice, ...]:

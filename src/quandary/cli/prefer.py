@@ -1,0 +1,203 @@
+"""`quandary prefer`: what a person wants to be asked, and what not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from quandary.cli import running
+from quandary.cli.screen import put, tell
+from quandary.errors import QuandaryError
+from quandary.journal.policy import ID, Policy, door_reasons
+from quandary.journal.preferences import PREFERENCES, SUPPRESSING, Set, listed, remember
+from quandary.journal.store import open_store
+from quandary.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import Store
+
+_origin = click.option("--origin", metavar="user", help="Who wants it, where no terminal says so.")
+_everywhere = click.option("--global", "everywhere", is_flag=True, help="In every project.")
+_format = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+
+
+@click.group()
+def prefer() -> None:
+    """Say which questions you want to be asked.
+
+    A preference belongs to a question's id. It decides only where exactly one option is
+    recommended, never what cannot be taken back, and never the options of a split.
+    """
+
+
+@prefer.command(name="set")
+@click.argument("id_", metavar="ID")
+@click.argument("preference", type=click.Choice(PREFERENCES))
+@_origin
+@_everywhere
+@running.store_option
+def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where: str | None) -> int:
+    """Set a preference for the question ID, in this project or everywhere.
+
+    Only a person can: at a terminal, or with --origin user on their behalf. What a tool or a file
+    said is no origin.
+    """
+    _valid(id_)
+    _person(origin)
+    if preference in SUPPRESSING:
+        for reason in door_reasons(read_settings(), id_):
+            raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
+    scope = "" if everywhere else running.project()
+    _remember(running.opened(where), id_, preference, scope, origin)
+    tell(f"{preference} is set for {id_} {_where(scope)}")
+    return 0
+
+
+@prefer.command()
+@click.argument("id_", metavar="ID")
+@click.option("--summary", metavar="TEXT", default="", help="What the question says; `-` reads it.")
+@running.store_option
+def check(id_: str, summary: str, where: str | None) -> int:
+    """Print whether the question ID is to be asked, judged by its id and summary alone.
+
+    {"verdict": "ASK_NORMALLY" | "AUTO_DECIDE", "note": …}. Which option would be taken is looked at
+    when the question is asked.
+    """
+    _valid(id_)
+    if summary == "-":
+        from quandary.formats.files import read_standard_input  # noqa: PLC0415 - rarely piped
+
+        summary = read_standard_input()
+    project = running.project()
+    trouble = ""
+    store: Store | None = None
+    settings = None
+    try:
+        settings = read_settings()
+        store = open_store(where)
+    except QuandaryError as error:
+        trouble = str(error)
+    verdict = Policy(store, settings, project, trouble).check(id_, summary)
+    decided = "AUTO_DECIDE" if verdict.decide else "ASK_NORMALLY"
+    put(msgspec.json.encode({"verdict": decided, "note": verdict.note or None}) + b"\n")
+    return 0
+
+
+@prefer.command(name="list")
+@_format
+@running.store_option
+def list_(form: str, where: str | None) -> int:
+    """List the preferences of this project and those for every project."""
+    found = listed(running.opened(where), running.project())
+    if form == "json":
+        rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
+        put(msgspec.json.encode(rows) + b"\n")
+        return 0
+    if not found:
+        tell("no preferences are set; questions are asked")
+    for kept in found:
+        put(f"{kept.preference:<21} {kept.id} {_where(kept.scope)}\n")
+    return 0
+
+
+@prefer.command()
+@click.argument("id_", metavar="ID", required=False)
+@_origin
+@_everywhere
+@running.store_option
+def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | None) -> int:
+    """Clear the preference for ID, or all of this project's."""
+    if id_ is not None:
+        _valid(id_)
+    store = running.opened(where)
+    scope = "" if everywhere else running.project()
+    found = [p for p in listed(store, scope) if p.scope == scope and id_ in (None, p.id)]
+    if not all(kept.preference in SUPPRESSING for kept in found):
+        _person(origin)  # without an always-ask, a preference for everywhere could decide again
+    for kept in found:
+        _remember(store, kept.id, "", scope, origin)
+        tell(f"{kept.preference} is cleared for {kept.id} {_where(scope)}")
+    if not found:
+        tell(f"nothing is set for {id_ or 'any question'} {_where(scope)}")
+    return 0
+
+
+@prefer.command()
+@_format
+@running.store_option
+def stats(form: str, where: str | None) -> int:
+    """Count the preferences in force, and those that decide nothing, each with the reason."""
+    found = list(_standing(listed(running.opened(where), running.project())))
+    inert = [
+        {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
+    ]
+    counts: dict[str, Any] = {
+        "set": len(found),
+        "in_force": len(found) - len(inert),
+        "inert": len(inert),
+        "by_preference": {
+            name: sum(kept.preference == name for kept, _ in found) for name in PREFERENCES
+        },
+        "inert_preferences": inert,
+    }
+    if form == "json":
+        put(msgspec.json.encode(counts) + b"\n")
+        return 0
+    put(f"{counts['set']} set, {counts['in_force']} in force, {counts['inert']} inert\n")
+    for entry in inert:
+        put(f"  {entry['preference']} for {entry['id']}: {entry['why']}\n")
+    return 0
+
+
+def _standing(found: list[Set]) -> Iterator[tuple[Set, str]]:
+    """Each preference with the reason why it decides nothing."""
+    settings = read_settings()
+    own = {kept.id for kept in found if kept.scope}
+    for kept in found:
+        why = ""
+        if not kept.scope and kept.id in own:
+            why = "this project has a preference of its own"
+        elif kept.preference in SUPPRESSING:
+            why = next(door_reasons(settings, kept.id), "")
+        yield kept, why
+
+
+def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
+    here = running.is_terminal()
+    remember(
+        store,
+        id_,
+        preference,
+        scope=scope,
+        origin="terminal" if here else origin or "",
+        who="person" if here else "agent",
+        through="terminal" if here else "command",
+    )
+
+
+def _valid(id_: str) -> None:
+    if not ID.fullmatch(id_):
+        raise QuandaryError(
+            f"{id_!r} is no id of a question: up to 64 lower-case letters, digits and hyphens"
+        )
+
+
+def _person(origin: str | None) -> None:
+    if origin not in (None, "user"):
+        raise QuandaryError(
+            f"{origin!r} is no origin; only a person sets preferences: --origin user"
+        )
+    if origin is None and not running.is_terminal():
+        raise QuandaryError(
+            "only a person sets preferences: do it at a terminal, or pass --origin user for them"
+        )
+
+
+def _where(scope: str) -> str:
+    return "in this project" if scope else "everywhere"

@@ -1,0 +1,296 @@
+"""One-way doors: what cannot be taken back is known by its words, whatever the question is called.
+
+The net is wide on purpose: a false alarm costs one more question, and a miss lets a preference
+decide what nobody can undo. It has two kinds of mesh: words that say it by themselves (`delete`,
+`force-push`), and words that say it of certain things (`rotate` a key, not the logs; `deploy` to
+production, not to staging).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+_LONGEST = 100_000
+"""As much of a text as is looked at; nobody reads a longer one before saying yes to it."""
+_TOKEN = re.compile(r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_APART = 6
+"""How many words may stand between a deed and what it is done to."""
+_BEFORE = 4
+"""The same where the thing comes first: “the key should be rotated”."""
+
+_ALONE = """
+    delete* deletion* destroy* destruction destructive erase* erasing erasure wipe* wiping purge*
+    purging truncate* truncating truncation obliterate* nuke* nuking shred* annihilate* eradicate*
+    irreversible irreversibly irrevocable irrevocably permanent permanently unrecoverable
+    overwrite* overwriting overwrote overwritten clobber* discard* publish* unpublish* republish*
+    yank* buy* bought purchase* purchasing pay pays paid paying prepay* repay* refund* rmdir mkfs
+    dropdb truncatedb deltree rmtree unlink* decommission* deprovision* drop* terminate* terminating
+    termination revoke* revoking revocation foreclose* liquidate* donate* bribe*
+    loschen geloscht supprimer borrar eliminar
+"""
+"""Words that say it by themselves; a star stands for the usual endings."""
+
+_PHRASES = r"""
+    (?:delete|destroy|purge|truncate|overwrite)\w*
+    force (?:-|with )?push\w*
+    --force\S*
+    push\w* (?:\S+ ){0,4}(?:-f|(?:by|with) force)
+    rm (?:-\S+ )*-\w*[rf]\w*
+    (?:hard|factory) reset
+    reset\w* (?:\S+ ){0,3}--hard
+    git clean
+    checkout --
+    filter (?:branch|repo)
+    (?:can ?not|can't|never) (?:be )?(?:undone|undo|reversed|restored|recovered|revert\w*)
+    (?:no|without) (?:way back|undo|backup|return)
+    point of no return
+    get rid of
+    (?:throw|blow)\w* (?:\S+ ){0,4}away
+    go(?:es|ing)? live
+    (?:went|gone) live
+    (?:make|making|made|turn\w*|set) (?:\S+ ){0,5}public
+    open source (?:it|this|the|our)
+    chmod 777
+    wir(?:e|es|ed|ing) (?:\S+ )?\d+
+"""
+"""Several words that say it together."""
+
+_SECRETS = """secret key token password passphrase credential certificate cert pat apikey
+    login cookie session permission access passcode pin keypair mfa 2fa otp"""
+_HOLDINGS = """database db databases schema table column index collection keyspace partition bucket
+    volume disk snapshot backup record row data dataset cluster server instance node vm machine
+    environment env namespace stack branch tag repo repository history commit stash worktree
+    user allusers account customer tenant member org organization organisation team workspace
+    file folder directory dir everything all queue topic stream index log production prod live
+    migration state dns domain zone infrastructure infra deployment pod container image release
+    package version mailbox message email contact invoice order"""
+_PRODUCTION = "production prod live prd"
+
+_PUBLIC = "customer subscriber everyone everybody allusers press mailinglist newsletter public"
+_PAIRS = (
+    (
+        """rotate* rotating rotation reset* resetting regenerate* regenerating expire* expiring
+        invalidate* invalidating reissue* reissuing""",
+        _SECRETS,
+    ),
+    ("change* changing replace* replacing roll* rolling", "password passphrase credential secret"),
+    (
+        """remove* removing removal clear* empty* emptied emptying kill* killing shut shutdown tear
+        teardown cleanup clean* flush* evict* reset* resetting reinitiali* recreate* recreating
+        scrap* trash* prune* pruning rewrite* rewriting""",
+        _HOLDINGS,
+    ),
+    (
+        """deploy* deployment release* releasing ship* shipping push* promote* promoting promotion
+        merge* merging migrate* migrating migration apply applied applying run running execute*
+        executing restart* reboot* modify* modifying alter* change* changing update* updating
+        upgrade* upgrading switch* cut cutover write writing restore* restoring rollback roll
+        rolled rolling launch* connect* edit* patch* scale* scaling swap* swapping seed* import*
+        load* copy* sync* test* experiment* enable* enabling disable* disabling""",
+        _PRODUCTION,
+    ),
+    ("ship* release* releasing roll* launch* push* expose* exposing", f"{_PUBLIC} internet world"),
+    (
+        """mail* email* send* sent notify* notified announce* announcing post* tweet* broadcast*
+        message*""",
+        f"{_PUBLIC} socialmedia twitter linkedin",
+    ),
+    (
+        """make making made send* sent submit* process* approve* release* authorize* authorise* wire
+        wiring transfer* spend* spent""",
+        "payment money fund dollar euro usd eur btc bitcoin crypto payout payroll",
+    ),
+    ("charge* charging debit* bill billed billing", "card customer client user account"),
+    (
+        "upload* submit* push*",
+        "pypi npm crates registry appstore playstore maven marketplace dockerhub",
+    ),
+    ("transfer* hand", "ownership domain repo repository"),
+    (
+        "cancel* cancelled cancelling terminate* close* closing end ended",
+        "subscription contract account order booking license licence membership lease policy",
+    ),
+    ("sign* accept*", "contract agreement lease"),
+    (
+        "grant* give giving gave given add* adding assign*",
+        "admin administrator root owner superuser sudo sudoer",
+    ),
+    (
+        """disable* disabling turn* switch* bypass* skip* skipping weaken* remove* removing
+        suspend*""",
+        """backup mfa 2fa twofactor auth authentication authorization authorisation firewall
+        encryption protection auditlog""",
+    ),
+    ("format* formatting", "disk drive partition volume filesystem sdcard usb"),
+)
+"""Deeds, and the things that they must not be done to unasked."""
+
+_SMALL = """
+    border button cache caches comma commas comment comments console file's filter filters icon
+    import import's imports line lines log logs margin padding paragraph prefix semicolon
+    sentence space spaces suffix temp temporary tmp warning warnings whitespace word words
+"""
+"""What can be removed, cleared or cleaned without a thought, where it comes sooner."""
+
+_LABELS = """
+    binding bindings board budget count counts field fields form format forms handler handlers
+    icon icons label labels length limit limits name names order page pages press shortcut
+    shortcuts size timeout type types value values
+"""
+"""After a secret's or a holding's name: then it is only a word for something small."""
+
+_JOINED = {
+    "app store": "appstore",
+    "play store": "playstore",
+    "all users": "allusers",
+    "all the users": "allusers",
+    "all our users": "allusers",
+    "mailing list": "mailinglist",
+    "social media": "socialmedia",
+    "two factor": "twofactor",
+    "audit log": "auditlog",
+    "sd card": "sdcard",
+    "docker hub": "dockerhub",
+}
+"""Things whose name is more than one word."""
+
+_HARMLESS = r"""
+    drop ?(?:downs?|shadows?|caps?|in|zones?|lets?|box|outs?|targets?)\b
+    drag and drop(?:p\w+)?
+    drop (?:a|an|me|us|them|you) (?:quick |short )?(?:line|note|hint|message|comment|mail)s?
+    (?:back|rain|tear|dew)drops?
+    pa(?:y|ys|id|ying) (?:close |some |more |any )?attention
+    pa(?:y|ys|id|ying) (?:off|down) (?:\S+ )?(?:technical |tech )?debt
+    pay (?:per|as)\b
+    buy(?:s|ing)? (?:us |me |you )?(?:some |more )?time
+    buy in
+    permanent (?:link|url|redirect|marker)s?
+    (?:non|not) destructive(?:ly)?|nondestructive
+    (?:production|prod) (?:build|mode|bundle|config\w*|profile|readme|docs?|checklist)s?
+    production (?:like|ready|grade|quality)
+    live (?:reload|preview|region|demo|chat|template|share|search)\w*
+    (?:the|a|an|our|its|this|that|your|each|every|no) (?:\S+ )?{shown} {part}
+    pub(?:lisher|lication)s?\b
+"""
+
+
+_SHOWN = (
+    "(?:delete|deletion|drop|publish|purchase|buy|pay|discard|overwrite|erase|purge|revoke|wipe)"
+)
+_PART = (
+    "(?:buttons?|icons?|dialogs?|labels?|menus?|links?|tooltips?|pages?|screens?|forms?|"
+    "shortcuts?|wording|copy|colou?rs?|hovers?|toolbars?)"
+)
+
+
+def one_way(*texts: str) -> str:
+    """The words that say that something cannot be taken back; nothing where there are none."""
+    net = _net()
+    for text in texts:
+        if len(text) > _LONGEST:
+            return "a text too long to be judged"
+        words = _plain(text)
+        if not words:
+            continue
+        for mesh in net:
+            found = mesh.search(words)
+            if found:
+                return found[0].strip()
+        found_pair = _pair(words.split())
+        if found_pair:
+            return found_pair
+    return ""
+
+
+def _plain(text: str) -> str:
+    """A text as words with single spaces, without what is only an idiom.
+
+    Signs that are not seen, wide letters, accents, camelCase and snake_case hide no word.
+    """
+    text = unicodedata.normalize("NFKD", text)
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn"))
+    text = _CAMEL.sub(" ", text.replace("’", "'").replace("_", " "))
+    words = " ".join(_TOKEN.findall(text.casefold()))
+    for several, one in _JOINED.items():
+        words = words.replace(several, one)
+    return " ".join(_idioms().sub(" ", words).split())
+
+
+def _pair(words: list[str]) -> str:
+    """A deed and, within a few words, what it must not be done to unasked."""
+    for deeds, things in _pairs():
+        for at, word in enumerate(words):
+            if not deeds.fullmatch(word):
+                continue
+            behind = _thing(words, at + 1, min(at + 1 + _APART, len(words)), things)
+            before = _thing(words, max(at - _BEFORE, 0), at, things)
+            if behind or before:
+                return f"{word} … {behind}" if behind else f"{before} … {word}"
+    return ""
+
+
+def _thing(words: list[str], first: int, end: int, things: re.Pattern[str]) -> str:
+    """The first such thing between two places, unless something small comes sooner."""
+    for at in range(first, end):
+        follows = words[at + 1] if at + 1 < len(words) else ""
+        if things.fullmatch(words[at]) and follows not in _labels():
+            return words[at]
+        if words[at] in _small():
+            break
+    return ""
+
+
+@cache
+def _net() -> tuple[re.Pattern[str], ...]:
+    return (
+        re.compile(rf"(?<![\w'])(?:{_words(_ALONE)})(?![\w'])"),
+        re.compile(rf"(?<![\w'])(?:{_lines(_PHRASES)})(?!\w)"),
+    )
+
+
+@cache
+def _pairs() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    return tuple(
+        (re.compile(_words(deeds)), re.compile(rf"(?:{_words(things)})(?:s|es|'s)?"))
+        for deeds, things in _PAIRS
+    )
+
+
+@cache
+def _small() -> frozenset[str]:
+    return frozenset(_SMALL.split())
+
+
+@cache
+def _labels() -> frozenset[str]:
+    return frozenset(_LABELS.split())
+
+
+@cache
+def _idioms() -> re.Pattern[str]:
+    idioms = _lines(_HARMLESS).replace("{shown}", _SHOWN).replace("{part}", _PART)
+    return re.compile(rf"(?<![\w'])(?:{idioms})(?![\w'])")
+
+
+def _lines(listed: str) -> str:
+    return "|".join(line.strip() for line in listed.strip().split("\n"))
+
+
+def _words(listed: str) -> str:
+    """A pattern for words; one with a star may have the usual endings, its last letter doubled."""
+    found = []
+    for word in listed.split():
+        if word.endswith("*"):
+            stem = re.escape(word[:-1])
+            ending = r"(?:s|es|d|ed|ing|r|rs|er|ers|{0}ed|{0}ing|{0}er)?".format(word[-2])
+            found.append(stem + ending)
+            if word[-2] == "e":
+                found.append(re.escape(word[:-2]) + "ing")
+            if word[-2] == "y":
+                found.append(re.escape(word[:-2]) + "(?:ies|ied)")
+        else:
+            found.append(re.escape(word))
+    return "|".join(found)

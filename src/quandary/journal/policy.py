@@ -1,0 +1,153 @@
+"""Ask, or decide by a preference: the one place that says which.
+
+The order is fixed: a door that leads one way is always asked about, then whatever belongs to a
+split, and only then a preference counts; and it decides only where exactly one option is
+recommended. Whatever is unclear, damaged or missing means: ask.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from quandary.errors import QuandaryError
+from quandary.journal.doors import one_way
+from quandary.journal.preferences import SUPPRESSING, preferred
+from quandary.journal.store import chosen_by_project
+from quandary.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from quandary.journal.store import Store
+    from quandary.model.ask import Ask, Question
+    from quandary.settings import Settings
+
+ID = re.compile(r"[a-z0-9-]{1,64}")
+_SPLIT = re.compile(r"(?:^|-)split-")
+_IN_A_SPLIT = "every option of a split is asked about"
+
+
+class Verdict(NamedTuple):
+    """What to do with a question, and why where a preference has something to do with it."""
+
+    decide: bool
+    note: str = ""
+    code: str = ""
+    """The option that is taken."""
+
+
+ASK = Verdict(decide=False)
+
+
+class Policy:
+    """The preferences and the registry of questions that hold for a project."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        settings: Settings | None,
+        project: str = "",
+        trouble: str = "",
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.project = project
+        self.trouble = trouble
+        """Why nothing can be decided."""
+
+    def check(self, id_: str, *texts: str, chain: bool = False) -> Verdict:
+        """Judge by the id and by words alone; which option would be taken is not looked at."""
+        if self.store is None or self.trouble:
+            trouble = self.trouble or "the store cannot be read"
+            return ASK._replace(note=f"{trouble}, so it is asked")
+        try:
+            found = preferred(self.store, id_, self.project)
+            if found is None or found.preference not in SUPPRESSING:
+                return ASK
+            for reason in self._reasons(id_, texts, chain=chain):
+                return ASK._replace(note=f"{reason}; your {found.preference} does not apply")
+        except (QuandaryError, ValueError, KeyError, TypeError) as error:
+            return ASK._replace(note=f"the preferences cannot be read ({error}), so it is asked")
+        return Verdict(decide=True, note=f"{found.preference} is set for {id_}")
+
+    def judge(self, question: Question) -> Verdict:
+        """Judge a question as it would be shown, down to the option that would be taken."""
+        if not question.id:
+            return ASK
+        words = [question.text, question.header, question.title]
+        words += [f"{choice.label} {choice.description}" for choice in question.options]
+        verdict = self.check(question.id, *words, chain=question.chain)
+        if not verdict.decide:
+            return verdict
+        recommended = [choice.code for choice in question.choices if choice.recommended]
+        if len(recommended) != 1:
+            many = "more than one option is" if recommended else "no option is"
+            return ASK._replace(note=f"{many} recommended, so it has to be asked")
+        return verdict._replace(code=recommended[0])
+
+    def judge_all(self, ask: Ask) -> dict[str, Verdict] | None:
+        """What to take for each question of an Ask, if every one of them may be decided."""
+        if ask.require or not all(map(decidable, ask.questions)):
+            return None
+        verdicts = {question.key: self.judge(question) for question in ask.questions}
+        return verdicts if all(verdict.decide for verdict in verdicts.values()) else None
+
+    def _reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
+        """Why it has to be asked, whatever anybody prefers."""
+        yield from door_reasons(self.settings, id_, texts)
+        if chain:
+            yield _IN_A_SPLIT
+        if self.settings is not None:
+            yield from (text for _, text in _registered(self.settings, id_))
+            if chosen_by_project(self.settings) == getattr(self.store, "path", None):
+                yield "the store was chosen by the project's own settings"
+
+
+def policy_of(store: Store, project: str) -> Policy:
+    """The policy that holds for the runs of a project."""
+    try:
+        return Policy(store, read_settings(project or None), project)
+    except QuandaryError as error:
+        return Policy(store, None, project, trouble=f"the settings cannot be read ({error})")
+
+
+def decidable(question: Question) -> bool:
+    """Whether a preference could decide a question at all; most cannot, which is quickly seen."""
+    return (
+        bool(question.id)
+        and not question.chain
+        and any(choice.recommended for choice in question.choices)
+    )
+
+
+def door_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()) -> Iterator[str]:
+    """Why a question leads one way, or belongs to a split; these can never be silenced."""
+    if settings is not None:
+        yield from (text for one_way_door, text in _registered(settings, id_) if one_way_door)
+    danger = one_way(id_, *texts)
+    if danger:
+        yield f"it cannot be taken back ({danger})"
+    if _SPLIT.search(id_):
+        yield _IN_A_SPLIT
+
+
+def _registered(settings: Settings, id_: str) -> Iterator[tuple[bool, str]]:
+    """What the settings say of a question, and whether it is that it leads one way.
+
+    Whoever registers a question can only have it asked: what is not understood means that too.
+    """
+    try:
+        tables = settings.tables("questions")
+    except QuandaryError as error:
+        yield True, f"the settings cannot be read ({error})"
+        return
+    for part, entries in tables:
+        entry = entries.get(id_, {})
+        if not isinstance(entry, dict):
+            yield True, f"{part.path}: [questions.{id_}] is no table"
+            continue
+        if entry.get("door", "two-way") != "two-way":
+            yield True, f"{part.path} calls it a one-way door"
+        if entry.get("ask", "") != "":
+            yield False, f"{part.path} wants it asked"

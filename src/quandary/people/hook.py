@@ -1,0 +1,282 @@
+"""Hooks of a host: every question that it asks, by whatever skill, judged before and kept after.
+
+`before` says something only where it has to: an answer by preference, or (where the settings are
+strict) why the question cannot be asked like this. `after` keeps one record for each question of a
+call, however often the host tells of it. What a hook is told comes from the host and not from the
+person, so that nothing here counts where only a person can answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.errors import ContextRequired
+from quandary.flows.wording import require_filled
+from quandary.journal import replay
+from quandary.journal.policy import policy_of
+from quandary.model import question_ids
+from quandary.model.ask import Answer, Ask, Choice, Outcome, Preamble, Question, Reply
+from quandary.people import hosts
+from quandary.people.sheets import ticked
+
+if TYPE_CHECKING:
+    from quandary.journal.store import State, Store
+    from quandary.settings import Settings
+
+TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
+_RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
+_LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
+_CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_FEWEST_WORDS = 6
+"""A shorter question with options that say nothing more cannot be answered without scrolling up."""
+_CHECKSUM = 8
+
+
+class Told(NamedTuple):
+    """What a host says of a call to its question tool."""
+
+    session: str
+    call: str
+    """The host's own name for the call; nothing where it gave none."""
+    input: dict[str, Any]
+    questions: tuple[Question, ...]
+    response: Any
+
+    def name(self, question: Question) -> str:
+        """What the record of a question is found by."""
+        return f"hook\n{self.session}\n{self.call}\n{question.key}" if self.call else ""
+
+    def labels(self, question: Question) -> dict[str, str]:
+        """The options of a question by their codes, spelt as the host spells them."""
+        entry = self.input["questions"][self.questions.index(question)]
+        return dict(zip(_CODES, map(_label, _options(entry)), strict=False))
+
+
+def heard(data: object) -> Told | None:
+    """The call, if it is one to a question tool."""
+    if not isinstance(data, dict) or not TOOL.fullmatch(str(data.get("tool_name", ""))):
+        return None
+    given = data.get("tool_input")
+    listed = given.get("questions") if isinstance(given, dict) else None
+    if not isinstance(given, dict) or not isinstance(listed, list) or not listed:
+        return None
+    questions = tuple(_question(number, entry) for number, entry in enumerate(listed, 1))
+    session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
+    return Told(session, call, given, questions, data.get("tool_response"))
+
+
+def _options(entry: object) -> list[Any]:
+    options = entry.get("options") if isinstance(entry, dict) else None
+    return options if isinstance(options, list) else []
+
+
+def _label(option: object) -> str:
+    return str(option.get("label", "")) if isinstance(option, dict) else str(option)
+
+
+def _question(number: int, entry: object) -> Question:
+    told = entry if isinstance(entry, dict) else {}
+    text = str(told.get("question") or "").strip()
+    choices = []
+    for code, option in zip(_CODES, _options(entry), strict=False):
+        label, marks = _RECOMMENDED.subn("", _label(option))
+        description = option.get("description") if isinstance(option, dict) else ""
+        choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
+    own = str(told.get("id") or told.get("question_id") or "")
+    return Question(
+        key=f"{number}:",
+        header=str(told.get("header") or ""),
+        text=text,
+        choices=tuple(choices),
+        multi=told.get("multiSelect") is True,
+        item=str(number),
+        id=own if question_ids.is_valid(own) else question_id(text),
+    )
+
+
+def question_id(text: str) -> str:
+    """What a question without an id is known by: its words, and a checksum where they are cut."""
+    slug = question_ids.slug(text)
+    if len(slug) <= question_ids.LONGEST:
+        return slug or question_ids.NO_SLUG
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
+    return f"{slug[: question_ids.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
+
+
+# -- before the question is shown ----------------------------------------------------------------
+
+
+def before(told: Told, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
+    """What to say to the host; nothing where it is to go on as always."""
+    if settings.table("hooks").get("strict") is True:
+        wrong = unfit(told.questions)
+        if wrong:
+            return _said("deny", wrong)
+    policy = policy_of(store, project)
+    verdicts = [policy.judge(question) for question in told.questions]
+    if not all(verdict.decide for verdict in verdicts):
+        return None
+    answers = {}
+    for question, verdict in zip(told.questions, verdicts, strict=True):
+        state = _kept(store, told, question, project, prefer=True)
+        if state.status != "done" or state.result.get("codes") != [verdict.code]:
+            return None
+        answers[question.text] = told.labels(question)[verdict.code]
+    ids = ", ".join(question.id for question in told.questions)
+    reason = f"Decided by the person's preference ({ids}); nobody was asked."
+    output = _said("allow", reason)
+    output["hookSpecificOutput"] |= {
+        "updatedInput": {**told.input, "answers": answers},
+        "additionalContext": reason,
+    }
+    return output
+
+
+def _said(decision: str, reason: str) -> dict[str, Any]:
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": reason,
+        }
+    }
+
+
+def unfit(questions: tuple[Question, ...]) -> str:
+    """What keeps a person from answering these questions, and how to mend it."""
+    texts = [question.text for question in questions]
+    for question in questions:
+        what = f"“{hosts.shortened(question.text, 80)}”"
+        if texts.count(question.text) > 1:
+            return f"{what} is asked twice in one call; give each question its own text."
+        told = any(choice.description.strip() for choice in question.choices)
+        if len(question.text.split()) < _FEWEST_WORDS and not told:
+            return (
+                f"{what} cannot be answered by itself: put one or two sentences of context into "
+                "the question, and say with each option what it leads to."
+            )
+        listed = lettered(question.text)
+        if listed > len(question.choices):
+            return (
+                f"{what} names {listed} options and offers {len(question.choices)}: no option may "
+                "be dropped. Ask about them with `quandary split`, or in several questions."
+            )
+        for text in (question.text, *(f"{c.label} {c.description}" for c in question.choices)):
+            try:
+                require_filled(text, f"the question {what}")
+            except ContextRequired as unfilled:
+                return f"{unfilled}."
+    return ""
+
+
+def lettered(text: str) -> int:
+    """How many options a text lists as A) B) C) or 1) 2) 3)."""
+    marks = {found[1] for found in _LETTERED.finditer(text)}
+    letters = next((n for n, letter in enumerate(_CODES) if letter not in marks), len(_CODES))
+    numbers = next(n for n in range(1, 101) if str(n) not in marks) - 1
+    return max(letters, numbers)
+
+
+# -- after it was answered -------------------------------------------------------------------------
+
+
+def after(told: Told, store: Store, project: str) -> list[State]:
+    """Keep every question of the call, with what became of it."""
+    outcome, answers, notes = response_of(told)
+    states = []
+    for question in told.questions:
+        state = _kept(store, told, question, project, prefer=False)
+        if state.status == "waiting":
+            said = answers.get(question.text)
+            labels = {label: code for code, label in told.labels(question).items()}
+            note = notes.get(question.text)
+            meant = None if said is None else _meant(question, labels, said, note)
+            state = _booked(store, state, outcome, meant)
+        states.append(state)
+    return states
+
+
+def _kept(store: Store, told: Told, question: Question, project: str, *, prefer: bool) -> State:
+    context = question.text or question.header or "A question without words."
+    ask = Ask(question.key, "transition", Preamble(context), (question,))
+    name = told.name(question)
+    return replay.begin(
+        store,
+        "question",
+        {"ask": msgspec.to_builtins(ask), "session": told.session, "call": told.call},
+        project=project,
+        who="agent",
+        through="hook",
+        name=name,
+        once=bool(name),
+        prefer=prefer,
+    )
+
+
+def _booked(store: Store, state: State, outcome: Outcome | None, meant: Answer | None) -> State:
+    if outcome is None and meant is not None:
+        return replay.advance(
+            store, state.run, Reply((meant,)), to=state.key, who="person", through="hook"
+        )
+    outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
+    state = replay.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
+    if state.status == "waiting":
+        why = f"the host went on without an answer ({outcome.kind})"
+        state = replay.withdraw(store, state.run, why, who="agent", through="hook")
+    return state
+
+
+def response_of(told: Told) -> tuple[Outcome | None, dict[str, Any], dict[str, str]]:
+    """No answer at all and why, or the answers and the notes by the texts of their questions."""
+    response = told.response
+    if isinstance(response, list):
+        texts = [b.get("text") for b in response if isinstance(b, dict)]
+        response = "\n".join(text for text in texts if isinstance(text, str))
+    if isinstance(response, str):
+        said = hosts.said(response.strip())
+        if said is not None:
+            return said, {}, {}
+        spoken = hosts.spoken(response.strip(), [question.text for question in told.questions])
+        response = _decoded(response) if spoken is None else spoken
+    if not isinstance(response, dict):
+        return Outcome("error", "nothing came back that could be understood"), {}, {}
+    none = hosts.no_answer(response)
+    answers = response.get("answers")
+    if none is not None or not isinstance(answers, dict) or not answers:
+        return none or Outcome("dismissed", "no question was answered"), {}, {}
+    annotations = response.get("annotations")
+    notes = {
+        text: str(note["notes"])
+        for text, note in (annotations if isinstance(annotations, dict) else {}).items()
+        if isinstance(note, dict) and note.get("notes")
+    }
+    return None, {str(text).strip(): value for text, value in answers.items()}, notes
+
+
+def _decoded(text: str) -> object:
+    try:
+        found: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found
+
+
+def _meant(
+    question: Question, labels: dict[str, str], said: object, note: str | None
+) -> Answer | None:
+    """The options that were ticked, or the person's own words."""
+    parts = [str(part) for part in said] if isinstance(said, list) else [str(said)]
+    text = ", ".join(parts).strip()
+    if not text or text in hosts.NOTHING_CHOSEN:
+        return Answer(question.key, text=note, raw=note) if note else None
+    if text in labels:
+        return Answer(question.key, (labels[text],), comment=note)
+    found, rest = ticked(text, labels) if question.multi else ([], text)
+    if found:
+        own = rest.strip() or None
+        return Answer(question.key, tuple(labels[f] for f in found), text=own, comment=note)
+    return Answer(question.key, text=text, comment=note, raw=text)

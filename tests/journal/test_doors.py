@@ -1,0 +1,126 @@
+"""The net for what cannot be taken back: what it must catch, and what it must let through."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.journal.doors import one_way
+
+CAUGHT = """\
+Delete the old branch?
+Should I drop the users table?
+Drop column legacy_id from orders
+dropping tables
+force-push to main
+git push --force origin main
+git push -f
+merge into main and push --force-with-lease
+git reset --hard HEAD~3
+Rotate the API keys?
+Revoke the tokens
+the secret should be rotated
+Should the keys be revoked?
+key rotation
+reset the admin password
+Reset everyone's passwords
+Rotating credentials for the mail service
+destroy the staging cluster
+publish the package
+Publishing version 2.0
+Deploy to production now?
+deploys to prod
+Run migrations on production
+production database migration
+pay the invoice
+paid the vendor
+make the payment
+wire $500
+charge the customer's card
+rm -rf build/
+Wipe the disk
+remove all users
+Removing accounts
+truncate the logs table
+DELETE_USER
+deleteAllRecords
+de\u200blete everything
+ｄｅｌｅｔｅ files
+délete files
+Overwrite existing files?
+Send the newsletter to all customers
+cancel the subscription
+Grant admin access to the bot
+Disable backups
+Tear down the environment
+git clean -fdx
+rewrite git history
+make the repository public
+roll out to all users
+discard local changes
+this cannot be undone
+empty the mailbox
+upload it to the app store
+""".splitlines()
+
+LET_THROUGH = """\
+rotate the log files
+Rotate the image by 90 degrees
+reset the counter
+deploy to staging
+Which dropdown style do you like?
+drag and drop upload
+drop shadow on cards
+pay attention to naming
+Payload format: JSON or XML?
+Use tabs or spaces?
+remove the trailing comma
+Remove unused imports
+Which colour should the delete button have?
+production build with source maps?
+publisher field in the metadata
+Format the code
+key names: snake_case or camelCase
+Token limit for the summary
+change the key binding
+change the token limit
+Write tests for the payment form
+Release notes wording
+Push the branch
+Merge the PR
+Update dependencies
+test in production-like settings
+clear the console
+replace the key icon
+""".splitlines()
+
+
+@pytest.mark.parametrize("text", CAUGHT)
+def test_what_cannot_be_taken_back_is_caught(text: str) -> None:
+    """In any form of the word, and however it is written."""
+    assert one_way(text)
+    assert one_way("harmless", f"To begin with: {text.upper()}")
+
+
+@pytest.mark.parametrize("text", LET_THROUGH)
+def test_what_is_harmless_is_let_through(text: str) -> None:
+    """A net that catches everything makes every preference useless."""
+    assert not one_way(text)
+
+
+@given(st.sampled_from(["delete", "drop", "destroy", "publish", "purge", "wipe"]), st.text())
+def test_no_words_around_it_hide_a_dangerous_one(word: str, rest: str) -> None:
+    """Whatever stands before or behind it on lines of its own."""
+    assert one_way(f"{rest}\nPlease {word} it now.\n{rest}")
+
+
+def test_long_texts_are_judged_in_time() -> None:
+    """And one that is longer than anybody reads is never harmless."""
+    begun = time.monotonic()
+    for text in ("send the ", "make ", "change roll remove ", "a", " ", "drop-in ", "--"):
+        one_way(text * (90_000 // len(text)))
+    assert time.monotonic() - begun < 20
+    assert one_way("a" * 200_000)

@@ -1,0 +1,341 @@
+"""Ask or decide: what a preference may do, and all that it may not."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quandary.formats.markdown import parse
+from quandary.journal import replay
+from quandary.journal.doors import one_way
+from quandary.journal.policy import ASK, Policy, policy_of
+from quandary.journal.preferences import PREFERENCES, listed, preferred, remember
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Ask, Choice, Preamble, Question, Reply
+from quandary.settings import Part, Settings, read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quandary.journal.store import State
+    from quandary.settings import Origin
+
+PERSON: dict[str, Any] = {"who": "person", "through": "terminal"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    """An empty journal."""
+    return SqliteStore(tmp_path / "journal.db")
+
+
+def prefer(store: SqliteStore, id_: str, preference: str, scope: str = "here") -> None:
+    """A person sets a preference."""
+    remember(store, id_, preference, scope=scope, origin="terminal", **PERSON)
+
+
+def registry(text: str, origin: Origin = "project") -> Settings:
+    """Settings with a registry of questions."""
+    return Settings(None, (Part(origin, "quandary.toml", tomllib.loads(text)),))
+
+
+def question(*recommended: str, text: str = "Which log level?", **more: Any) -> Question:  # noqa: ANN401 - any field
+    """A harmless question with three options."""
+    choices = tuple(Choice(c, f"Level {c}", recommended=c in recommended) for c in "ABC")
+    return Question("1:", "Log", text, choices, **{"id": "log-level", **more})
+
+
+def test_without_a_preference_it_is_asked(store: SqliteStore) -> None:
+    """And nothing is said about it."""
+    assert Policy(store, None, "here").check("log-level", "Which level?") == ASK
+
+
+@pytest.mark.parametrize("preference", ["never-ask", "ask-only-for-one-way"])
+def test_a_suppressing_preference_decides(store: SqliteStore, preference: str) -> None:
+    """For that id, in that project, and what cannot be taken back is asked all the same."""
+    prefer(store, "log-level", preference)
+    policy = Policy(store, None, "here")
+    assert policy.check("log-level", "Which level?").decide
+    assert not policy.check("log-levels", "Which level?").decide
+    assert not Policy(store, None, "elsewhere").check("log-level").decide
+    verdict = policy.check("log-level", "Delete the log?")
+    assert not verdict.decide
+    assert "delete" in verdict.note
+    assert preference in verdict.note
+
+
+def test_the_project_goes_before_everywhere(store: SqliteStore) -> None:
+    """And clearing it brings back the one for everywhere."""
+    prefer(store, "log-level", "never-ask", scope="")
+    prefer(store, "log-level", "always-ask")
+    policy = Policy(store, None, "here")
+    assert not policy.check("log-level").decide
+    assert Policy(store, None, "elsewhere").check("log-level").decide
+    prefer(store, "log-level", "")
+    assert policy.check("log-level").decide
+    assert [kept.preference for kept in listed(store, "here")] == ["never-ask"]
+    assert replay.verify(store).ok
+
+
+def test_every_change_is_kept_with_who_made_it(store: SqliteStore) -> None:
+    """The newest holds; the older ones are still in the journal."""
+    prefer(store, "log-level", "never-ask")
+    prefer(store, "log-level", "always-ask")
+    found = preferred(store, "log-level", "here")
+    assert found is not None
+    assert (found.preference, found.who, found.through) == ("always-ask", "person", "terminal")
+    assert [run.flow for run in store.runs()] == ["prefer", "prefer"]
+
+
+@pytest.mark.parametrize(
+    "id_", ["ship-split-e1", "split-x", "a-split-b-split-c", "ship-split-delete-it"]
+)
+def test_a_split_is_always_asked(store: SqliteStore, id_: str) -> None:
+    """Whatever was preferred for its id."""
+    prefer(store, id_, "never-ask")
+    assert not Policy(store, None, "here").check(id_).decide
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[questions.log-level]\ndoor = "one-way"\n',
+        '[questions.log-level]\nask = "always"\n',
+        '[questions.log-level]\nask = "never"\n',
+        '[questions.log-level]\ndoor = "revolving"\n',
+        "[questions.log-level]\ndoor = 1\n",
+        "[questions]\nlog-level = 3\n",
+        "questions = 3\n",
+    ],
+)
+@pytest.mark.parametrize("origin", ["project", "user"])
+def test_a_file_can_only_have_it_asked(store: SqliteStore, text: str, origin: Origin) -> None:
+    """What is not understood means asking too."""
+    prefer(store, "log-level", "never-ask")
+    assert not Policy(store, registry(text, origin), "here").check("log-level").decide
+
+
+def test_a_two_way_door_changes_nothing(store: SqliteStore) -> None:
+    """It neither decides by itself nor vouches for words that say otherwise."""
+    known = registry('[questions.log-level]\ndoor = "two-way"\n')
+    assert not Policy(store, known, "here").check("log-level").decide
+    prefer(store, "log-level", "never-ask")
+    assert Policy(store, known, "here").check("log-level").decide
+    assert not Policy(store, known, "here").check("log-level", "Drop the table").decide
+
+
+@pytest.mark.parametrize("recommended", [(), ("A", "B"), ("A", "B", "C")])
+def test_only_one_recommended_option_is_taken(
+    store: SqliteStore, recommended: tuple[str, ...]
+) -> None:
+    """With none or several, a person has to say which."""
+    prefer(store, "log-level", "never-ask")
+    policy = Policy(store, None, "here")
+    assert not policy.judge(question(*recommended)).decide
+    assert policy.judge(question("B")).code == "B"
+
+
+def test_dangerous_options_count_as_much_as_the_question(store: SqliteStore) -> None:
+    """In a label, a description, or behind Other."""
+    prefer(store, "log-level", "never-ask")
+    policy = Policy(store, None, "here")
+    bad = Choice("X", "Purge it")
+    assert not policy.judge(question("A", named=(bad,))).decide
+    plain = question("A")
+    worse = (*plain.choices, Choice("D", "Fine", "This destroys the volume"))
+    assert not policy.judge(msgspec.structs.replace(plain, choices=worse)).decide
+
+
+def test_an_ask_is_decided_as_a_whole_or_not_at_all(store: SqliteStore) -> None:
+    """One question that has to be asked keeps the others with it."""
+    prefer(store, "log-level", "never-ask")
+    policy = Policy(store, None, "here")
+
+    def ask(*questions: Question, require: Literal["", "person"] = "") -> Ask:
+        return Ask("1:", "transition", Preamble("Why."), questions, require=require)
+
+    sure = question("A")
+    assert policy.judge_all(ask(sure)) is not None
+    unsure = msgspec.structs.replace(sure, key="2:", id="other-one")
+    assert policy.judge_all(ask(sure, unsure)) is None
+    assert policy.judge_all(ask(msgspec.structs.replace(sure, chain=True))) is None
+    assert policy.judge_all(ask(sure, require="person")) is None
+
+
+def test_a_store_that_the_project_chose_silences_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come with the repository; named by the user too, it counts."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "quandary.toml").write_text('store = "kept.db"\n', encoding="utf-8")
+    config = tmp_path / "config" / "quandary"
+    config.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    store = SqliteStore(root / "kept.db")
+    prefer(store, "log-level", "never-ask", scope=str(root))
+    verdict = policy_of(store, str(root)).check("log-level")
+    assert not verdict.decide
+    assert "project's own settings" in verdict.note
+    (config / "config.toml").write_text(f'store = "{root}/kept.db"\n', encoding="utf-8")
+    assert policy_of(store, str(root)).check("log-level").decide
+
+
+def test_damage_means_ask(store: SqliteStore, tmp_path: Path) -> None:
+    """No store, unreadable settings, entries that were tampered with."""
+    prefer(store, "log-level", "never-ask")
+    assert not Policy(None, None, "here").check("log-level").decide
+    assert "cannot be read" in Policy(None, None).check("log-level").note
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "quandary.toml").write_text("= nonsense", encoding="utf-8")
+    prefer(store, "log-level", "never-ask", scope=str(bad))
+    assert not policy_of(store, str(bad)).check("log-level").decide
+    store._write(lambda: store._db.execute("UPDATE entry SET matter = x'00' WHERE n = 1"))
+    verdict = Policy(store, None, "here").check("log-level")
+    assert not verdict.decide
+    assert verdict.note
+    store._write(lambda: store._db.execute("DELETE FROM entry"))
+    assert not Policy(store, None, "here").check("log-level").decide
+    store._write(lambda: store._db.execute("DROP TABLE name"))
+    assert not Policy(store, None, "here").check("log-level").decide
+
+
+IDS = st.one_of(
+    st.sampled_from(["ship-split-e1", "drop-table", "deploy-to-production", "log-level", "x"]),
+    st.from_regex(r"\A[a-z0-9-]{1,64}\Z"),
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    id_=IDS,
+    preference=st.one_of(st.sampled_from(PREFERENCES), st.text(max_size=12)),
+    scope=st.sampled_from(["here", ""]),
+    registered=st.one_of(
+        st.none(),
+        st.integers(),
+        st.dictionaries(
+            st.sampled_from(["door", "ask", "other"]),
+            st.one_of(st.sampled_from(["one-way", "two-way", "always", "never"]), st.integers()),
+        ),
+    ),
+    text=st.one_of(st.sampled_from(["Which one?", "Delete it?", "Rotate the keys"]), st.text()),
+    recommended=st.lists(st.sampled_from("ABC"), max_size=3, unique=True),
+    chain=st.booleans(),
+)
+def test_nothing_makes_what_matters_decide_itself(
+    store: SqliteStore,
+    id_: str,
+    preference: str,
+    scope: str,
+    registered: object,
+    text: str,
+    recommended: list[str],
+    chain: bool,
+) -> None:
+    """Any preference, any file: a split, a one-way or an unrecommended question is asked."""
+    prefer(store, id_, preference, scope)
+    values = {"questions": {id_: registered}} if registered is not None else {}
+    known = Settings(None, (Part("project", "quandary.toml", values),))
+    asked = question(*recommended, text=text, id=id_, chain=chain)
+    verdict = Policy(store, known, "here").judge(asked)
+    if verdict.decide:
+        assert preference in ("never-ask", "ask-only-for-one-way")
+        assert not chain
+        assert "split-" not in id_
+        assert len(recommended) == 1
+        assert not one_way(id_, text)
+        assert registered in (None, {}) or (
+            isinstance(registered, dict)
+            and registered.get("door", "two-way") == "two-way"
+            and not registered.get("ask")
+        )
+
+
+TREE = """\
+### ¶ASK_LEVEL
+## Decision: Level
+- [LOW] Quiet (recommended)
+- [MID] As now
+- [HIG] Loud
+  - [ALL] Everything (Recommended)
+  - [WEB] The web part
+  - [JOB] The jobs
+- [OTH] Other
+  - [WAI] Wait
+  - [OFF] None at all
+"""
+
+
+def begin(store: SqliteStore, count: int = 2) -> State:
+    """A run about a few services."""
+    (tree,) = parse(TREE).trees
+    items = [{"id": str(n), "label": f"Service {n}"} for n in range(1, count + 1)]
+    return replay.begin(
+        store,
+        "decide",
+        {"context": "Each service has a log, and its level is to be set.", "items": items},
+        documents={"tree": msgspec.to_builtins(tree)},
+        project="here",
+        who="agent",
+        through="command",
+    )
+
+
+def test_a_run_is_decided_by_preference_and_says_so(store: SqliteStore) -> None:
+    """Booked as policy, shown in the result, open to amendment, and sound."""
+    prefer(store, "level", "never-ask")
+    state = begin(store, 5)
+    assert state.status == "done"
+    assert [c["path"] for c in state.result["chosenItems"]] == ["LOW"] * 5
+    assert [note.kind for note in state.notes] == ["decided"] * 5
+    assert "Quiet" in state.notes[0].text
+    assert replay.look(store, state.run) == state
+    answered = [entry.read() for entry in store.entries(state.run, kinds=("answered",))]
+    assert {(body.who, body.through) for body in answered} == {("policy", "preference")}
+    assert replay.verify(store).ok
+
+
+def test_a_preference_decides_only_its_own_level(store: SqliteStore) -> None:
+    """A follow-up has an id of its own, and what was decided is told beside it."""
+    prefer(store, "level-hig", "never-ask")
+    state = begin(store, 1)
+    assert state.status == "waiting"
+    reply = msgspec.convert({"answers": [{"key": "1:", "picked": ["HIG"]}]}, Reply)
+    state = replay.advance(store, state.run, reply, to="1:", **PERSON)
+    assert state.result["chosenItems"][0]["path"] == "HIG/ALL"
+    assert [note.kind for note in state.notes if note.kind == "decided"] == ["decided"]
+    assert replay.look(store, state.run) == state
+    replay._opened.clear()
+    assert replay.advance(store, state.run, **PERSON).result == state.result
+
+
+def test_no_preference_is_looked_up_where_none_could_decide(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most questions recommend nothing, and cost nothing."""
+    monkeypatch.setattr(replay, "policy_of", None)
+    (tree,) = parse(TREE.replace("(recommended)", "").replace("(Recommended)", "")).trees
+    state = replay.begin(
+        store,
+        "decide",
+        {"context": "Each service has a log, and its level is to be set."},
+        documents={"tree": msgspec.to_builtins(tree)},
+        who="agent",
+        through="command",
+    )
+    assert state.status == "waiting"
+
+
+def test_settings_of_the_project_are_found(tmp_path: Path) -> None:
+    """The registry is the one beside the work, not the one beside whoever looks."""
+    (tmp_path / "quandary.toml").write_text('[questions.x]\ndoor = "one-way"\n', encoding="utf-8")
+    assert read_settings(str(tmp_path)).table("questions") == {"x": {"door": "one-way"}}
