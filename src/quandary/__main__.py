@@ -1,5 +1,20 @@
-"""`python -m quandary` is `quandary`."""
+"""`quandary`, and `python -m quandary`."""
 
-from quandary.cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+
+def main() -> None:
+    """The program. A host calls its hooks around every question, so they take the shortest way."""
+    if sys.argv[1:] in (["hook", "pre"], ["hook", "post"]):
+        from quandary.people.hooked import run  # noqa: PLC0415 - without the command line
+
+        sys.exit(run(sys.argv[2]))
+    from quandary.cli import main as commands  # noqa: PLC0415 - for everything else
+
+    commands()
+
+
+if __name__ == "__main__":
+    main()

@@ -98,6 +98,19 @@ def read_settings(start: str | None = None) -> Settings:
     return Settings(root, tuple(part for part in parts if part is not None))
 
 
+def project_of(start: str) -> str:
+    """The project that a folder is in; worktrees of one repository are one project."""
+    root = project_root(start) or os.path.abspath(start)
+    git = os.path.join(root, ".git")
+    if os.path.isfile(git):
+        with open(git, encoding="utf-8", errors="replace") as file:
+            folder = file.read().strip().removeprefix("gitdir:").strip()
+        main, mark, _ = os.path.join(root, folder).rpartition(f"{os.sep}worktrees{os.sep}")
+        if mark:
+            return os.path.dirname(os.path.realpath(main))
+    return os.path.realpath(root)
+
+
 def _part(origin: Origin, path: str) -> Part | None:
     if not os.path.isfile(path):
         return None

@@ -12,10 +12,10 @@ import msgspec
 from quandary.cli import deeds, outcomes
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError
-from quandary.formats.files import project_root
 from quandary.journal import replay
 from quandary.journal.store import open_store
 from quandary.model.ask import Outcome, Reply
+from quandary.settings import project_of
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
@@ -31,17 +31,9 @@ def opened(where: str | None) -> Store:
     return open_store(where)
 
 
-def project(start: str = os.curdir) -> str:
-    """The project at hand; worktrees of one repository are one project."""
-    root = project_root(start) or os.path.abspath(start)
-    git = os.path.join(root, ".git")
-    if os.path.isfile(git):
-        with open(git, encoding="utf-8", errors="replace") as file:
-            folder = file.read().strip().removeprefix("gitdir:").strip()
-        main, mark, _ = os.path.join(root, folder).rpartition(f"{os.sep}worktrees{os.sep}")
-        if mark:
-            return os.path.dirname(os.path.realpath(main))
-    return os.path.realpath(root)
+def project() -> str:
+    """The project at hand."""
+    return project_of(os.curdir)
 
 
 def read(text: str, question: Question, mode: str) -> Reading:
@@ -65,7 +57,7 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
     told = settings_of(store, state.run)
     if proof and state.status == "done":
         put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
-        return 0
+        return _status(state)
     put(
         states.state_json(
             state.run,
@@ -80,7 +72,7 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
         )
         + b"\n"
     )
-    return 0 if state.status in ("waiting", "done") else 1
+    return _status(state)
 
 
 def answered(
@@ -163,4 +155,10 @@ def told(state: State) -> int:
             tell(line)
     elif state.status != "waiting":
         complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
-    return 0 if state.status in ("waiting", "done") else 1
+    return _status(state)
+
+
+def _status(state: State) -> int:
+    """The exit status: it ends well only where nothing was left undone."""
+    undone = state.status == "done" and outcomes.undone(state.flow, state.result)
+    return 0 if state.status in ("waiting", "done") and not undone else 1

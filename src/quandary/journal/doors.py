@@ -188,25 +188,18 @@ _PART = (
 
 def one_way(*texts: str) -> str:
     """The words that say that something cannot be taken back; nothing where there are none."""
-    net = _net()
     for text in texts:
         if len(text) > _LONGEST:
             return "a text too long to be judged"
         words = _plain(text)
-        if not words:
-            continue
-        for mesh in net:
-            found = mesh.search(words)
-            if found:
-                return found[0].strip()
-        found_pair = _pair(words.split())
-        if found_pair:
-            return found_pair
+        # Idioms are looked for only where there is something to be excused.
+        if _caught(words) and (found := _caught(" ".join(_idioms().sub(" ", words).split()))):
+            return found
     return ""
 
 
 def _plain(text: str) -> str:
-    """A text as words with single spaces, without what is only an idiom.
+    """A text as words with single spaces.
 
     Signs that are not seen, wide letters, accents, camelCase and snake_case hide no word.
     """
@@ -216,14 +209,24 @@ def _plain(text: str) -> str:
     words = " ".join(_TOKEN.findall(text.casefold()))
     for several, one in _JOINED.items():
         words = words.replace(several, one)
-    return " ".join(_idioms().sub(" ", words).split())
+    return words
+
+
+def _caught(words: str) -> str:
+    """What gives it away: a word, a phrase, or a deed and what it is done to."""
+    listed = words.split()
+    found = next((word for word in listed if word in _alone()), "") or _pair(listed)
+    if not found:
+        phrase = _phrases().search(words)
+        found = phrase[0].strip() if phrase else ""
+    return found
 
 
 def _pair(words: list[str]) -> str:
     """A deed and, within a few words, what it must not be done to unasked."""
     for deeds, things in _pairs():
         for at, word in enumerate(words):
-            if not deeds.fullmatch(word):
+            if word not in deeds:
                 continue
             behind = _thing(words, at + 1, min(at + 1 + _APART, len(words)), things)
             before = _thing(words, max(at - _BEFORE, 0), at, things)
@@ -232,11 +235,11 @@ def _pair(words: list[str]) -> str:
     return ""
 
 
-def _thing(words: list[str], first: int, end: int, things: re.Pattern[str]) -> str:
+def _thing(words: list[str], first: int, end: int, things: frozenset[str]) -> str:
     """The first such thing between two places, unless something small comes sooner."""
     for at in range(first, end):
         follows = words[at + 1] if at + 1 < len(words) else ""
-        if things.fullmatch(words[at]) and follows not in _labels():
+        if words[at] in things and follows not in _labels():
             return words[at]
         if words[at] in _small():
             break
@@ -244,17 +247,14 @@ def _thing(words: list[str], first: int, end: int, things: re.Pattern[str]) -> s
 
 
 @cache
-def _net() -> tuple[re.Pattern[str], ...]:
-    return (
-        re.compile(rf"(?<![\w'])(?:{_words(_ALONE)})(?![\w'])"),
-        re.compile(rf"(?<![\w'])(?:{_lines(_PHRASES)})(?!\w)"),
-    )
+def _alone() -> frozenset[str]:
+    return _forms(_ALONE)
 
 
 @cache
-def _pairs() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+def _pairs() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     return tuple(
-        (re.compile(_words(deeds)), re.compile(rf"(?:{_words(things)})(?:s|es|'s)?"))
+        (_forms(deeds), _forms(" ".join(f"{thing}+" for thing in things.split())))
         for deeds, things in _PAIRS
     )
 
@@ -270,6 +270,11 @@ def _labels() -> frozenset[str]:
 
 
 @cache
+def _phrases() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'])(?:{_lines(_PHRASES)})(?!\w)")
+
+
+@cache
 def _idioms() -> re.Pattern[str]:
     idioms = _lines(_HARMLESS).replace("{shown}", _SHOWN).replace("{part}", _PART)
     return re.compile(rf"(?<![\w'])(?:{idioms})(?![\w'])")
@@ -279,18 +284,18 @@ def _lines(listed: str) -> str:
     return "|".join(line.strip() for line in listed.strip().split("\n"))
 
 
-def _words(listed: str) -> str:
-    """A pattern for words; one with a star may have the usual endings, its last letter doubled."""
-    found = []
+def _forms(listed: str) -> frozenset[str]:
+    """Words with their endings: those of a verb for a star, those of a noun for a plus."""
+    found: set[str] = set()
     for word in listed.split():
+        stem = word.rstrip("*+")
+        found.add(stem)
         if word.endswith("*"):
-            stem = re.escape(word[:-1])
-            ending = r"(?:s|es|d|ed|ing|r|rs|er|ers|{0}ed|{0}ing|{0}er)?".format(word[-2])
-            found.append(stem + ending)
-            if word[-2] == "e":
-                found.append(re.escape(word[:-2]) + "ing")
-            if word[-2] == "y":
-                found.append(re.escape(word[:-2]) + "(?:ies|ied)")
-        else:
-            found.append(re.escape(word))
-    return "|".join(found)
+            endings = ("s", "es", "d", "ed", "ing", "r", "rs", "er", "ers")
+            doubled = (f"{stem[-1]}{ending}" for ending in ("ed", "ing", "er"))
+            found |= {stem + ending for ending in (*endings, *doubled)}
+            found |= {stem[:-1] + "ing"} if stem.endswith("e") else set()
+        elif word.endswith("+"):
+            found |= {stem + ending for ending in ("s", "es", "'s")}
+        found |= {stem[:-1] + "ies", stem[:-1] + "ied"} if stem.endswith("y") else set()
+    return frozenset(found)

@@ -1,0 +1,403 @@
+"""What a host's hooks are told: judged before, kept after, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import program
+from quandary.journal import replay
+from quandary.journal.entries import Answered
+from quandary.journal.preferences import remember
+from quandary.journal.sqlite import SqliteStore
+from quandary.people import hook
+from quandary.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from quandary.journal.store import State
+
+LEVEL = "The new module has no log level yet. Which level should it use?"
+PLACE = "The helper could stand in two places. Where should it go?"
+ID = hook.question_id(LEVEL)
+NONE = Settings(None, ())
+
+
+def call(*questions: dict[str, Any], response: object = None, **more: object) -> dict[str, Any]:
+    """A call as a host tells of it."""
+    return {
+        "session_id": "s1",
+        "tool_name": "AskUserQuestion",
+        "tool_use_id": "t1",
+        "tool_input": {"questions": list(questions)},
+        "tool_response": response,
+        **more,
+    }
+
+
+def question(text: str = LEVEL, *labels: str, multi: bool = False) -> dict[str, Any]:
+    """One question of a call."""
+    given_labels = labels or ("Info (Recommended)", "Debug", "Silent")
+    options = [{"label": label, "description": f"It is {label}"} for label in given_labels]
+    return {"question": text, "header": "Level", "multiSelect": multi, "options": options}
+
+
+def heard(data: object) -> hook.Told:
+    """A call that is one to a question tool."""
+    told = hook.heard(data)
+    assert told is not None
+    return told
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    """An empty journal."""
+    return SqliteStore(tmp_path / "journal.db")
+
+
+def silence(store: SqliteStore, *ids: str) -> None:
+    """A person does not want to be asked."""
+    for id_ in ids:
+        remember(store, id_, "never-ask", scope="here", origin="", who="person", through="terminal")
+
+
+def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:
+    """What is kept of a call."""
+    return hook.after(heard(data), store, "here")
+
+
+# -- before ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "known"),
+    [
+        (call(question()), True),
+        (call(question(), tool_name="mcp__host__AskUserQuestion"), True),
+        (call(question(), tool_name="Bash"), False),
+        (call(question(), tool_name="NotAskUserQuestion"), False),
+        (call(), False),
+        ({}, False),
+        ([], False),
+        (None, False),
+        ({"tool_name": "AskUserQuestion", "tool_input": "x"}, False),
+        ({"tool_name": "AskUserQuestion", "tool_input": {"questions": 3}}, False),
+    ],
+)
+def test_only_question_tools_are_heard(data: object, known: bool) -> None:
+    """Anything else is none of our business."""
+    assert (hook.heard(data) is not None) is known
+
+
+def test_it_says_nothing_unless_it_has_something_to_say(store: SqliteStore) -> None:
+    """No preference, or one for another question, leaves the host alone."""
+    assert hook.before(heard(call(question())), store, "here", NONE) is None
+    silence(store, "another-question")
+    assert hook.before(heard(call(question())), store, "here", NONE) is None
+    assert [run.flow for run in store.runs()] == ["prefer"]
+
+
+def test_a_preference_answers_in_place(store: SqliteStore) -> None:
+    """The host's input with the answers, and a record booked as policy."""
+    silence(store, ID)
+    data = call(question())
+    said = hook.before(heard(data), store, "here", NONE)
+    assert said is not None
+    output = said["hookSpecificOutput"]
+    assert output["permissionDecision"] == "allow"
+    assert output["updatedInput"] == {
+        **data["tool_input"],
+        "answers": {LEVEL: "Info (Recommended)"},
+    }
+    assert "preference" in output["additionalContext"]
+    (state,) = after(store, {**data, "tool_response": {"answers": {LEVEL: "Info (Recommended)"}}})
+    assert state.result["followed"] is True
+    assert [run.flow for run in store.runs()] == ["prefer", "question"]
+    (entry,) = store.entries(state.run, kinds=("answered",))
+    assert entry.read().who == "policy"
+
+
+def test_every_question_of_the_call_must_be_decidable(store: SqliteStore) -> None:
+    """One that is not leaves all of them to the person."""
+    silence(store, ID)
+    data = call(question(), question(PLACE, "Here", "There"))
+    assert hook.before(heard(data), store, "here", NONE) is None
+    silence(store, hook.question_id(PLACE))
+    assert hook.before(heard(data), store, "here", NONE) is None
+    data = call(question(), question(PLACE, "Here (recommended)", "There"))
+    assert hook.before(heard(data), store, "here", NONE) is not None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        question(LEVEL, "Info (Recommended)", "Delete the log"),
+        question(LEVEL, "Info", "Debug (not recommended)"),
+        question(LEVEL, "Info (Recommended)", "Debug (Recommended)"),
+    ],
+)
+def test_what_matters_is_shown_to_the_person(store: SqliteStore, asked: dict[str, Any]) -> None:
+    """Danger in an option, no recommendation, or two of them."""
+    silence(store, ID)
+    assert hook.before(heard(call(asked)), store, "here", NONE) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        ([{"question": "Proceed?", "options": [{"label": "Yes"}, {"label": "No"}]}], "context"),
+        ([question("The {module} has no level. Which one should it use now?")], "{module}"),
+        ([question("The [topic] has no level. Which one should it use now?")], "[topic]"),
+        ([question(), question()], "twice"),
+        (
+            [
+                question(
+                    "Which of these do we ship? A) chat B) mail C) calls D) maps E) notes",
+                    "chat",
+                    "mail",
+                    "calls",
+                    "maps",
+                )
+            ],
+            "5 options and offers 4",
+        ),
+    ],
+)
+def test_strict_settings_refuse_what_nobody_can_answer(
+    store: SqliteStore, tmp_path: Path, asked: list[dict[str, Any]], word: str
+) -> None:
+    """With a reason that says how to mend it; without them, nothing is said."""
+    told = heard(call(*asked))
+    assert hook.before(told, store, "here", NONE) is None
+    (tmp_path / "quandary.toml").write_text("[hooks]\nstrict = true\n", encoding="utf-8")
+    said = hook.before(told, store, "here", read_settings(str(tmp_path)))
+    assert said is not None
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert word in said["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Pick: A) one B) two C) three", 3),
+        ("(A) one (B) two", 2),
+        ("1. one 2. two 3. three 4. four 5. five", 5),
+        ("Plan B: go on", 0),
+        ("Use vitamin A or B?", 0),
+        ("A. is fine", 1),
+    ],
+)
+def test_lettered_options_are_counted(text: str, count: int) -> None:
+    """Only where they begin at the beginning."""
+    assert hook.lettered(text) == count
+
+
+def test_ids_are_stable_and_short() -> None:
+    """Long texts that begin alike are told apart."""
+    one, two = ("word " * 40 + ending for ending in ("one", "two"))
+    assert hook.question_id(one) == hook.question_id(one)
+    assert hook.question_id(one) != hook.question_id(two)
+    assert len(hook.question_id(one)) <= 64
+    assert hook.question_id("Which level?") == "which-level"
+    assert hook.question_id("???") == "option"
+
+
+# -- after ---------------------------------------------------------------------------------------
+
+
+def test_every_question_is_kept_with_its_answer(store: SqliteStore) -> None:
+    """What was recommended, whether it was followed, and who answered."""
+    answers = {LEVEL: "Debug", PLACE: "Over here, There"}
+    places = question(PLACE, "Over here", "There", "Nowhere", multi=True)
+    level, place = after(store, call(question(), places, response={"answers": answers}))
+    assert level.result["answer"] == ["Debug"]
+    assert level.result["recommended"] == ["Info"]
+    assert level.result["followed"] is False
+    assert place.result["answer"] == ["Over here", "There"]
+    assert place.result["followed"] is None
+    for state in (level, place):
+        (entry,) = store.entries(state.run, kinds=("answered",))
+        body = entry.read()
+        assert isinstance(body, Answered)
+        assert (body.who, body.through) == ("person", "hook")
+
+
+def test_a_call_is_kept_once_however_often_it_comes(store: SqliteStore) -> None:
+    """Also when the first telling was cut short."""
+    data = call(
+        question(), question(PLACE, "Here", "There"), response={"answers": {LEVEL: "Debug"}}
+    )
+    told = heard(data)
+    hook._kept(store, told, told.questions[0], "here", prefer=False)
+    first = after(store, data)
+    assert [state.status for state in first] == ["done", "withdrawn"]
+    assert after(store, data) == first
+    assert len(store.runs()) == 2
+    after(store, {**data, "tool_use_id": "t2"})
+    assert len(store.runs()) == 4
+
+
+@pytest.mark.parametrize(
+    ("response", "kind"),
+    [
+        ({"answers": {}, "afkTimeoutMs": 60000}, "idle"),
+        ({"answers": {LEVEL: "Info (Recommended)"}, "afkTimeoutMs": 60000}, "idle"),
+        ({"is_error": True, "content": "boom"}, "error"),
+        ("[Tool result missing due to internal error]", "error"),
+        ({"answers": {}}, "dismissed"),
+        ("User declined to answer questions", "dismissed"),
+        (None, "error"),
+        (3, "error"),
+        ("what?", "error"),
+    ],
+)
+def test_what_is_no_answer_is_nobodys(store: SqliteStore, response: object, kind: str) -> None:
+    """It is noted, the record ends as withdrawn, and no person is booked."""
+    (state,) = after(store, call(question(), response=response))
+    assert state.status == "withdrawn"
+    (noted,) = store.entries(state.run, kinds=("noted",))
+    assert noted.read().kind == kind  # type: ignore[union-attr]  # it is a note
+    assert store.entries(state.run, kinds=("answered",)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "picked", "text"),
+    [
+        ("my own level", [], "my own level"),
+        (["Debug"], ["Debug"], None),
+        ("Info (Recommended)", ["Info"], None),
+        ("Info", [], "Info"),
+    ],
+)
+def test_own_words_are_kept_as_they_are(
+    store: SqliteStore, said: object, picked: list[str], text: str | None
+) -> None:
+    """Labels are those that the host spells."""
+    (state,) = after(store, call(question(), response={"answers": {LEVEL: said}}))
+    assert (state.result["answer"], state.result["text"]) == (picked, text)
+
+
+def test_sentences_of_the_host_are_read_too(store: SqliteStore) -> None:
+    """As the agent sees them."""
+    sentence = f'Your questions have been answered: "{LEVEL}"="Debug". You can now continue'
+    (state,) = after(store, call(question(), response=sentence))
+    assert state.result["answer"] == ["Debug"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+SHAPES = st.fixed_dictionaries(
+    {"tool_name": st.just("AskUserQuestion")},
+    optional={
+        "tool_use_id": JSON,
+        "session_id": JSON,
+        "tool_input": st.fixed_dictionaries(
+            {},
+            optional={
+                "questions": JSON
+                | st.lists(
+                    st.fixed_dictionaries(
+                        {},
+                        optional=dict.fromkeys(("question", "header", "options", "id"), JSON),
+                    ),
+                    max_size=4,
+                )
+            },
+        ),
+        "tool_response": JSON
+        | st.fixed_dictionaries({}, optional={"answers": JSON, "annotations": JSON}),
+    },
+)
+
+
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(SHAPES)
+def test_any_shape_is_heard_or_left_alone(store: SqliteStore, data: dict[str, Any]) -> None:
+    """Nothing that a host may send breaks it, and nothing waits for ever."""
+    told = hook.heard(data)
+    if told is not None:
+        said = hook.before(told, store, "here", NONE)
+        assert said is None
+        for state in hook.after(told, store, "here"):
+            assert state.status in ("done", "withdrawn")
+
+
+# -- as the host calls it --------------------------------------------------------------------------
+
+
+def start(tmp_path: Path, event: str, data: bytes) -> program.Ended:
+    """The hook as a process."""
+    env = {"QUANDARY_STORE": str(tmp_path / "journal.db"), "XDG_DATA_HOME": str(tmp_path)}
+    return program.start("hook", event, stdin=data, env=env)
+
+
+@pytest.mark.parametrize("event", ["pre", "post"])
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"tool_name": 1}'])
+def test_nothing_that_comes_in_gets_in_the_way(tmp_path: Path, event: str, data: bytes) -> None:
+    """Status 0 and silence; what went wrong is in the log."""
+    ended = start(tmp_path, event, data)
+    assert ended == (0, "", "")
+    if data != b'{"tool_name": 1}':
+        assert "Error" in (tmp_path / "quandary" / "hook.log").read_text(encoding="utf-8")
+
+
+def test_a_store_that_cannot_be_used_gets_in_nobodys_way(tmp_path: Path) -> None:
+    """The person is simply asked."""
+    (tmp_path / "journal.db").write_text("no database at all, but long enough to be one" * 9)
+    for event in ("pre", "post"):
+        data = json.dumps(call(question(), cwd=str(tmp_path))).encode()
+        assert start(tmp_path, event, data) == (0, "", "")
+    assert "not a database" in (tmp_path / "quandary" / "hook.log").read_text(encoding="utf-8")
+
+
+def test_a_hundred_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
+    """Each in a process of its own, on one store."""
+    SqliteStore(tmp_path / "journal.db").close()
+    calls = [
+        call(question(), tool_use_id=f"t{n}", response={"answers": {LEVEL: "Debug"}})
+        for n in range(100)
+    ]
+
+    def post(data: dict[str, Any]) -> int | None:
+        return start(tmp_path, "post", json.dumps(data).encode()).status
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(post, calls)) == {0}
+    store = SqliteStore(tmp_path / "journal.db")
+    assert len(store.runs(status="done", limit=1000)) == 100
+    assert replay.verify(store).ok
+
+
+def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path) -> None:
+    """It runs around every question of an agent."""
+    code = (
+        "import sys; sys.argv = ['quandary', 'hook', 'post']\n"
+        "from quandary.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'click', 'rapidfuzz', 'platformdirs', 'rich', 'asyncio', 'textual', 'psycopg'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(call(question(), response={"answers": {LEVEL: "Debug"}})),
+        env=program.environment({"QUANDARY_STORE": str(tmp_path / "journal.db")}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.strip() == "[]"
+    assert len(SqliteStore(tmp_path / "journal.db").runs()) == 1
