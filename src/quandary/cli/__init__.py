@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -32,8 +33,11 @@ COMMANDS = {
     "amend": "Change an answer afterwards.",
     "withdraw": "End a run that nobody needs any more.",
     "prefer": "Say which questions you want to be asked.",
+    "stats": "Count the questions and what people make of them.",
     "hook": "Judge and keep the questions that a host asks by itself.",
     "verify": "Check that the journal is what was written.",
+    "install": "Teach a host to ask through quandary.",
+    "uninstall": "Take out what `install` added.",
 }
 INTERRUPTED = 130
 
@@ -178,4 +182,8 @@ def _drop_output() -> None:
 
 def main() -> None:
     """The program."""
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    # All memory goes back at once; without this, the interpreter would first look through it for
+    # garbage, which takes a tenth of the time of a short command.
+    gc.freeze()
+    sys.exit(status)

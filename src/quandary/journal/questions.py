@@ -1,0 +1,190 @@
+"""The questions of a journal: how often each was asked, how long it waited, what was answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from quandary.journal import entries as clock
+from quandary.journal.doors import one_way
+from quandary.journal.entries import Answered, Asked, Began, stamp
+from quandary.model.question_ids import is_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import Store
+    from quandary.model.ask import Answer, Ask, Question
+
+_PAGE = 2000
+SETTLED = 5
+"""So many answers alike, and none that differs, make a question a candidate for never-ask."""
+
+
+class Occasion(NamedTuple):
+    """One showing of a question, and what became of it."""
+
+    run: str
+    project: str
+    key: str
+    id: str
+    text: str
+    asked: str
+    answered: str
+    """When; nothing while it waits, or where nobody ever answered."""
+    who: str
+    through: str
+    answer: tuple[str, ...]
+    """Labels, or the person's own words."""
+    recommended: tuple[str, ...]
+    chain: bool
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it waited for its answer."""
+        if not self.answered:
+            return None
+        begun, ended = (datetime.fromisoformat(at) for at in (self.asked, self.answered))
+        return max((ended - begun).total_seconds(), 0.0)
+
+    @property
+    def followed(self) -> bool | None:
+        """Whether the only recommended option was taken; nothing where there was none."""
+        if not self.answered or len(self.recommended) != 1:
+            return None
+        return self.answer == self.recommended
+
+
+def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
+    """Every showing of every question, in the order in which they were answered or given up."""
+    projects: dict[str, str] = {}
+    waiting: dict[str, tuple[str, Ask]] = {}
+    after = 0
+    while page := store.history(after=after, limit=_PAGE):
+        after = page[-1].seq
+        for entry in page:
+            try:
+                body = entry.read()
+                ask = entry.read_matter().ask if isinstance(body, Asked) else None
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # `verify` reports it
+            if isinstance(body, Began):
+                projects[entry.run] = body.project
+            elif ask is not None and project in (None, projects.get(entry.run)):
+                waiting[entry.run] = (body.at, ask)
+            elif isinstance(body, Answered) and not body.amends and entry.run in waiting:
+                asked, shown = waiting.pop(entry.run)
+                answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
+                for question in shown.questions:
+                    answer = answers.get(question.key)
+                    if answer is not None:
+                        yield _occasion(entry.run, projects, question, asked, body, answer)
+    for run, (asked, shown) in waiting.items():
+        for question in shown.questions:
+            yield _occasion(run, projects, question, asked, None, None)
+
+
+def _occasion(
+    run: str,
+    projects: dict[str, str],
+    question: Question,
+    asked: str,
+    body: Answered | None,
+    answer: Answer | None,
+) -> Occasion:
+    labels = {choice.code: choice.label for choice in question.options}
+    said = [labels.get(code, code) for code in answer.picked] if answer is not None else []
+    if answer is not None and answer.text:
+        said.append(answer.text)
+    return Occasion(
+        run,
+        projects.get(run, ""),
+        question.key,
+        question.id,
+        question.text,
+        asked,
+        body.at if body else "",
+        body.who if body else "",
+        body.through if body else "",
+        tuple(said),
+        tuple(choice.label for choice in question.choices if choice.recommended),
+        question.chain,
+    )
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """A question over time."""
+
+    id: str
+    text: str
+    """As it was last shown."""
+    asked: int
+    answered: int
+    by: dict[str, int]
+    median_seconds: float | None
+    """How long people took."""
+    recommended: int
+    """How often one option was recommended and the question answered."""
+    followed: int
+    answers: dict[str, int]
+    candidate: bool
+    """People always gave the same answer, so that nobody may want to be asked any more."""
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them."""
+
+    asked: int
+    answered: int
+    last_hour: int
+    """How many were put before people in the last hour."""
+    candidates: tuple[str, ...]
+    questions: tuple[Tally, ...]
+
+
+def statistics(store: Store, project: str | None = None) -> Statistics:
+    """Count the questions of a project or of all, those first that were asked most."""
+    found = list(occasions(store, project))
+    hour_ago = stamp(clock.now() - timedelta(hours=1))
+    by_id: dict[str, list[Occasion]] = {}
+    for occasion in found:
+        by_id.setdefault(occasion.id or occasion.text, []).append(occasion)
+    tallies = sorted((_tally(id_, every) for id_, every in by_id.items()), key=_most_asked)
+    return Statistics(
+        asked=len(found),
+        answered=sum(bool(occasion.answered) for occasion in found),
+        last_hour=sum(o.asked >= hour_ago and o.who != "policy" for o in found),
+        candidates=tuple(tally.id for tally in tallies if tally.candidate),
+        questions=tuple(tallies),
+    )
+
+
+def _most_asked(tally: Tally) -> tuple[int, str]:
+    return -tally.asked, tally.id
+
+
+def _tally(id_: str, every: list[Occasion]) -> Tally:
+    done = [occasion for occasion in every if occasion.answered]
+    people = [occasion for occasion in done if occasion.who != "policy"]
+    times = sorted(o.seconds for o in people if o.seconds is not None)
+    judged = [occasion.followed for occasion in done if occasion.followed is not None]
+    alike = len({occasion.answer for occasion in people}) == 1 and bool(people[0].answer)
+    harmless = not any(o.chain for o in every) and not is_split(id_)
+    return Tally(
+        id=id_,
+        text=every[-1].text,
+        asked=len(every),
+        answered=len(done),
+        by=dict(Counter(occasion.who for occasion in done)),
+        median_seconds=times[len(times) // 2] if times else None,
+        recommended=len(judged),
+        followed=sum(judged),
+        answers=dict(Counter(", ".join(occasion.answer) for occasion in done).most_common()),
+        candidate=len(people) >= SETTLED
+        and alike
+        and harmless
+        and not one_way(id_, every[-1].text, *people[0].answer),
+    )
