@@ -2,51 +2,78 @@
 
 from __future__ import annotations
 
+import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.screen import coloured, put, tell
-from quandary.cli.timeline import Event, events
+from quandary.cli.ages import end_what_expired
+from quandary.cli.records import record
+from quandary.cli.screen import coloured, put, tell, width
+from quandary.cli.timeline import Event, events_with_words, moment
 from quandary.formats.visible import printable
 from quandary.journal.ids import find_run
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
 
+LONGEST = 2_000
+"""As much of an entry as anybody reads in a timeline."""
 _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "yellow"}
 
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--grep", "words", metavar="WORDS", help="Only entries that have all these words.")
+@click.option("--questions", is_flag=True, help="Each question and its answer, on one line.")
+@click.option("--grep", "words", metavar="WORDS", help="Only what has all these words.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @running.store_option
 def log(
-    run: str | None, words: str | None, form: str, everywhere: bool, limit: int, where: str | None
+    run: str | None,
+    questions: bool,
+    words: str | None,
+    form: str,
+    everywhere: bool,
+    limit: int,
+    where: str | None,
 ) -> int:
     """Show what happened to RUN, or to the newest runs of this project.
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
     store = running.opened(where)
+    end_what_expired(store)
+    if questions:
+        from quandary.cli.asked import show_questions  # noqa: PLC0415 - another kind of log
+
+        named = find_run(store, run) if run is not None else None
+        project = None if everywhere or run is not None else running.project()
+        return show_questions(
+            store, form, run=named, project=project, words=words or "", limit=limit
+        )
     if run is not None:
         chosen = [find_run(store, run)]
     else:
         project = None if everywhere else running.project()
         size = 10_000 if words else limit
         chosen = [row.id for row in store.runs(project=project, limit=size, newest=True)]
-    logs = [(name, _matching(list(events(store, name)), words)) for name in chosen]
-    logs = [(name, found) for name, found in logs if found][:limit]
+    logs: list[tuple[str, list[Event]]] = []
+    for name in chosen:
+        found = _matching(store, name, words, whole=form == "markdown")
+        if found:
+            logs.append((name, found))
+        if len(logs) == limit:
+            break
     if form == "json":
         listed = [{"run": name, "entries": found} for name, found in logs]
         put(msgspec.json.encode({"runs": listed}) + b"\n")
     elif form == "markdown":
-        put("\n".join(_record(store, name, found) for name, found in logs))
+        put("\n".join(record(store, name, found) for name, found in logs))
     else:
         put("\n".join(_timeline(name, found) for name, found in logs))
     if not logs:
@@ -54,36 +81,32 @@ def log(
     return 0
 
 
-def _matching(found: list[Event], words: str | None) -> list[Event]:
+def _matching(store: Store, run: str, words: str | None, *, whole: bool) -> list[Event]:
+    """The entries with all the words; or all entries, where one of them has the words."""
     wanted = (words or "").casefold().split()
-    return [e for e in found if all(word in e.text.casefold() for word in wanted)]
+    every = list(events_with_words(store, run))
+    found = [e for e, said in every if all(word in said.casefold() for word in wanted)]
+    return [event for event, _ in every] if found and whole else found
 
 
 def _timeline(run: str, found: list[Event]) -> str:
     lines = [f"run {run}"]
     for event in found:
-        who = f"{event.by or event.who} ({event.through})"
+        number = f"{event.n:>4}  {moment(event.at, seconds=True):20}  "
         kind = f"{event.kind:8}"
         shown = click.style(kind, fg=_COLOURS.get(event.kind)) if coloured() else kind
-        lines.append(f"  {event.at[:19]}  {shown}  {printable(event.text)}  — {printable(who)}")
-    return "\n".join(lines) + "\n"
-
-
-def _record(store: Store, run: str, found: list[Event]) -> str:
-    """A decision record: what was asked, what was answered, by whom and when."""
-    row = store.run(run)
-    lines = [f"## Decision record {run}", ""]
-    if row is not None:
-        lines += [f"Status: {row.status}, since {row.since[:16]}", ""]
-    for event in found:
         text = " ".join(printable(event.text).split())
-        who = event.by or event.who
-        if event.kind == "began":
-            lines += [text, ""]
-        elif event.kind == "asked":
-            lines.append(f"- Asked: {text}")
-        elif event.kind == "answered":
-            lines.append(f"  - **{text}** ({who}, {event.through}, {event.at[:16]})")
-        elif event.kind == "noted":
-            lines.append(f"  - Note: {text}")
+        if len(text) > LONGEST:
+            text = f"{text[:LONGEST]}… ({len(text)} characters; --format json has them all)"
+        who = printable(event.source)
+        rows = _rows(f"{text}  — {who}" if who else text, len(number) + len(kind) + 2)
+        lines.append(f"{number}{shown}  {rows}")
     return "\n".join(lines) + "\n"
+
+
+def _rows(text: str, indent: int) -> str:
+    """The text in rows that fit on the screen; in a pipe, an entry is one line."""
+    if not sys.stdout.isatty():
+        return text
+    rows = wrap(text, max(width() - indent, 30), break_on_hyphens=False)
+    return ("\n" + " " * indent).join(rows)
