@@ -87,9 +87,10 @@ def shell(script: str, *words: str) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def at_terminal(*words: str, env: dict[str, str] | None = None) -> Ended:
+def at_terminal(*words: str, typed: str = "", env: dict[str, str] | None = None) -> Ended:
     """Start the program at a terminal, which shows both of its streams as one."""
     screen, line = pty.openpty()
+    os.write(screen, typed.encode())
     process = subprocess.Popen(
         [*PROGRAM, *words], stdin=line, stdout=line, stderr=line, env=environment(env)
     )

@@ -2,31 +2,39 @@
 
 The first word behind a fence says what becomes of the block, in a folder made for the page:
 
-- `console`: the lines that begin with `$ ` are run, and their output has to be what is shown;
+- `console`: the lines that begin with `$ ` are run, and their output has to be what is shown; a
+  backslash at the end goes on in the next line, and runs are kept in a store made for the page;
 - `python`: is executed, from the root of the repository;
 - `sh`, `yaml`: every `quandary …` in it must be a command with options that exist;
 - `mermaid`: is what `quandary show` draws of the example;
 - any language followed by a file name: is what that file holds from there on.
 
-`python tests/test_docs.py` writes the real output into the pages.
+Names of runs, moments and digests differ each time, so the pages show others in their place.
+`python tests/test_docs.py [PAGE]...` writes the real output into the pages.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import click
 import pytest
 
+from quandary import Ask, Question, Reading, Tree, decide, load, read
 from quandary.cli import COMMANDS, quandary
+from quandary.journal import entries
+from quandary.journal.sqlite import SqliteStore
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -37,6 +45,9 @@ PICTURE = "$ quandary show examples/trees/release.md --format mermaid\n"
 
 _FENCE = re.compile(r"(?ms)^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=fence)$")
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_RUN = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
+_DIGEST = re.compile(r"\b(\d+)-[0-9a-f]{64}\b")
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(\.\d+)?Z")
 _COMMAND = re.compile(r"(?m)(?:^|[ \"'(])quandary (?P<rest>[a-z-].*)")
 
 
@@ -48,6 +59,39 @@ class Block(NamedTuple):
     body: str
     start: int
     """Where the body begins in the page."""
+
+
+class Disguise:
+    """What differs each time is shown the same each time, and a command may name it as shown."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, str] = {}
+        """The real names of runs and digests of stores, with what a page shows in their place."""
+
+    def on_page(self, output: str) -> str:
+        """Output as a page shows it."""
+        output = _RUN.sub(self._run, output)
+        output = _DIGEST.sub(self._digest, output)
+        return _MOMENT.sub(_moment, output)
+
+    def off_page(self, command: str) -> str:
+        """A command as it has to be run."""
+        for real, shown in self.shown.items():
+            command = command.replace(shown, real)
+        return command
+
+    def _run(self, found: re.Match[str]) -> str:
+        return self.shown.setdefault(found[0], f"01KF2V3N4P5Q6R7S8T9VWXYZ{len(self.shown):02}")
+
+    def _digest(self, found: re.Match[str]) -> str:
+        made = hashlib.sha256(f"{len(self.shown)}".encode()).hexdigest()
+        return self.shown.setdefault(found[0], f"{found[1]}-{made}")
+
+
+def _moment(found: re.Match[str]) -> str:
+    """Always the same one, written as it was found."""
+    between, seconds, fraction = found.groups()
+    return f"2027-03-02{between}09:15{':00' if seconds else ''}{'.000000' if fraction else ''}Z"
 
 
 def blocks(text: str) -> list[Block]:
@@ -65,13 +109,14 @@ def played(text: str) -> str:
     end = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        disguise = Disguise()
         shutil.copytree(ROOT / "examples", folder / "examples")
         for block in blocks(text):
             real = block.body
             if block.file:
                 (folder / block.file).write_text(block.body, encoding="utf-8")
             elif block.language == "console":
-                real = session(block.body, folder)
+                real = session(block.body, folder, disguise)
             elif block.language == "mermaid":
                 real = session(PICTURE, folder).removeprefix(PICTURE)
             parts += [text[end : block.start], real]
@@ -79,25 +124,52 @@ def played(text: str) -> str:
     return "".join(parts) + text[end:]
 
 
-def session(shown: str, folder: Path) -> str:
+def session(shown: str, folder: Path, disguise: Disguise | None = None) -> str:
     """What a terminal would show after the commands of a block were typed into it."""
-    script = "status=0\n"
+    disguise = disguise or Disguise()
+    status, output = 0, ""
+    for line in typed(shown):
+        ended = subprocess.run(
+            ["sh", "-c", f"(exit {status})\n{disguise.off_page(line)}"],
+            cwd=folder,
+            env=surroundings(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=60,
+            check=False,
+        )
+        status = ended.returncode
+        output += f"$ {line}\n{disguise.on_page(ended.stdout.decode())}"
+    return output
+
+
+def typed(shown: str) -> list[str]:
+    """The commands of a block; one that ends in a backslash or within quotes goes on below."""
+    found: list[str] = []
     for line in shown.splitlines():
-        if line.startswith("$ "):
-            script += f"printf '%s\\n' {shlex.quote(line)}; (exit $status)\n{line[2:]}\nstatus=$?\n"
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    kept = {key: value for key, value in os.environ.items() if not key.endswith("_COLOR")}
-    ended = subprocess.run(
-        ["sh", "-c", script],
-        cwd=folder,
-        env={**kept, "PATH": path, "COLUMNS": "80", "PYTHONUTF8": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=60,
-        check=False,
-    )
-    return ended.stdout.decode()
+        if found and not _whole(found[-1]):
+            found[-1] += f"\n{line}"
+        elif line.startswith("$ "):
+            found.append(line[2:])
+    return found
+
+
+def _whole(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return True
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """The environment: our program first, nobody's settings, and a store for this folder."""
+    ours = ("_COLOR", "QUANDARY_", "XDG_")
+    kept = {key: value for key, value in os.environ.items() if not any(o in key for o in ours)}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
+    own = {"QUANDARY_STORE": str(folder / "journal.db"), "XDG_CONFIG_HOME": str(folder / "none")}
+    return {**kept, "PATH": path, "COLUMNS": "80", "PYTHONUTF8": "1", **own}
 
 
 def commands(body: str) -> list[list[str]]:
@@ -133,6 +205,80 @@ def test_python_examples_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None
         if block.language == "python":
             above = "\n" * text.count("\n", 0, block.start)  # so that a traceback names the line
             exec(compile(above + block.body, name, "exec"), {"__name__": "example"})  # noqa: S102
+
+
+def test_replies_are_read_as_the_page_says() -> None:
+    """Every reply in the tables of `docs/replies.md`, in both ways of reading."""
+    text = (ROOT / "docs/replies.md").read_text(encoding="utf-8")
+    tables = re.findall(r"<!-- replies to (\S+) -->\n\n((?:\|.*\n)+)", text)
+    assert len(tables) == text.count("<!-- replies to") == 2
+    for source, table in tables:
+        question = first_question(load(str(ROOT / source)))
+        for row in table.splitlines()[2:]:
+            reply, *shown = (cell.strip() for cell in row.strip("|").split("|"))
+            real = [read(reply, question, "strict"), read(reply, question, "plain")]
+            assert (reply, shown) == (reply, [told(reading) for reading in real])
+
+
+def first_question(tree: Tree) -> Question:
+    """What is asked first about a tree."""
+    ask = next(decide(tree, context="The page on replies shows it."))
+    assert isinstance(ask, Ask)
+    return ask.questions[0]
+
+
+def told(reading: Reading) -> str:
+    """A reading as the page writes it."""
+    codes = [f"`{code}`" for code in reading.codes]
+    if reading.kind == "pick":
+        return ", ".join(codes) + (f", “{reading.comment}”" if reading.comment else "")
+    if reading.kind == "ambiguous":
+        return f"asks: {' or '.join(codes)}"
+    names = {"own-words": "own words", "blank": "Other", "extra": f"extra {reading.extra}"}
+    return names.get(reading.kind, reading.kind)
+
+
+def fields(text: str, heading: str) -> set[str]:
+    """The names in the first column of the table below a heading."""
+    section = re.split(r"(?m)^#+ ", text.partition(f"\n{heading}\n")[2])[0]
+    rows = [row.split("|") for row in re.findall(r"(?m)^\| `.*", section)]
+    assert rows, heading
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row[1])}
+
+
+def test_entries_are_as_the_page_says() -> None:
+    """Every kind of entry with every field, and no field that is not there."""
+    text = (ROOT / "docs/journal.md").read_text(encoding="utf-8")
+    every = {"entry", *entries.Body.__struct_fields__}
+    assert fields(text, "## What an entry says") == every
+    sections = {
+        "### began": (entries.Began,),
+        "### asked": (entries.Asked,),
+        "### answered": (entries.Answered,),
+        "### called and returned": (entries.Called, entries.Returned),
+        "### noted": (entries.Noted,),
+        "### ended": (entries.Ended,),
+    }
+    kinds = {kind for together in sections.values() for kind in together}
+    assert kinds == set(get_args(entries.AnyBody))
+    for heading, together in sections.items():
+        real = {name for kind in together for name in kind.__struct_fields__}
+        assert fields(text, heading) == real - every
+
+
+def test_tables_are_as_the_page_says(tmp_path: Path) -> None:
+    """Every table of a store with its columns, in order."""
+    text = (ROOT / "docs/journal.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| `(\w+)` \| ((?:`\w+`(?:, )?)+) \|$", text)
+    shown = {name: re.findall(r"\w+", columns) for name, columns in rows}
+    SqliteStore(tmp_path / "j.db").close()
+    with closing(sqlite3.connect(tmp_path / "j.db")) as database:
+        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        real = {
+            name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
+            for (name,) in names
+        }
+    assert shown == real
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
@@ -202,11 +348,26 @@ def test_a_wrong_output_is_noticed() -> None:
     assert played(page) == page.replace("lies", "1 file, no trees")
 
 
-def _write_real_output() -> None:
-    for page in PAGES:
+def test_what_differs_each_time_is_shown_the_same() -> None:
+    """Runs, moments and digests; and a command that names a run as it is shown finds it."""
+    ask = "quandary ask examples/trees/release.md --context 'All is green.' --via text"
+    beginning = f"```console\n$ {ask} | cut -c 1-34\n$ quandary runs\n```\n"
+    first = played(beginning)
+    run = _RUN.search(first)
+    assert run is not None
+    reply = f"quandary reply {run[0]} \\\n    2 --proof"
+    page = f"{first}```console\n$ {reply}\n$ quandary verify\n```\n"
+    shown = played(page)
+    assert '"path":"SOFT"' in shown
+    assert _DIGEST.search(shown)
+    assert shown == played(shown)
+
+
+def _write_real_output(names: list[str]) -> None:
+    for page in [Path(name) for name in names] or PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(played(text), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    _write_real_output()
+    _write_real_output(sys.argv[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.flows.decide import decide
 from quandary.model.ask import Answer, Ask, Item, Reply
@@ -11,6 +11,7 @@ from quandary.people.reading import read
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from quandary.model.ask import Kind, Limits, Question
     from quandary.model.tree import Tree
 
 CONTEXT = "A test walks through this tree."
@@ -23,9 +24,19 @@ class Walked(NamedTuple):
     result: dict[str, Any] | None
 
     @property
+    def questions(self) -> list[Question]:
+        """Every question that was asked, in order."""
+        return [question for ask in self.asks for question in ask.questions]
+
+    @property
+    def chosen(self) -> list[dict[str, Any]]:
+        """What was chosen for every item, with comments, tags and whatever else was said."""
+        return list((self.result or {}).get("chosenItems", []))
+
+    @property
     def paths(self) -> list[str]:
         """The path of every item."""
-        return [chosen["path"] for chosen in (self.result or {}).get("chosenItems", [])]
+        return [chosen["path"] for chosen in self.chosen]
 
 
 def walk(
@@ -33,20 +44,25 @@ def walk(
     *replies: str | Mapping[str, str],
     items: Sequence[Item] = (),
     context: str = CONTEXT,
+    kind: Kind | None = None,
+    limits: Limits | None = None,
 ) -> Walked:
     """Answer each Ask in turn. A text answers every question of the Ask, as if it were typed;
-    a mapping from item ids answers one by one. An empty text leaves Other blank.
+    a mapping from keys or item ids answers one by one. An empty text leaves Other blank.
     """
-    flow = decide(tree, items, context=context)
+    flow = decide(tree, items, context=context, kind=kind, limits=limits)
     asks: list[Ask] = []
     request = next(flow)
-    for reply in replies:
+    for number, reply in enumerate(replies, 1):
         if not isinstance(request, Ask):
             raise TypeError(f"{request} cannot be answered by a script")
         asks.append(request)
         try:
             request = flow.send(Reply(tuple(_answers(request, reply))))
         except StopIteration as end:
+            if number < len(replies):
+                left = ", ".join(map(repr, replies[number:]))
+                raise AssertionError(f"nothing was left to ask when there came {left}") from None
             return Walked(asks, end.value)
     if isinstance(request, Ask):
         asks.append(request)
@@ -54,9 +70,16 @@ def walk(
 
 
 def _answers(ask: Ask, reply: str | Mapping[str, str]) -> list[Answer]:
+    mode: Literal["strict", "plain"] = "plain" if ask.kind == "advisory" else "strict"
     answers = []
     for question in ask.questions:
-        text = reply if isinstance(reply, str) else reply.get(question.item)
+        text = _text_for(question, reply)
         if text is not None:
-            answers.append(read(text, question, "strict").answer(question.key, text))
+            answers.append(read(text, question, mode).answer(question.key, text))
     return answers
+
+
+def _text_for(question: Question, reply: str | Mapping[str, str]) -> str | None:
+    if isinstance(reply, str):
+        return reply
+    return reply.get(question.key, reply.get(question.item))

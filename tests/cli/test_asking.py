@@ -266,9 +266,8 @@ def test_the_log_finds_past_decisions(folder: Path) -> None:
     quandary(folder, "reply", run, "1: ok\n2: cut")
     assert run in quandary(folder, "log", "--grep", "caching leave").out
     assert quandary(folder, "log", "--grep", "nothing-like-it").out == ""
-    assert "**Auth design: Fine; Caching: Leave it out**" in (
-        quandary(folder, "log", run, "--format", "markdown").out
-    )
+    record = quandary(folder, "log", run, "--format", "markdown").out
+    assert "- Auth design: **Fine** (`OK`)\n- Caching: **Leave it out** (`CUT`)\n" in record
 
 
 def test_answers_are_taken_over_from_an_earlier_run(folder: Path) -> None:

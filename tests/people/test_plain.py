@@ -134,3 +134,31 @@ def test_narrowing_twice_is_narrowing_once(ask: Ask) -> None:
     once = plain.one_at_a_time(ask)
     assert once == plain.one_at_a_time(once)
     assert ask.questions[:1] == once.questions
+
+
+def test_the_place_in_the_tree_goes_with_the_question() -> None:
+    """A summary is about the item wherever in the tree the person is."""
+    text = plain.text(make(question("[OTH]: Two gaps are left. What is next?")))
+    assert "\n\nTwo gaps are left.\n\n1. " in text
+    assert text.endswith("\n\n[OTH]: What is next?")
+    assert plain.text(make(question("[A/B]: Two gaps."))).endswith(f"\n\n[A/B]: {plain.ASKED}")
+
+
+def test_a_summary_is_left_out_where_the_preamble_says_just_that() -> None:
+    """It stands right above; a context that says more is summed up again before the choices."""
+    ask = make(question("The review found gaps. What is next?"))
+    assert plain.text(ask).count("The review found gaps.") == 1
+    ask = make(question("Tokens expire. What is next?"), blocks=("**1. Auth** — Tokens\nexpire.",))
+    assert "Tokens expire." not in plain.text(ask)
+    ask = make(
+        question("Tokens expire. What is next?"), blocks=("**1. Auth** — Tokens expire. A lot.",)
+    )
+    assert plain.text(ask).count("Tokens expire.") == 2
+
+
+def test_text_does_not_ask_for_a_blank_reply() -> None:
+    """An empty message is no answer, and Other has a number."""
+    text = plain.text(
+        make(question(menu=True), hints=f"{plain.BLANK} | Q: ask a question | !: skip")
+    )
+    assert "**Try:** Q: ask a question | !: skip\n" in text

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+from msgspec.structs import replace
 
 from quandary.cli import deeds, running
 from quandary.cli.screen import tell
-from quandary.cli.timeline import answered
+from quandary.cli.timeline import answer_text, standing
 from quandary.errors import QuandaryError, Rejected
-from quandary.formats.visible import printable
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Outcome
+
+if TYPE_CHECKING:
+    from quandary.cli.timeline import Standing
+    from quandary.model.ask import Ask
 
 
 @click.command()
@@ -27,30 +33,27 @@ def amend(
     """Change an answer of RUN. The old one is kept, and everything after it is asked again.
 
     On a terminal you choose the question and answer it anew. Elsewhere give --to, --why and the
-    new answer as TEXT.
+    new answer as TEXT. `quandary log RUN` shows the KEY before each question.
     """
+    if why is not None and not why.strip():
+        raise click.UsageError("--why needs a reason")
     store = running.opened(where)
     run = find_run(store, run)
     person = running.is_terminal()
-    asks = [ask for _, ask, _ in answered(store, run)]
-    if not asks:
+    answers = standing(store, run)
+    if not answers:
         raise Rejected(f"run {run} has no answer yet that could be changed")
-    if to is None or why is None or text is None:
-        if not person:
-            raise click.UsageError("give --to KEY, --why TEXT and the new answer as TEXT")
-        for number, ask in enumerate(asks, 1):
-            tell(f"{number}. {printable('; '.join(q.text for q in ask.questions))}")
-        chosen = click.prompt("Which one", type=click.IntRange(1, len(asks)), err=True)
-        to, why = asks[chosen - 1].key, why or click.prompt("Why", err=True)
-    found = next((ask for ask in asks if ask.question(to) is not None), None)
-    if found is None:
-        raise QuandaryError(f"{to} was not answered in run {run}; see quandary log {run}")
+    if not person and (to is None or why is None or text is None):
+        keys = ", ".join(found.question.key for found in answers)
+        raise click.UsageError(f"give --to KEY ({keys}), --why TEXT and the new answer as TEXT")
+    found = _chosen(answers, run, to)
+    why = why or click.prompt("Why", err=True)
     if text is None:
         from quandary.people import terminal  # noqa: PLC0415 - only where a person is
 
-        reply = terminal.ask(found, running.read)
+        reply = terminal.ask(_alone(found), running.read)
     else:
-        reply = running.answered(store, run, found, text, to)
+        reply = running.answered(store, run, found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         tell("nothing was changed")
         return 1
@@ -58,11 +61,32 @@ def amend(
         store,
         run,
         reply,
-        key=to,
+        key=found.question.key,
         why=why,
         who="person" if person else "agent",
         through="terminal" if person else "command",
         by=by,
-        deeds=deeds.do,
+        deeds=deeds.of(store, run),
     )
+    if person:
+        return running.told(running.at_the_terminal(store, state))
     return running.shown(store, state)
+
+
+def _chosen(answers: list[Standing], run: str, to: str | None) -> Standing:
+    """The answer that is to change: of the question that was named, or of one from a list."""
+    if to is None:
+        for number, found in enumerate(answers, 1):
+            tell(f"{number}. {found.question.text} → {answer_text(found.answer, found.question)}")
+        number = click.prompt("Which one", type=click.IntRange(1, len(answers)), err=True)
+        return answers[number - 1]
+    for found in answers:
+        if found.question.key == to:
+            return found
+    keys = ", ".join(found.question.key for found in answers)
+    raise QuandaryError(f"run {run} has no answer to {to} that counts; there are {keys}")
+
+
+def _alone(found: Standing) -> Ask:
+    """The question without those that it was asked together with; their answers stand."""
+    return replace(found.ask, key=found.question.key, questions=(found.question,), notes=())

@@ -20,6 +20,7 @@ from quandary.people import hosts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from quandary.journal.entries import Who
     from quandary.model.ask import Limits
 
 
@@ -95,18 +96,21 @@ def begin(
 ) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
     store = running.opened(way.where)
+    who: Who = "api" if way.answers else "agent"
     state = replay.begin(
         store,
         flow,
         {**arguments, "via": way.via, "host": way.host},
         documents=documents,
         project=running.project(),
-        who="api" if way.answers else "agent",
+        who=who,
         through="command",
         expires=later(way.expires) if way.expires else None,
         origin=way.origin,
-        deeds=deeds.do,
     )
+    if state.deed is not None:
+        do = deeds.of(store, state.run)
+        state = replay.advance(store, state.run, who=who, through="command", deeds=do)
     if way.answers:
         state = running.with_answers(store, state, way.answers)
     if way.via == "terminal":

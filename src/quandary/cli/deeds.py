@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from quandary.model.call import Do, Done
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.journal.store import Store
 
 LARGEST_REFERENCE = 256 * 1024
 
 
-def do(deed: Do) -> Done:
-    """Do one deed. It may have been done before a crash, so each bears being repeated."""
-    if deed.deed == "read-file":
-        return read_reference(deed)
-    return Done(deed.key, error=f"{deed.deed} cannot be done here")
+def of(store: Store, run: str) -> Callable[[Do], Done]:
+    """The deeds of a run. One may have been done before a crash, so each bears being repeated."""
+
+    def do(deed: Do) -> Done:
+        if deed.deed == "read-file":
+            return read_reference(deed)
+        if deed.deed == "list-artifacts":
+            from quandary.cli.artifacts import listed  # noqa: PLC0415 - only at gates
+
+            return listed(store, deed)
+        from quandary.cli.moving import move  # noqa: PLC0415 - only at gates
+
+        return move(store, run, deed)
+
+    return do
 
 
 def read_reference(deed: Do) -> Done:

@@ -25,22 +25,33 @@ def from_options(values: tuple[str, ...]) -> list[Item]:
 
 
 def from_file(path: str) -> list[Item]:
-    """A JSON list, JSON lines, or CSV with a header line."""
+    """A JSON list, JSON lines, or CSV with a header line; its first sign tells which."""
     text = read_standard_input() if path == "-" else read_text(path)
     text = text.removeprefix("\ufeff")
-    if path.lower().endswith(".csv"):
-        rows = _csv(text)
-    elif text.lstrip().startswith("["):
+    first = text.lstrip()[:1]
+    if first == "[":
         rows = _json(path, text)
-    else:
+    elif first == "{":
         rows = [_line(path, n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    else:
+        rows = _csv(path, text)
+    if not rows:
+        raise ParseError(f"{path}: there are no items in it; without any, leave --items out")
     return [_item(path, number, row) for number, row in enumerate(rows, 1)]
 
 
-def _csv(text: str) -> list[Any]:
+def _csv(path: str, text: str) -> list[Any]:
     import csv  # noqa: PLC0415 - only for this kind of file
+    import io  # noqa: PLC0415 - only for this kind of file
 
-    return list(csv.DictReader(text.splitlines()))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise ParseError(f"{path}: not CSV ({error})") from None
+    for number, row in enumerate(rows, 1):
+        if None in row:
+            raise ParseError(f"{path}: item {number} has more fields than the first line names")
+    return rows
 
 
 def _json(path: str, text: str) -> list[Any]:
@@ -61,14 +72,18 @@ def _line(path: str, number: int, line: str) -> object:
     try:
         row: object = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        raise ParseError(f"{path}:{number}: not JSON ({error})") from None
+        raise ParseError(
+            f"{path}:{number}: not JSON ({error}); write one item on each line"
+        ) from None
     return row
 
 
 def _item(path: str, number: int, row: object) -> Item:
     if not isinstance(row, dict):
         raise ParseError(f"{path}: item {number} is not an object with fields")
-    fields = {str(key).strip(): _text(value) for key, value in row.items() if key is not None}
+    fields = {str(key).strip(): _text(value) for key, value in row.items()}
+    if not any(fields.get(name) for name in _OWN):
+        raise ParseError(f"{path}: item {number} has none of {', '.join(_OWN)}")
     own = {name: fields.pop(name, "") for name in _OWN}
     if not own["id"]:
         own["id"] = str(number)
@@ -77,14 +92,15 @@ def _item(path: str, number: int, row: object) -> Item:
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else str(value)
+    """A value as it stands in a question; what is no text is written as JSON writes it."""
+    import msgspec  # noqa: PLC0415 - only for files
+
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
 
 
-def extras(values: tuple[str, ...]) -> list[Extra] | None:
+def extras(values: tuple[str, ...], option: str = "--extra") -> list[Extra] | None:
     """`A: text`, one for each letter; none given leaves the tree's own."""
     if not values:
         return None
@@ -93,9 +109,9 @@ def extras(values: tuple[str, ...]) -> list[Extra] | None:
         letter, colon, text = value.partition(":")
         letter = letter.strip().upper()
         if not colon or len(letter) != 1 or not letter.isalpha() or not text.strip():
-            raise QuandaryError(f"--extra {value!r}: write it as 'A: text'")
+            raise QuandaryError(f"{option} {value!r}: write it as 'A: text'")
         if letter in {extra.letter for extra in found}:
-            raise QuandaryError(f"--extra {letter} is given twice")
+            raise QuandaryError(f"{option} {letter} is given twice")
         found.append(Extra(letter, text.strip()))
     return found
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import click
 
-from quandary.cli import running
+from quandary.cli import deeds, running
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 
@@ -27,11 +29,16 @@ def next(run: str, seconds: float | None, via: str | None, proof: bool, where: s
     On a terminal the question is asked right here. With --wait the command returns as soon as
     somebody answers, or when the time is up.
     """
+    if seconds is not None and isnan(seconds):
+        raise click.UsageError("--wait is a number of seconds")
     store = running.opened(where)
     run = find_run(store, run)
     state = replay.look(store, run)
+    if state.deed is not None:  # somebody was interrupted on the way
+        do = deeds.of(store, run)
+        state = replay.advance(store, run, who="policy", through="mending", deeds=do)
     if seconds is not None:
         state = replay.wait(store, run, state.n, seconds)
-    elif state.ask is not None and (via == "terminal" or (via is None and running.is_terminal())):
+    elif via == "terminal" or (via is None and running.is_terminal() and not proof):
         return running.told(running.at_the_terminal(store, state))
     return running.shown(store, state, proof=proof)

@@ -26,6 +26,11 @@ def proof(flow: str, result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def undone(flow: str, result: Any) -> bool:  # noqa: ANN401 - whatever the flow returned
+    """Whether something was chosen that could not be done: a move for which proof is missing."""
+    return flow == "gate" and isinstance(result, dict) and bool(result.get("missing"))
+
+
 def _decided(result: dict[str, Any]) -> list[str]:
     return [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
 
@@ -36,7 +41,11 @@ def _split(result: dict[str, Any]) -> list[str]:
 
 
 def _gated(result: dict[str, Any]) -> list[str]:
-    return [str(result["executed"])]
+    where = f" (now {result['nextPhase']})" if result["nextPhase"] else ""
+    if undone("gate", result):
+        where = f" ({result['proofProvided']})"
+    said = [f"“{result['text']}”"] if result.get("text") else []
+    return [f"{result['phaseGated']}: {result['executed']}{where}", *said]
 
 
 TELLING: dict[str, Told] = {"decide": _decided, "split": _split, "gate": _gated}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
@@ -56,7 +56,8 @@ def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id
         reading.kind, reading.kind
     )
     codes = [code.rpartition("/")[2] for code in reading.codes]
-    said = {**more, "kind": kind, "codes": codes, "matched": reading.matched}
+    matched = "Other" if reading.kind == "blank" else reading.matched
+    said = {**more, "kind": kind, "codes": codes, "matched": matched}
     if reading.comment:
         said["comment"] = reading.comment
     if reading.prefix:
@@ -67,14 +68,32 @@ def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id
 def _read_cases(path: str, mode: str) -> None:
     text = read_standard_input() if path == "-" else read_text(path)
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            case = msgspec.json.decode(line)
-            question = question_from_options(
-                case.get("question", ""), case["options"], bool(case.get("multi"))
-            )
-            reply = str(case["reply"])
-        except (msgspec.DecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ParseError(f"{path}:{number}: not a case ({error})") from None
-        put(_line(_read(reply, question, case.get("mode", mode)), id=case.get("id")))
+        if line.strip():
+            case = _case(line, f"{path}:{number}")
+            options = [msgspec.to_builtins(option) for option in case.options]
+            question = question_from_options(case.question or "", options, bool(case.multi))
+            put(_line(_read(case.reply, question, case.mode or mode), id=case.id))
+
+
+class _Case(msgspec.Struct):
+    """A reply to a question; further fields, such as what is expected, are none of our business."""
+
+    reply: str
+    options: list[_Option]
+    question: str | None = None
+    multi: bool | None = None
+    mode: Literal["strict", "plain"] | None = None
+    id: Any = None
+
+
+class _Option(msgspec.Struct):
+    code: str | None = None
+    label: str | None = None
+    description: str | None = None
+
+
+def _case(line: str, place: str) -> _Case:
+    try:
+        return msgspec.json.decode(line, type=_Case)
+    except msgspec.DecodeError as error:
+        raise ParseError(f"{place}: not a case ({error})") from None

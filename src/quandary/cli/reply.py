@@ -55,11 +55,12 @@ def reply(
         who="agent",
         through="relay",
         by=by,
-        deeds=deeds.do,
+        deeds=deeds.of(store, run),
     )
     status = running.shown(store, state, proof=proof)
     if isinstance(meant, Outcome):
         if state.status == "waiting":
-            complain(f"no answer ({meant.kind}): the question waits")
+            why = f"{meant.kind}: {meant.detail}" if meant.detail else meant.kind
+            complain(f"no answer ({why}); the question waits")
         return 1
     return status

@@ -143,7 +143,7 @@ def at_the_terminal(store: Store, state: State) -> State:
 
 def is_terminal() -> bool:
     """Whether a person can be asked right here."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def told(state: State) -> int:

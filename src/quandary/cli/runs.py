@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.screen import coloured, put, tell
+from quandary.cli.ages import end_what_expired
+from quandary.cli.screen import coloured, put, tell, width
+from quandary.cli.timeline import about, moment
 from quandary.formats.visible import printable
 from quandary.journal.entries import Status
+
+if TYPE_CHECKING:
+    from quandary.journal.store import Run
 
 
 @click.command()
@@ -24,6 +32,7 @@ from quandary.journal.entries import Status
 def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str | None) -> int:
     """List runs, the newest first."""
     store = running.opened(where)
+    end_what_expired(store)
     project = None if everywhere else running.project()
     chosen: Status | None = msgspec.convert(status, Status | None)
     rows = store.runs(status=chosen, project=project, limit=limit, newest=True)
@@ -37,15 +46,26 @@ def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str
                 "since": row.since,
                 "began": row.began,
                 "project": row.project,
+                "about": about(store, row.id),
             }
             for row in rows
         ]
         put(msgspec.json.encode({"runs": listed}) + b"\n")
         return 0
     for row in rows:
-        state = click.style(f"{row.status:9}", bold=row.status == "waiting")
-        shown = state if coloured() else f"{row.status:9}"
-        put(f"{row.id}  {shown}  {row.flow:7} {row.since[:16]}  {printable(row.key or '')}\n")
+        put(_line(row, about(store, row.id)))
     if not rows:
         tell("no runs here yet; `quandary ask` begins one")
     return 0
+
+
+def _line(row: Run, what: str) -> str:
+    """A run on one line, which on a screen ends where the screen does."""
+    state = f"{row.status:9}"
+    since = moment(row.since)
+    room = width() - len(row.id) - len(state) - len(since) - 6
+    told = " ".join(printable(what).split())
+    if len(told) > room and sys.stdout.isatty():
+        told = f"{told[: max(room - 1, 0)]}…"
+    shown = click.style(state, bold=row.status == "waiting") if coloured() else state
+    return f"{row.id}  {shown}  {since}  {told}".rstrip() + "\n"

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from quandary.cli import outcomes
+from quandary.errors import Diverged
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.journal.entries import AnyBody, Entry, Matter
+    from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Store
     from quandary.model.ask import Answer, Ask, Question
+
+_MARKS = {
+    "question": "Q: ",
+    "explain": "? ",
+    "deep": "??? ",
+    "force": "!",
+    "tag": "#",
+    "reference": "@",
+    "add": "+",
+}
+"""Prefixes as they are typed."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -26,73 +39,175 @@ class Event(msgspec.Struct, frozen=True):
     through: str
     by: str
     text: str
+    keys: tuple[str, ...] = ()
+    """What was asked or answered here."""
+
+    @property
+    def source(self) -> str:
+        """Who it was and through what. A name that was given hides nobody's hand."""
+        if not self.who:
+            return ""
+        return (
+            f"{self.by} ({self.who}, {self.through})" if self.by else f"{self.who} ({self.through})"
+        )
+
+
+class Standing(NamedTuple):
+    """An answer that counts: it was not changed or taken back later."""
+
+    question: Question
+    ask: Ask
+    answer: Answer
 
 
 def events(store: Store, run: str) -> Iterator[Event]:
     """What happened to a run, from the beginning."""
-    ask: Ask | None = None
+    for event, _ in events_with_words(store, run):
+        yield event
+
+
+def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
+    """What happened to a run, each event with all that was said, which is more than is told."""
+    teller = _Teller(store)
     for entry in store.entries(run):
-        body, matter = entry.read(), entry.read_matter()
-        if isinstance(body, Asked):
-            ask = matter.ask
-        text = _text(body, matter, ask)
-        yield Event(entry.n, body.at, entry.kind, body.who, body.through, body.by, text)
+        try:
+            body, matter = entry.read(), entry.read_matter()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            told = f"cannot be read; see quandary verify {run}"
+            yield Event(entry.n, "", entry.kind, "", "", "", told), told
+        else:
+            text, keys = teller.text(body, matter), _keys(body)
+            said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
+            yield (
+                Event(entry.n, body.at, entry.kind, body.who, body.through, body.by, text, keys),
+                said,
+            )
 
 
-def _text(body: AnyBody, matter: Matter, ask: Ask | None) -> str:
-    if isinstance(body, Asked):
-        asked = matter.ask.questions if matter.ask else ()
-        return "; ".join(question.text for question in asked) or body.key
-    if isinstance(body, Answered):
-        answers = matter.answers or body.answers
-        said = "; ".join(answer_text(answer, _question(ask, answer.key)) for answer in answers)
-        return f"{said} (amends entry {body.amends}: {matter.why})" if body.amends else said
-    return _plain(body, matter)
+def moment(at: str, *, seconds: bool = False) -> str:
+    """When something happened, for people; the journal's clock is in UTC, and so is this."""
+    return f"{at[:10]} {at[11 : 19 if seconds else 16]}Z" if at else "?"
 
 
-def _plain(body: AnyBody, matter: Matter) -> str:
-    text = ""
-    if isinstance(body, Began):
-        context = (matter.arguments or {}).get("context", "")
-        text = f"{body.flow}: {context}" if context else body.flow
-    elif isinstance(body, Called):
-        text = body.agent or body.deed
-    elif isinstance(body, Returned):
-        text = "came back" if body.ok else "failed"
-    elif isinstance(body, Noted):
-        text = f"{body.kind}: {matter.text}" if matter.text else body.kind
-    elif isinstance(body, Ended):
-        text = f"{body.status}: {matter.error}" if matter.error else body.status
-    return text
+def about(store: Store, run: str) -> str:
+    """What a run is about, as its first entry says."""
+    for entry in store.entries(run, kinds=("began",)):
+        try:
+            return _Teller(store).text(entry.read(), entry.read_matter())
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            break
+    return ""
 
 
-def _question(ask: Ask | None, key: str) -> Question | None:
-    return ask.question(key) if ask is not None else None
+def standing(store: Store, run: str) -> list[Standing]:
+    """The answers of a run that count, in the order of asking."""
+    asks: dict[str, Ask] = {}
+    found: dict[str, tuple[Answer, ...]] = {}
+    for entry in store.entries(run, kinds=("asked", "answered")):
+        try:
+            body, matter = entry.read(), entry.read_matter()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Diverged(f"run {run} cannot be read; see quandary verify {run}") from None
+        if isinstance(body, Asked) and matter.ask is not None:
+            asks[body.key] = matter.ask
+        elif isinstance(body, Answered):
+            if body.amends:
+                names = list(found)
+                for later in names[names.index(body.key) :]:
+                    del found[later]
+            found[body.key] = matter.answers or body.answers
+    return [
+        Standing(question, ask, answer)
+        for key, answers in found.items()
+        if (ask := asks.get(key)) is not None
+        for answer in answers
+        if (question := ask.question(answer.key)) is not None
+    ]
 
 
 def answer_text(answer: Answer, question: Question | None) -> str:
     """An answer as the person would tell it."""
-    labels = {c.code: c.label for c in (*question.choices, *question.named)} if question else {}
-    parts = [labels.get(code, code) for code in answer.picked]
-    if answer.text:
-        parts.append(f"“{answer.text}”")
-    named = ("extra", "tree", "advice")
-    parts += [f"{name} {value}" for name in named if (value := getattr(answer, name))]
-    if answer.prefix:
-        parts.append(f"{answer.prefix} {answer.argument}".strip())
-    said = ", ".join(parts) or "Other"
     title = f"{question.title}: " if question and question.title else f"{answer.key} "
-    return title + said + (f" ({answer.comment})" if answer.comment else "")
+    said = ", ".join(_parts(answer, question)) or "Other"
+    return title + said + (f" — “{answer.comment}”" if answer.comment else "")
 
 
-def answered(store: Store, run: str) -> list[tuple[Entry, Ask, Any]]:
-    """Every Ask that was answered, with the entry of its answer, in order."""
-    found = []
-    ask: Ask | None = None
-    for entry in store.entries(run, kinds=("asked", "answered")):
-        body = entry.read()
+def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
+    options = (*question.choices, *question.named) if question else ()
+    labels = {option.code: option.label for option in options}
+    extras = {extra.letter: extra.text for extra in question.extras} if question else {}
+    yield from (labels.get(code, code) for code in answer.picked)
+    if answer.text:
+        fits = " or ".join(labels.get(code, code) for code in answer.among)
+        yield f"“{answer.text}”" + (f" ({fits})" if fits else "")
+    if answer.extra:
+        yield f"{answer.extra}: {extras.get(answer.extra, '')}".removesuffix(": ")
+    if answer.tree:
+        yield f"first {answer.tree}"
+    if answer.advice:
+        offers = "".join(f", {offer.letter}: {offer.text}" for offer in answer.offers)
+        yield f"advice “{answer.advice}”{offers}"
+    if answer.prefix:
+        yield f"{_MARKS[answer.prefix]}{answer.argument}".strip()
+
+
+def _keys(body: AnyBody) -> tuple[str, ...]:
+    if isinstance(body, Asked):
+        return tuple(body.offered)
+    if isinstance(body, Answered):
+        return tuple(answer.key for answer in body.answers)
+    return ()
+
+
+class _Teller:
+    """Tells entry after entry of one run, and knows what was asked before."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.flow = ""
+        self.questions: dict[str, Question] = {}
+
+    def text(self, body: AnyBody, matter: Matter) -> str:
+        """What an entry says."""
+        if isinstance(body, Began):
+            return self._began(body, matter)
         if isinstance(body, Asked):
-            ask = entry.read_matter().ask
-        elif ask is not None and isinstance(body, Answered) and not body.amends:
-            found.append((entry, ask, body))
-    return found
+            asked = matter.ask.questions if matter.ask else ()
+            self.questions |= {question.key: question for question in asked}
+            return "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
+        if isinstance(body, Answered):
+            return self._answered(body, matter)
+        if isinstance(body, Ended):
+            return self._ended(body, matter)
+        return _otherwise(body, matter)
+
+    def _began(self, body: Began, matter: Matter) -> str:
+        self.flow = body.flow
+        tree = self.store.document(body.documents.get("tree", ""))
+        name = msgspec.json.decode(tree).get("name") if tree else None
+        context = (matter.arguments or {}).get("context", "")
+        origin = f" (with answers of run {body.origin})" if body.origin else ""
+        return f"{name or body.flow}{f': {context}' if context else ''}{origin}"
+
+    def _answered(self, body: Answered, matter: Matter) -> str:
+        answers = matter.answers or body.answers
+        said = "; ".join(answer_text(answer, self.questions.get(answer.key)) for answer in answers)
+        if body.amends:
+            why = f": {matter.why}" if matter.why else ""
+            return f"{said} (amends entry {body.amends}{why})"
+        return f"{said} (taken over from run {body.origin})" if body.origin else said
+
+    def _ended(self, body: Ended, matter: Matter) -> str:
+        came = outcomes.lines(self.flow, matter.result) if isinstance(matter.result, dict) else []
+        told = "; ".join([*came, matter.error] if matter.error else came)
+        return f"{body.status}: {told}" if told else body.status
+
+
+def _otherwise(body: AnyBody, matter: Matter) -> str:
+    if isinstance(body, Called):
+        return body.agent or body.deed
+    if isinstance(body, Returned):
+        return "came back" if body.ok else "failed"
+    if isinstance(body, Noted):
+        return f"{body.kind}: {matter.text}" if matter.text else body.kind
+    return ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from quandary.cli import running
-from quandary.cli.screen import complain, put
+from quandary.cli.screen import complain, put, tell
 from quandary.journal.ids import find_run
 from quandary.journal.verify import verify as examine
+
+_DIGEST = re.compile(r"\d+-[0-9a-f]{64}")
 
 
 @click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
@@ -20,11 +24,17 @@ def verify(run: str | None, expect: str | None, where: str | None) -> int:
     Prints the store's digest. Keep it elsewhere and give it to --expect later: then even somebody
     who rewrote everything is found out.
     """
+    if expect is not None and not _DIGEST.fullmatch(expect):
+        raise click.UsageError(
+            "--expect takes the digest that an earlier `quandary verify` printed"
+        )
     store = running.opened(where)
     report = examine(store, find_run(store, run) if run else None, expect)
     for problem in report.problems:
-        place = f"run {problem.run} entry {problem.n}: " if problem.run else ""
-        complain(f"{place}{problem.text}")
+        entry = f" entry {problem.n}" if problem.n else ""
+        complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
     runs = "1 run" if report.runs == 1 else f"{report.runs} runs"
     put(f"{report.digest}  {runs}, {report.entries} entries\n")
+    if not report.runs:
+        tell("nothing has been kept in this store yet")
     return 0 if report.ok else 1

@@ -21,12 +21,14 @@ def withdraw(run: str, why: str, where: str | None) -> int:
     store = running.opened(where)
     run = find_run(store, run)
     person = running.is_terminal()
-    replay.withdraw(
+    state = replay.withdraw(
         store,
         run,
         why,
         who="person" if person else "agent",
         through="terminal" if person else "command",
     )
+    if not person:
+        running.shown(store, state)
     tell(f"withdrew {run}")
     return 0

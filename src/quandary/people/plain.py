@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from quandary.model.ask import Ask, Choice, Preamble, Question
 
 ASKED = "Which shall it be?"
+BLANK = "Blank for more"
 OTHER = "something else: say it in your own words, or choose this to see what there is"
 SEVERAL = "You can choose several, such as `1, 2`."
 
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])")
+_CRUMBS = re.compile(r"\[[^\]\s]+\]: ")
 _BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
@@ -34,9 +36,11 @@ def text(ask: Ask) -> str:
     """
     ask = one_at_a_time(ask)
     question = ask.questions[0]
-    preamble = ask.preamble.text.strip()
+    preamble = replace(ask.preamble, hints=_hints(ask.preamble)).text.strip()
     notes = (note.text.strip() for note in ask.notes)
     summary, asked = _parted(question.text)
+    if _told(summary, ask.preamble):
+        summary = ""
     parts = [
         "\n".join(note for note in notes if note and note not in preamble),
         preamble,
@@ -69,13 +73,27 @@ def _whereabouts(question: Question) -> str:
 
 
 def _parted(asked: str) -> tuple[str, str]:
-    """The summary, and the question that stands behind it."""
+    """The summary, and the question behind it, which the place in the tree goes with."""
     asked = asked.strip()
+    crumbs = _CRUMBS.match(asked)
+    where = crumbs[0] if crumbs else ""
+    asked = asked.removeprefix(where)
     if not asked.endswith(("?", "？")):
-        return asked, ASKED
+        return asked, where + ASKED
     starts = [found.end() for found in _SENTENCE.finditer(asked)]
     last = starts[-1] if starts else 0
-    return asked[:last].strip(), asked[last:]
+    return asked[:last].strip(), where + asked[last:]
+
+
+def _hints(preamble: Preamble) -> str:
+    """What can be typed. To leave Other blank is nothing that text can do; it has a number here."""
+    return " | ".join(hint for hint in preamble.hints.split(" | ") if hint != BLANK)
+
+
+def _told(summary: str, preamble: Preamble) -> bool:
+    """Whether the preamble, which stands right above, says just that and no more."""
+    blocks = (block.partition(" — ")[2] for block in preamble.blocks)
+    return any(folded(summary) == folded(part) for part in (preamble.context, *blocks))
 
 
 def _choices(question: Question) -> list[str]:

@@ -40,6 +40,8 @@ def state_json(
         "status": status,
         "notes": [{"kind": n.kind, "item": n.item or None, "text": n.text} for n in every],
     }
+    for held in (note for note in every if note.kind == "held"):
+        state["held"] = {"option": held.item, "reason": held.text}
     if ask is not None:
         state["ask"] = _asked(run, ask, via, host)
     if status == "done" or result is not None:

@@ -1,0 +1,126 @@
+"""Runs from outside: listed, waited for, advised, withdrawn and verified."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from program import at_terminal
+from runs import CONTEXT, Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    """A project with one tree."""
+    return Project(tmp_path, capsys, monkeypatch)
+
+
+def test_a_list_says_what_each_run_is_about(project: Project) -> None:
+    """A name of 26 letters tells nobody anything."""
+    run = project.ask()
+    line = project.call("runs").out
+    assert line.startswith(f"{run}  waiting    ")
+    assert line.endswith(f"Z  STEP: {CONTEXT}\n")
+    assert project.state("runs", "--format", "json")["runs"][0]["about"] == f"STEP: {CONTEXT}"
+
+
+def test_a_list_fits_the_screen(project: Project) -> None:
+    """One run is one line there."""
+    project.ask()
+    shown = at_terminal("runs", env={"COLUMNS": "80", "NO_COLOR": "1"}).out
+    assert len(shown.rstrip("\n")) <= 80
+    assert shown.rstrip().endswith("…")
+
+
+def test_what_has_expired_is_not_listed_as_waiting(project: Project) -> None:
+    """Nobody has to look at the run itself for that."""
+    run = project.ask("--expires", "1s")
+    time.sleep(1.1)
+    assert project.state("runs", "--status", "waiting", "--format", "json")["runs"] == []
+    assert "withdrawn: nobody answered until" in project.call("log", run).out
+
+
+def test_a_finished_run_is_told_in_words_at_a_terminal(project: Project) -> None:
+    """JSON is for programs; with --via relay a person gets it too."""
+    run = project.decided()
+    ended = at_terminal("next", run)
+    assert (ended.status, "Auth design: OK\nCaching: CUT\n" in ended.out) == (0, True)
+    assert "{" not in ended.out
+    assert at_terminal("next", run, "--via", "relay").out.startswith("{")
+
+
+def test_waiting_takes_a_number_of_seconds(project: Project) -> None:
+    """What is no number would never be over."""
+    run = project.ask()
+    ended = project.call("next", run, "--wait", "nan")
+    assert (ended.status, ended.out) == (2, "")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_empty_advice_is_refused(project: Project, text: str) -> None:
+    """It would say nothing, and must not be taken for Other left blank."""
+    run = project.ask()
+    ended = project.call("advise", run, text)
+    assert (ended.status, ended.out) == (2, "")
+    assert project.state("next", run)["ask"]["key"] == "1.1:"
+
+
+def test_advice_offers_letters_that_are_free(project: Project) -> None:
+    """The tree's own extra would win, and another thing be chosen than was read."""
+    run = project.ask()
+    ended = project.call("advise", run, "Ask them.", "--option", "a: Ask the web team")
+    assert (ended.status, ended.out) == (2, "")
+    assert "--option A is taken already; free are B, C, D" in ended.err
+    ended = project.call("advise", run, "Ask them.", "--option", "no letter")
+    assert "--option 'no letter'" in ended.err
+
+
+def test_a_withdrawn_run_is_shown_to_its_caller(project: Project) -> None:
+    """The work was done, so the exit status is 0, and the state says what became of the run."""
+    run = project.ask()
+    ended = project.call("withdraw", run, "--why", "not needed")
+    assert ended.status == 0
+    assert f'"run":"{run}","flow":"decide","status":"withdrawn"' in ended.out
+    assert '"error":"not needed"' in ended.out
+
+
+def test_a_reply_that_is_none_says_why(project: Project) -> None:
+    """An agent that reads the line knows what to do about it."""
+    run = project.ask()
+    ended = project.call("reply", run, "")
+    assert ended.status == 1
+    assert ended.err == "quandary: no answer (error: nothing came back); the question waits\n"
+
+
+def test_a_problem_with_a_whole_run_names_no_entry(project: Project) -> None:
+    """There is no entry 0."""
+    first, second = project.ask(), project.ask()
+    with sqlite3.connect(project.store) as database:
+        database.execute("DELETE FROM run WHERE id = ?", (first,))
+    database.close()
+    ended = project.call("verify")
+    assert ended.status == 1
+    assert f"quandary: run {second}: runs were removed before this one: 1\n" in ended.err
+    assert "entry 0" not in ended.err
+
+
+@pytest.mark.parametrize("digest", ["", "abc", "12-34", "x-" + "0" * 64])
+def test_what_is_no_digest_is_wrong_usage(project: Project, digest: str) -> None:
+    """It could not have been printed by verify."""
+    project.ask()
+    ended = project.call("verify", "--expect", digest)
+    assert (ended.status, ended.out) == (2, "")
+
+
+def test_an_empty_store_is_said_to_be_empty(project: Project) -> None:
+    """A slip in the path of the store must not look like a good outcome."""
+    ended = project.call("verify", "--store", "another.db")
+    assert ended.err == "nothing has been kept in this store yet\n"
