@@ -37,5 +37,15 @@ class Rejected(QuandaryError):  # noqa: N818 - says what became of the request
     status = 1
 
 
+class Failed(QuandaryError):  # noqa: N818 - says how a run ended
+    """A flow that could not do what it was begun for; `result` says how far it came."""
+
+    status = 1
+
+    def __init__(self, message: str, result: dict[str, object]) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class StoreError(QuandaryError):
     """A store that cannot be opened, read or written."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import sqlite3
 import subprocess
 import sys
+import termios
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -335,3 +341,94 @@ def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
+
+
+def at_terminal(folder: Path, keys: bytes, *words: str) -> Ended:
+    """Ask at a plain terminal, type something, and keep what goes to standard output."""
+    screen, line = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "quandary", *words, "--via", "terminal"],
+        cwd=folder,
+        stdin=line,
+        stdout=subprocess.PIPE,
+        stderr=line,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
+        env={"QUANDARY_STORE": str(folder / "journal.db"), "TERM": "dumb", "LANG": "C.UTF-8"},
+    ) as process:
+        os.close(line)
+        seen = b""
+        while b"> " not in seen:
+            seen += os.read(screen, 65536)
+        os.write(screen, keys)
+        with contextlib.suppress(OSError):  # how Linux says that the other end was closed
+            while part := os.read(screen, 65536):
+                seen += part
+        assert process.stdout is not None
+        out = process.stdout.read()
+    os.close(screen)
+    return Ended(process.returncode, out, seen.decode())
+
+
+ONE = ("ask", "t.md", "--context", CONTEXT, "--item", "1.1|Auth|Auth design")
+
+
+def test_what_was_chosen_at_the_terminal_goes_to_standard_output(folder: Path) -> None:
+    """So that a script can have it, as a state or as proof."""
+    ended = at_terminal(folder, b"1\n", *ONE)
+    assert (ended.status, ended.state["status"]) == (0, "done")
+    ended = at_terminal(folder, b"1\n", *ONE, "--proof")
+    assert ended.state == {
+        "treeName": "Step",
+        "chosenItems": [{"item": "Auth design", "path": "OK"}],
+    }
+
+
+@pytest.mark.parametrize(("keys", "status"), [(b"\x04", 1), (b"\x03", 130)])
+def test_leaving_a_terminal_is_no_good_end(folder: Path, keys: bytes, status: int) -> None:
+    """Ctrl-D and Ctrl-C leave the question open, and the exit status says so."""
+    ended = at_terminal(folder, keys, *ONE)
+    assert ended.status == status
+    (run,) = quandary(folder, "runs", "--format", "json").state["runs"]
+    assert run["status"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--answers", "missing.json"), ("--answers", "t.md"), ("--via", "terminal")],
+)
+def test_what_cannot_be_asked_begins_no_run(folder: Path, words: tuple[str, ...]) -> None:
+    """A script that cannot be read, or a terminal that is not there."""
+    ended = quandary(folder, *ONE, *words)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert quandary(folder, "runs", "--format", "json").state == {"runs": []}
+
+
+def test_answers_can_be_piped_and_taken_over(folder: Path) -> None:
+    """`--answers -` reads them, and `--from` takes any prefix of a run's name."""
+    ended = quandary(folder, *ONE, "--answers", "-", stdin='["keep"]')
+    assert ended.state["status"] in ("done", "waiting")
+    ended = quandary(folder, *ONE, "--answers", "-", stdin='["Not yet"]')
+    assert ended.state["result"]["chosenItems"][0]["path"] == "NO"
+    again = quandary(folder, *ONE, "--from", ended.state["run"][:-1])
+    assert again.state["result"]["chosenItems"][0]["path"] == "NO"
+
+
+def test_what_is_noted_while_a_question_waits_is_shown(folder: Path) -> None:
+    """A reply that was none is told beside the question."""
+    run = asked(folder)["run"]
+    quandary(folder, "reply", run, "-", stdin='{"answers": {}, "afkTimeoutMs": 1000}')
+    notes = quandary(folder, "next", run).state["notes"]
+    assert [note["kind"] for note in notes] == ["idle"]
+
+
+def test_a_damaged_journal_is_said_to_be_one(folder: Path) -> None:
+    """One line that says where to look."""
+    run = asked(folder)["run"]
+    with contextlib.closing(sqlite3.connect(folder / "journal.db")) as db, db:
+        db.execute("UPDATE entry SET matter = x'00' WHERE n = 2")
+    for words in (("next", run), ("reply", run, "fine")):
+        ended = quandary(folder, *words)
+        assert (ended.status, ended.err.count("\n")) == (2, 1)
+        assert f"quandary verify {run}" in ended.err

@@ -123,4 +123,5 @@ def test_what_is_no_digest_is_wrong_usage(project: Project, digest: str) -> None
 def test_an_empty_store_is_said_to_be_empty(project: Project) -> None:
     """A slip in the path of the store must not look like a good outcome."""
     ended = project.call("verify", "--store", "another.db")
-    assert ended.err == "nothing has been kept in this store yet\n"
+    assert (ended.status, "there is no store another.db" in ended.err) == (2, True)
+    assert not (project.folder / "another.db").exists()

@@ -7,6 +7,7 @@ import re
 from hypothesis import given
 
 from asks import asks
+from quandary.flows import wording
 from quandary.model.ask import Ask, Choice, Note, Preamble, Question
 from quandary.model.tree import Extra
 from quandary.people import plain
@@ -159,6 +160,6 @@ def test_a_summary_is_left_out_where_the_preamble_says_just_that() -> None:
 def test_text_does_not_ask_for_a_blank_reply() -> None:
     """An empty message is no answer, and Other has a number."""
     text = plain.text(
-        make(question(menu=True), hints=f"{plain.BLANK} | Q: ask a question | !: skip")
+        make(question(menu=True), hints=f"{wording.BLANK} | Q: asks something | ! skips")
     )
-    assert "**Try:** Q: ask a question | !: skip\n" in text
+    assert "**Try:** Q: asks something | ! skips\n" in text

@@ -36,7 +36,7 @@ def advise(run: str, text: str, offers: tuple[str, ...], to: str | None, where: 
     if not text.strip():
         raise click.UsageError("TEXT is empty; say what the person wanted to know")
     extras = tuple(given.extras(offers, "--option") or ())
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     run = find_run(store, run)
     state = replay.look(store, run)
     if state.ask is None:

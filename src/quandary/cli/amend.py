@@ -37,7 +37,7 @@ def amend(
     """
     if why is not None and not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     run = find_run(store, run)
     person = running.is_terminal()
     answers = standing(store, run)
@@ -69,7 +69,7 @@ def amend(
         deeds=deeds.of(store, run),
     )
     if person:
-        return running.told(running.at_the_terminal(store, state))
+        return running.ask_here(store, state)
     return running.shown(store, state)
 
 

@@ -14,14 +14,26 @@ from quandary.formats.sources import load, loaded_beside
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")
 @click.argument("source")
-@click.option("--item", "item_texts", multiple=True, metavar="'ID|Label|Title|Context'")
+@click.option(
+    "--item",
+    "item_texts",
+    multiple=True,
+    metavar="'ID|Label|Title|Context'",
+    help="What to decide about; as often as needed.",
+)
 @click.option(
     "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
 )
 @click.option("--context", metavar="TEXT", default="", help="What is decided and why. Required.")
 @click.option("--question", metavar="TEXT", default="", help="The question; {slots} are filled.")
-@click.option("--extra", "extra_texts", multiple=True, metavar="'A: text'")
-@click.option("--kind", type=click.Choice(["transition", "advisory"]))
+@click.option(
+    "--extra", "extra_texts", multiple=True, metavar="'A: text'", help="A further way to answer."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["transition", "advisory"]),
+    help="Ask with a form, or with text that disturbs less.",
+)
 @asking_options
 def ask(
     source: str,

@@ -15,6 +15,7 @@ from quandary.cli import deeds, running
 from quandary.cli import items as given
 from quandary.cli.ages import later
 from quandary.journal import replay
+from quandary.journal.ids import find_run
 from quandary.people import hosts
 
 if TYPE_CHECKING:
@@ -53,7 +54,11 @@ class Way(NamedTuple):
 
 _OPTIONS = (
     click.option("--expires", metavar="AGE", help="Withdraw it by itself after 30m, 12h, 2d …"),
-    click.option("--via", type=click.Choice(["terminal", "text", "relay"])),
+    click.option(
+        "--via",
+        type=click.Choice(["terminal", "text", "relay"]),
+        help="Ask here, print text to be shown, or print a form; by default here, if possible.",
+    ),
     click.option(
         "--host", type=click.Choice(["claude", "codex"]), default="claude", show_default=True
     ),
@@ -95,6 +100,9 @@ def begin(
     documents: Mapping[str, Any] | None = None,
 ) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
+    entries = running.script(way.answers) if way.answers else []
+    if way.via == "terminal":
+        running.require_terminal()
     store = running.opened(way.where)
     who: Who = "api" if way.answers else "agent"
     state = replay.begin(
@@ -106,13 +114,13 @@ def begin(
         who=who,
         through="command",
         expires=later(way.expires) if way.expires else None,
-        origin=way.origin,
+        origin=find_run(store, way.origin) if way.origin else None,
     )
     if state.deed is not None:
         do = deeds.of(store, state.run)
         state = replay.advance(store, state.run, who=who, through="command", deeds=do)
     if way.answers:
-        state = running.with_answers(store, state, way.answers)
+        state = running.with_answers(store, state, entries)
     if way.via == "terminal":
-        return running.told(running.at_the_terminal(store, state))
+        return running.ask_here(store, state, proof=way.proof)
     return running.shown(store, state, proof=way.proof)

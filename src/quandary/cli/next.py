@@ -31,7 +31,7 @@ def next(run: str, seconds: float | None, via: str | None, proof: bool, where: s
     """
     if seconds is not None and isnan(seconds):
         raise click.UsageError("--wait is a number of seconds")
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     run = find_run(store, run)
     state = replay.look(store, run)
     if state.deed is not None:  # somebody was interrupted on the way
@@ -40,5 +40,5 @@ def next(run: str, seconds: float | None, via: str | None, proof: bool, where: s
     if seconds is not None:
         state = replay.wait(store, run, state.n, seconds)
     elif via == "terminal" or (via is None and running.is_terminal() and not proof):
-        return running.told(running.at_the_terminal(store, state))
+        return running.ask_here(store, state, proof=proof)
     return running.shown(store, state, proof=proof)

@@ -38,7 +38,7 @@ def reply(
     """
     if (text is None) == (file is None):
         raise click.UsageError("give the reply as TEXT, as `-` for standard input, or with --file")
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     run = find_run(store, run)
     data = read_text(file) if file else read_standard_input() if text == "-" else text or ""
     state = replay.look(store, run)

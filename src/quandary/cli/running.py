@@ -11,9 +11,9 @@ import msgspec
 
 from quandary.cli import deeds, outcomes
 from quandary.cli.screen import complain, put, tell
-from quandary.errors import QuandaryError
+from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
-from quandary.journal.store import open_store
+from quandary.journal.store import open_store, place_of
 from quandary.model.ask import Outcome, Reply
 from quandary.settings import project_of
 
@@ -26,8 +26,12 @@ store_option = click.option(
 )
 
 
-def opened(where: str | None) -> Store:
-    """The store that is meant."""
+def opened(where: str | None, *, existing: bool = False) -> Store:
+    """The store that is meant; one that is only looked at is not made."""
+    if existing:
+        place = place_of(where)
+        if "://" not in place and not os.path.exists(place):
+            raise NotFound(f"there is no store {place}; `quandary ask` begins one")
     return open_store(where)
 
 
@@ -63,7 +67,7 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
             state.run,
             state.flow,
             state.status,
-            notes=[] if state.ask is not None else state.notes,
+            notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
             ask=state.ask,
             result=state.result,
             error=state.error or "",
@@ -89,16 +93,21 @@ def answered(
     return relay.parse(data, ask, read, as_text=as_text)
 
 
-def with_answers(store: Store, state: State, path: str) -> State:
-    """Play a script: one reply for each Ask in turn, until it is used up or the run is done."""
-    from quandary.formats.files import read_text  # noqa: PLC0415 - only for scripts
+def script(path: str) -> list[Any]:
+    """The replies of a script, one for each Ask in turn."""
+    from quandary.formats.files import read_standard_input, read_text  # noqa: PLC0415 - for scripts
 
     try:
-        entries = msgspec.json.decode(read_text(path))
+        entries = msgspec.json.decode(read_standard_input() if path == "-" else read_text(path))
     except msgspec.DecodeError as error:
         raise QuandaryError(f"{path}: not JSON ({error})") from None
     if not isinstance(entries, list):
         raise QuandaryError(f"{path}: expected a JSON list with one reply for each Ask")
+    return entries
+
+
+def with_answers(store: Store, state: State, entries: list[Any]) -> State:
+    """Play a script until it is used up or the run is done."""
     for entry in entries:
         if state.ask is None:
             break
@@ -115,17 +124,25 @@ def with_answers(store: Store, state: State, path: str) -> State:
     return state
 
 
-def at_the_terminal(store: Store, state: State) -> State:
-    """Ask the person who sits here until nothing waits any more, or they leave."""
+def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
+    """Ask the person who sits here until nothing waits any more, or they leave; tell the outcome.
+
+    Whoever leaves has not answered, and the exit status says so.
+    """
     from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+    from quandary.people.drafts import INTERRUPTED  # noqa: PLC0415 - the same
 
     while state.ask is not None:
         reply = terminal.ask(state.ask, read)
         if isinstance(reply, Outcome):
-            replay.note(store, state.run, reply, to=state.key, who="person", through="terminal")
-            if reply.kind != "declined":
+            state = replay.note(
+                store, state.run, reply, to=state.key, who="person", through="terminal"
+            )
+            if state.status == "waiting":
                 tell(f"The question waits. Go on with: quandary next {state.run}")
-                return replay.look(store, state.run)
+                if reply.detail == INTERRUPTED:
+                    raise KeyboardInterrupt
+                return 1
         else:
             state = replay.advance(
                 store,
@@ -136,14 +153,22 @@ def at_the_terminal(store: Store, state: State) -> State:
                 through="terminal",
                 deeds=deeds.of(store, state.run),
             )
-            continue
-        state = replay.look(store, state.run)
-    return state
+    if proof or not sys.stdout.isatty():
+        return shown(store, state, proof=proof)
+    return told(state)
 
 
 def is_terminal() -> bool:
     """Whether a person can be asked right here."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def require_terminal() -> None:
+    """Refuse to ask where nobody can be asked, before anything is begun."""
+    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+
+    if not terminal.available():
+        raise QuandaryError(terminal.NO_TERMINAL)
 
 
 def told(state: State) -> int:

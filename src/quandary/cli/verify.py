@@ -28,7 +28,7 @@ def verify(run: str | None, expect: str | None, where: str | None) -> int:
         raise click.UsageError(
             "--expect takes the digest that an earlier `quandary verify` printed"
         )
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     report = examine(store, find_run(store, run) if run else None, expect)
     for problem in report.problems:
         entry = f" entry {problem.n}" if problem.n else ""

@@ -18,7 +18,7 @@ def withdraw(run: str, why: str, where: str | None) -> int:
     """End RUN while it waits. Nothing was decided, and the journal says why."""
     if not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = running.opened(where)
+    store = running.opened(where, existing=True)
     run = find_run(store, run)
     person = running.is_terminal()
     state = replay.withdraw(

@@ -101,7 +101,7 @@ class Asker:
                 for place, _ in _first_of_each(asked)
                 if place.item.context
             ),
-            why="\n\n".join(place.why for place, _ in asked if place.why),
+            why="\n\n".join(dict.fromkeys(place.why for place, _ in asked if place.why)),
             extras=_all_extras(questions),
             hints=_hints(questions),
         )
@@ -145,8 +145,8 @@ def _all_extras(questions: tuple[Question, ...]) -> tuple[Extra, ...]:
 
 
 def _hints(questions: tuple[Question, ...]) -> str:
-    hints = ["Blank for more"] if any(question.menu for question in questions) else []
-    hints += ["Q: ask a question", "?: explain", "!: skip"]
+    hints = [wording.BLANK] if any(question.menu for question in questions) else []
+    hints += ["Q: asks something", "? explains", "! skips"]
     if any(question.multi for question in questions):
-        hints.append("+CODE: add")
+        hints.append("+CODE adds")
     return " | ".join(hints)

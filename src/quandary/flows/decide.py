@@ -94,7 +94,7 @@ def _flow(terms: Terms) -> Flow:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
         seen.add(item.id)
         wording.require_filled(item.context, f"the context of item {item.id}")
-    walk = _Walk(replace(terms, items=items))
+    walk = Walk(replace(terms, items=items))
     for item in items:
         for root in range(len(terms.tree.decisions)):
             wording.require_filled(
@@ -108,7 +108,7 @@ def _sole_item(tree: Tree) -> Item:
     return Item("1", label=name, title=name)
 
 
-class _Walk:
+class Walk:
     """The items of one run, and what has been settled about them."""
 
     def __init__(self, terms: Terms, prefix: str = "", depth: int = 0) -> None:
@@ -131,10 +131,10 @@ class _Walk:
                 for root, decision in enumerate(self.terms.tree.decisions)
             ]
             for first in range(0, len(places), room):
-                yield from self._settle(places[first : first + room])
+                yield from self.settle(places[first : first + room])
         return self.result()
 
-    def _settle(self, places: list[Place]) -> Generator[Request, Response, None]:
+    def settle(self, places: list[Place]) -> Generator[Request, Response, None]:
         """Ask these together; then what each answer leaves open, one question at a time."""
         batch = places
         while batch:
@@ -314,9 +314,11 @@ class _Walk:
         return self._again(place, f"{path.strip()}:\n\n{done.text}", kind="reference")
 
     def _questioned(self, place: Place, question: Question, asked: str) -> Steps:
+        if not asked.strip():
+            return self._again(place, "Q: needs a question behind it.")
         self.records[place.item.id].notes.append(asked)
         if not self.terms.advisor:
-            why = f"You asked: {asked}. The question is kept and waits for an answer."
+            why = f"You asked: {asked}\nThe question is kept and waits for an answer."
             self._note("question", place, asked)
             return [replace(place, why=why)]
         prompt = f"{explain(place, question, deep=True, earlier=[])}\n\nThe person asks: {asked}"
@@ -338,7 +340,7 @@ class _Walk:
             return self._again(place, f"There is no tree {answer.tree} at hand.")
         terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
         prefix = keys.within(question.key, tree.name, "")
-        inner = _Walk(terms, prefix, self.depth + 1)
+        inner = Walk(terms, prefix, self.depth + 1)
         inner.notes, self.notes = self.notes, []
         result = yield from inner.flow()
         self.notes = inner.notes

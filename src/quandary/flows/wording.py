@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from quandary.model.ask import Item
 
 LABEL_LENGTH = 20
+BLANK = "blank opens more"
+"""The hint that Other may be left empty; where nothing is empty, it is left out."""
 SUMMARY_LENGTH = 240
 _SLOT = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_. -]*)\}")
 _BRACKETS = re.compile(r"(?<!\])\[(?=[^\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])")

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
+from quandary.errors import StoreError
 from quandary.model.ask import Answer, Ask, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
 Who = Literal["person", "agent", "policy", "api"]
@@ -182,6 +184,17 @@ def read_bodies(bodies: Iterable[bytes]) -> list[AnyBody]:
 def read_matter(written: bytes | None) -> Matter:
     """A matter; an empty one where there is none."""
     return _matters.decode(written) if written else EMPTY
+
+
+@contextmanager
+def readable(run: str) -> Iterator[None]:
+    """Within it, an entry that cannot be read is said to be one."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"run {run} has an entry that cannot be read; `quandary verify {run}` says which"
+        ) from error
 
 
 def kind_of(body: AnyBody) -> Kind:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import Diverged, QuandaryError, Rejected
+from quandary.errors import Diverged, Failed, QuandaryError, Rejected
 from quandary.journal.entries import (
     Answered,
     Began,
@@ -18,6 +18,7 @@ from quandary.journal.entries import (
     read_bodies,
     read_body,
     read_matter,
+    readable,
 )
 from quandary.model import keys
 from quandary.model.ask import Ask, Question, Reply
@@ -39,6 +40,7 @@ FLOWS: dict[str, str] = {
     "gate": "quandary.flows.gate",
     "phase": "quandary.flows.phase",
     "split": "quandary.flows.split",
+    "walk": "quandary.flows.walk",
     "question": "quandary.flows.question",
     "prefer": "quandary.flows.prefer",
 }
@@ -66,11 +68,14 @@ class Progress:
         self.error: str | None = None
 
     def start(self) -> None:
-        """Go to the first request."""
+        """Go to the first request. A flow that refuses to begin raises; one may also just fail."""
         try:
             self._stand_at(next(self.flow))
         except StopIteration as end:
             self._end(end.value)
+        except Failed as error:
+            self.request, self.error = None, str(error)
+            self.result = msgspec.json.decode(msgspec.json.encode(error.result))
 
     def take(self, response: Response) -> None:
         """Go on to the next request. What the flow refuses to go on with is how it fails."""
@@ -82,6 +87,8 @@ class Progress:
             self._end(end.value)
         except QuandaryError as error:
             self.request, self.error = None, str(error)
+            if isinstance(error, Failed):
+                self.result = msgspec.json.decode(msgspec.json.encode(error.result))
 
     def collect(self, output: Output) -> None:
         """Keep one output; with the last one that is waited for, go on."""
@@ -149,7 +156,8 @@ def start(flow: str, arguments: dict[str, Any]) -> Progress:
 def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
     """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
     entries = store.recorded(run, upto)
-    return replay(run, restart(store, run, entries), heard(run, entries))
+    with readable(run):
+        return replay(run, restart(store, run, entries), heard(run, entries))
 
 
 def restart(store: Store, run: str, entries: list[Recorded]) -> Progress:

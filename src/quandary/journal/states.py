@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quandary.journal.entries import Asked, Called, Ended, Noted, Returned
+from quandary.journal.entries import Asked, Called, Ended, Noted, Returned, readable
 from quandary.journal.store import State
 from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
@@ -35,6 +35,11 @@ def state_of(row: Run, progress: Progress) -> State:
 
 def look_at(store: Store, row: Run) -> State:
     """The state of a run from the entries that make it up."""
+    with readable(row.id):
+        return _look_at(store, row)
+
+
+def _look_at(store: Store, row: Run) -> State:
     if row.waits:
         since = store.entries(row.id, after=row.asked - 1, upto=row.n)
     else:

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
+
+from quandary.model.response import Expects, Meaning
+
+HUMAN = "HUMAN"
+"""The codename that stands for a person."""
+_LOOSE = re.compile(r"[\s_-]+")
+
+
+def fold(name: str) -> str:
+    """A codename, tag or key as it is compared: case, spaces, hyphens, underscores do not count."""
+    return _LOOSE.sub("", name).casefold()
+
+
+def is_human(codename: str) -> bool:
+    """Whether a codename asks for a person."""
+    return fold(codename) == fold(HUMAN)
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
@@ -13,14 +30,36 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     key: str
     agent: str
     prompt: str
+    expects: Expects | None = None
+    """The kind of response that the prompt asks for; without one, any text will do."""
+    routes: tuple[str, ...] = ()
+    """What a decision can be answered with."""
+    timeout: float | None = None
+    """Seconds; without it, those of the settings."""
+    attempt: int = 1
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):
-    """What an agent's command line gave back; `error` says why there is nothing."""
+    """What an agent's command line gave back; `error` says why it cannot count."""
 
     key: str
     text: str = ""
     error: str = ""
+    meaning: Meaning | None = None
+    """The response that was found in the text when it came, if one was expected."""
+    problem: str = ""
+    """Why none was found, in words for the agent."""
+    stderr: str = ""
+    status: int | None = None
+    """The exit status; below zero the signal that ended it; nothing if it never started."""
+    seconds: float = 0.0
+    tokens: int | None = None
+    """How many it says that it used."""
+    truncated: bool = False
+    """It printed more than is kept; the middle is missing."""
+    timed_out: bool = False
+    interrupted: bool = False
+    """Whoever ran it was gone before it ended; nobody knows what it did."""
 
 
 class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):

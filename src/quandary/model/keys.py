@@ -13,6 +13,16 @@ def place(item: str, path: tuple[str, ...] = (), root: int | None = None) -> str
     return f"{_safe(item)}:{number}{'/'.join(_safe(code) for code in path)}"
 
 
+def decision(number: int, part: str = "") -> str:
+    """A split, or a question of it: `D3`, `D3.1`, `D3.final`."""
+    return f"D{number}.{part}" if part else f"D{number}"
+
+
+def visit(step: str, number: int, what: str) -> str:
+    """Something done at a step of a chart, at the run's second visit there: `S7@2/validate-1`."""
+    return f"S{_safe(step)}@{number}/{what}"
+
+
 def turn(key: str, number: int) -> str:
     """The same place shown for the second time, or the third: `1.3/2:OTH~2`."""
     return f"{key}~{number}" if number > 1 else key

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from quandary.formats.visible import printable
 from quandary.model.ask import MORE, Outcome, Reply
 from quandary.people import painting, prose
-from quandary.people.drafts import CLOSED, Draft, Mode, Read
+from quandary.people.drafts import CLOSED, INTERRUPTED, Draft, Mode, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,8 @@ class Box(App[Reply | Outcome]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "turn(1)", show=False, priority=True),
         Binding("shift+tab", "turn(-1)", show=False, priority=True),
-        Binding("ctrl+c,ctrl+q", "leave", show=False, priority=True),
+        Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("pagedown", "read_on(1)", show=False, priority=True),
         Binding("pageup", "read_on(-1)", show=False, priority=True),
     ]
@@ -433,6 +434,10 @@ class Box(App[Reply | Outcome]):
         """Scroll the preamble, or the help."""
         part = self.query_one("#body" if self.helping else "#about")
         part.scroll_relative(y=step * max(part.size.height - 1, 1), animate=False)
+
+    def action_interrupt(self) -> None:
+        """Leave at once, and let whoever called know that it was not the usual way."""
+        self.exit(Outcome("dismissed", INTERRUPTED))
 
     def action_leave(self) -> None:
         """Leave at once; the run waits."""

@@ -19,6 +19,7 @@ Read = Callable[[str, Question, Mode], Reading]
 """What a typed text means as a reply to a question."""
 
 CLOSED = "the terminal was closed"
+INTERRUPTED = "interrupted"
 NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter goes on."
 NOTHING_TYPED = "There is nothing behind Other: type your own words."
 STANDS_ALONE = "That stands alone: take the ticks away first, or type something else."

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quandary.flows.wording import BLANK
+
 if TYPE_CHECKING:
     from quandary.model.ask import Ask, Choice, Preamble, Question
 
 ASKED = "Which shall it be?"
-BLANK = "Blank for more"
 OTHER = "something else: say it in your own words, or choose this to see what there is"
 SEVERAL = "You can choose several, such as `1, 2`."
 

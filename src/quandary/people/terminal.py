@@ -19,14 +19,14 @@ from quandary.errors import QuandaryError
 from quandary.formats.visible import printable
 from quandary.model.ask import Answer, Outcome, Reply
 from quandary.people import prose
-from quandary.people.drafts import CLOSED, NOTHING_TYPED, Draft, Read
+from quandary.people.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from quandary.model.ask import Ask, Question
 
-NO_TERMINAL = "there is no terminal here; use --via relay or --via text"
+NO_TERMINAL = "there is no terminal here; use --via relay"
 WAITS = "Not answered. The run waits; nothing is lost."
 
 _NUMBERS = re.compile(r"#?(\d+)[.)]?(?:(?:\s*,\s*|\s+|\s*(?:,\s*)?(?:and|&)\s+)#?(\d+)[.)]?)*")
@@ -73,7 +73,8 @@ def numbered(
         try:
             answer = _answered(draft, lines, out)
         except KeyboardInterrupt:
-            answer = None
+            _say(out, "", WAITS)
+            return Outcome("dismissed", INTERRUPTED)
         if answer is None:
             _say(out, "", WAITS)
             return Outcome("dismissed")
@@ -101,7 +102,8 @@ def _answered(draft: Draft, lines: Iterator[str], out: TextIO) -> Answer | None:
 def _take(draft: Draft, text: str) -> str:
     """Make the answer out of a line; or say what to type instead."""
     question = draft.question
-    numbers = [int(n) for n in re.findall(r"\d+", text)] if _NUMBERS.fullmatch(text) else []
+    listed = question.choices and _NUMBERS.fullmatch(text)  # else a number is what was asked for
+    numbers = [int(n) for n in re.findall(r"\d+", text)] if listed else []
     last = len(question.choices) + 1
     if any(not 1 <= number <= last for number in numbers):
         return f"Type a number from 1 to {last}, or your own words."

@@ -1,0 +1,319 @@
+"""A track: the phases of a piece of work, where it stands, and where it may go from there.
+
+Phases are known by their labels alone: `2`, `3.1`, `3.A`, `3.A.2`. Letters that differ in the same
+place are alternatives, of which one is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+
+PATH_EXISTS = "path-exists"
+_LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
+
+Mark = Literal["done", "current", "next", "ahead", "skipped", "not taken"]
+Kind = Literal["begin", "again", "forward", "back", "finish"]
+Order = tuple[tuple[int, int, str], ...]
+"""What labels are sorted by: numbers as numbers, before letters; `Z` before `AA`."""
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands."""
+    label, _, name = text.strip().partition(": ")
+    found = _LABEL.fullmatch(label.strip())
+    return (canonical(found[0]), name.strip()) if found else None
+
+
+def canonical(label: str) -> str:
+    """The one spelling of a label: without needless zeros."""
+    parts = (str(int(part)) if part.isdigit() else part for part in label.split("."))
+    return ".".join(parts)
+
+
+@cache
+def order(label: str) -> Order:
+    """Where a label stands among others."""
+    return tuple(
+        (0, int(part), "") if part.isdigit() else (1, len(part), part) for part in label.split(".")
+    )
+
+
+def major(label: str) -> int:
+    """The number that a label begins with."""
+    return order(label)[0][1]
+
+
+def alternatives(one: str, other: str) -> bool:
+    """Whether two labels lie on different branches: they part at two letters."""
+    for a, b in zip(order(one), order(other), strict=False):
+        if a != b:
+            return bool(a[0] and b[0])
+    return False
+
+
+class Field(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that a phase has to prove, and what its value must be like."""
+
+    name: str
+    schema: dict[str, Any] = {}
+    required: bool = True
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types that a value may have; none named means any."""
+        kinds = self.schema.get("type", [])
+        return tuple(kinds) if isinstance(kinds, list) else (kinds,)
+
+    @property
+    def described(self) -> str:
+        """The field and what it must be, in a few words."""
+        schema = self.schema
+        said = []
+        if schema.get("enum"):
+            said.append("one of " + ", ".join(map(shown, schema["enum"])))
+        else:
+            kinds = [kind for kind in self.types if kind != "string"]
+            said += [" or ".join(kinds)] if kinds else []
+        if schema.get("minLength"):
+            said.append(f"at least {schema['minLength']} characters")
+        if schema.get("pattern"):
+            said.append(f"like {schema['pattern']}")
+        if schema.get(PATH_EXISTS):
+            said.append("a path that exists")
+        if not self.required:
+            said.append("optional")
+        return f"{self.name} ({', '.join(said)})" if said else self.name
+
+
+def shown(value: object) -> str:
+    """A value of a proof on one line, not too long."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stretch of the work."""
+
+    label: str
+    name: str = ""
+    proof: tuple[Field, ...] = ()
+    """What has to be shown on leaving it forward."""
+    gate: bool = True
+    """Whether a menu is put before a person at its end."""
+    approval: Literal["", "person"] = ""
+    """Who has to let it pass; a person means one at a terminal or in a browser."""
+
+    @property
+    def title(self) -> str:
+        """`2: Build`, the way a phase is written."""
+        return f"{self.label}: {self.name}" if self.name else self.label
+
+
+class Track(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The declared phases in any order, and the way taken so far."""
+
+    phases: tuple[Phase, ...]
+    current: Phase | None = None
+    """Where it stands; not always among the declared ones."""
+    visited: tuple[str, ...] = ()
+    """The labels that it has stood at, in the order of going there."""
+    finished: bool = False
+
+    @property
+    def ordered(self) -> tuple[Phase, ...]:
+        """The phases by their labels."""
+        return tuple(sorted(self.phases, key=lambda phase: order(phase.label)))
+
+    def find(self, label: str) -> Phase | None:
+        """The declared phase of that label."""
+        return next((phase for phase in self.phases if phase.label == label), None)
+
+    def after(self, label: str) -> Phase | None:
+        """The declared phase that follows a label; branches beside it are passed over."""
+        for phase in self.ordered:
+            if order(phase.label) > order(label) and not alternatives(phase.label, label):
+                return phase
+        return None
+
+    @property
+    def next(self) -> Phase | None:
+        """The declared phase that comes now: the first one, before any has begun."""
+        if self.current is not None:
+            return self.after(self.current.label)
+        return self.ordered[0] if self.phases else None
+
+    @property
+    def beyond(self) -> Phase | None:
+        """The phase behind the next one."""
+        following = self.next
+        return self.after(following.label) if following is not None else None
+
+    @property
+    def previous(self) -> Phase | None:
+        """The declared phase before this one, on the way that was taken."""
+        current = self.current
+        if current is None:
+            return None
+        before = [p for p in self.ordered if order(p.label) < order(current.label)]
+        return next((phase for phase in reversed(before) if not self.passed_by(phase)), None)
+
+    def passed_by(self, phase: Phase) -> bool:
+        """Whether another branch was taken in place of the phase, and later than it was."""
+        way = (*self.visited, self.current.label) if self.current is not None else self.visited
+        last = {label: number for number, label in enumerate(way)}
+        own = last.get(phase.label, -1)
+        return any(n > own and alternatives(label, phase.label) for label, n in last.items())
+
+    @property
+    def free(self) -> tuple[Phase, ...]:
+        """The declared phases that can be gone to without asking anybody."""
+        return tuple(phase for phase in self.ordered if not objection(self, phase.label))
+
+    def mark(self, phase: Phase) -> Mark:
+        """What has become of a phase so far."""
+        current = self.current
+        if current is not None and phase.label == current.label:
+            return "done" if self.finished else "current"
+        if phase == self.next:
+            return "next"
+        if self.passed_by(phase):
+            return "not taken"
+        if current is None or order(phase.label) > order(current.label):
+            return "ahead"
+        return "done" if phase.label in self.visited or not self.visited else "skipped"
+
+
+class Transition(msgspec.Struct, frozen=True):
+    """A move that the rules allow."""
+
+    kind: Kind
+    source: Phase | None
+    target: Phase
+    added: bool = False
+    """The target was not declared before."""
+    reason: str = ""
+    """Why the user approved of it, where that was said."""
+
+    @property
+    def due(self) -> tuple[Field, ...]:
+        """What has to be proven: the phase that is left forward, never one that is gone back to."""
+        forward = self.kind in ("forward", "finish")
+        return self.source.proof if forward and self.source is not None else ()
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether only a person can let it pass: somebody leaves a phase that says so."""
+        return self.kind != "again" and self.source is not None and self.source.approval == "person"
+
+
+class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
+    """A move as a flow asks for it: the argument of the deed `move-phase`."""
+
+    folder: str
+    source: str
+    """The label that it starts from; nothing where no phase has begun."""
+    target: str
+    """`LABEL: Name`."""
+    seen: int = 0
+    """How many moves the track had made when somebody decided on this one."""
+    finish: bool = False
+    reason: str = ""
+    proof: dict[str, Any] = {}
+    typed: tuple[str, ...] = ()
+    """Fields of the proof that somebody typed, so that a number may have come as text."""
+    menu: bool = True
+    """Whether somebody chose it; a phase may also be declared to pass without."""
+
+    @property
+    def argument(self) -> str:
+        """The move as text."""
+        return msgspec.json.encode(self).decode()
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A move that the rules forbid: why, and what would be allowed."""
+
+    reason: str
+
+
+def go(track: Track, label: str, name: str = "", approved: str = "") -> Transition | Refusal:
+    """Move to a phase, which needs approval wherever `objection` finds something."""
+    declared = track.find(label)
+    current = track.current
+    target = declared or (current if current and current.label == label else Phase(label, name))
+    why = objection(track, label)
+    if why and not approved.strip():
+        return Refusal(f"{target.title} {why}; {_allowed(track)}")
+    if current is None:
+        kind: Kind = "begin"
+    elif current.label == label:
+        kind = "again"
+    else:
+        kind = "forward" if order(label) > order(current.label) else "back"
+    added = declared is None and kind != "again"
+    return Transition(kind, _declared(track), target, added, approved.strip())
+
+
+def finish(track: Track) -> Transition | Refusal:
+    """Be done with the last phase."""
+    current = _declared(track)
+    if current is None:
+        return Refusal(f"no phase has begun; {_allowed(track)}")
+    if track.next is not None:
+        return Refusal(f"{track.next.title} still lies ahead; go there first")
+    return Transition("finish", current, current)
+
+
+def objection(track: Track, label: str) -> str:
+    """Why a phase cannot be gone to without approval; nothing where it can.
+
+    Free are the same phase, anything forward in the same major that changes or adds no branch, and
+    whatever is declared in the next major; before anything has begun, only the first phase.
+    """
+    if track.current is None:
+        first = track.next
+        return "" if first is not None and first.label == label else "is not the first phase"
+    here = track.current.label
+    if label == here:
+        return ""
+    if order(label) < order(here):
+        return f"goes back from {track.current.title}"
+    if alternatives(label, here):
+        return f"lies on another branch than {track.current.title}"
+    return _adding(track, label) if major(label) == major(here) else _skipping(track, here, label)
+
+
+def _skipping(track: Track, here: str, label: str) -> str:
+    """Only what is declared in the next declared major follows without a gap."""
+    if track.find(label) is None:
+        return "is not declared"
+    between = [p for p in track.ordered if major(here) < major(p.label) < major(label)]
+    return f"skips {between[0].title}" if between else ""
+
+
+def _adding(track: Track, label: str) -> str:
+    """Anybody may add a sub-phase; a branch is the user's to add."""
+    known = [phase.label for phase in track.phases]
+    known += [track.current.label] if track.current is not None else []
+    parts = label.split(".")
+    for end in range(2, len(parts) + 1):
+        branch = ".".join(parts[:end])
+        if not branch[-1].isdigit() and not any(f"{k}.".startswith(f"{branch}.") for k in known):
+            return f"adds the branch {branch}"
+    return ""
+
+
+def _declared(track: Track) -> Phase | None:
+    """The current phase with what was declared of it."""
+    current = track.current
+    return (track.find(current.label) or current) if current is not None else None
+
+
+def _allowed(track: Track) -> str:
+    free = track.free
+    shown = ", ".join(phase.title for phase in free[:6]) + (", …" if len(free) > 6 else "")
+    return f"allowed now: {shown or 'nothing'}; for anything else, --user-approved REASON"
