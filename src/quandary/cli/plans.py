@@ -54,7 +54,7 @@ def follow(plan: Plan, *, dry_run: bool) -> None:
         carry_out(plan)
     for change in plan.changes:
         verb = _VERBS[change.before is None, change.after is None][dry_run]
-        tell(f"{verb} {change.path}: {change.what}")
+        tell(f"{verb} {change.path}{_link(change.path)}: {change.what}")
 
 
 _VERBS = {
@@ -62,6 +62,14 @@ _VERBS = {
     (False, False): ("changed", "would change"),
     (False, True): ("removed", "would remove"),
 }
+
+
+def _link(path: str) -> str:
+    """Where a link leads, since what is changed may lie far from the project."""
+    real = os.path.realpath(path)
+    seen = os.path.normpath(os.path.join(os.path.realpath(os.curdir), path))
+    linked = real != seen if not os.path.isabs(path) else os.path.islink(path)
+    return f" (a link to {real})" if linked else ""
 
 
 def _diff(change: Change) -> Iterator[str]:

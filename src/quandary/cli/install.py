@@ -1,0 +1,35 @@
+"""`quandary install`: make it known to the host that you work with."""
+
+from __future__ import annotations
+
+import click
+
+from quandary.cli import COMMANDS, plans
+from quandary.cli.screen import tell
+from quandary.errors import QuandaryError
+from quandary.people import lasting
+from quandary.people.install_places import places
+from quandary.people.installing import to_install
+
+
+@click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
+@plans.where_options
+@click.option("--mcp", is_flag=True, help="Register the server `quandary mcp` too.")
+def install(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> int:
+    """Teach a host to ask through quandary.
+
+    Agents there learn how to put a decision before a person. In Claude Code, hooks also check and
+    keep every question that any skill asks. Files keep all that is in them, and `quandary
+    uninstall` takes out what was added. Within a project, --project is the default.
+    """
+    if mcp and "mcp" not in COMMANDS:
+        raise QuandaryError("--mcp registers `quandary mcp`, which this version does not have")
+    root = plans.root_of(project=project, user=user)
+    command = lasting.command("user" if root is None else "project")
+    plan = to_install(places(host, root), command.word, mcp=mcp)
+    plans.follow(plan, dry_run=dry_run)
+    if not plan.changes:
+        tell(f"nothing to do: quandary is installed for {host}")
+    for note in filter(None, (*plan.notes, command.note)):
+        tell(f"note: {note}")
+    return 0

@@ -1,0 +1,235 @@
+"""`quandary install` and `quandary uninstall`: for whom, with which words, to which effect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from program import SCRIPT, call, environment
+from quandary.cli import COMMANDS
+from quandary.people import lasting
+
+SKILL = ".claude/skills/quandary/SKILL.md"
+SETTINGS = ".claude/settings.json"
+NOTE = "note: the hooks need Claude Code 2.1.139 or later\n"
+HOOKS = "hooks PreToolUse and PostToolUse for AskUserQuestion"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that is the current folder, an empty home, and the program on PATH."""
+    monkeypatch.setattr(lasting, "temporary_folders", list)
+    program = tmp_path / "bin" / "quandary"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(program.parent), os.environ["PATH"]]))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path / "project"
+    (root / "deep" / "er").mkdir(parents=True)
+    (root / ".git").mkdir()
+    monkeypatch.chdir(root)
+    return root
+
+
+def files() -> dict[str, bytes]:
+    """Every file in the current folder."""
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+def test_each_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Installing says what was made, doing it again that there was nothing to do."""
+    made = f"made {SKILL}: how to ask\nmade {SETTINGS}: {HOOKS}\n"
+    assert call(capsys, "install", "claude") == (0, "", made + NOTE)
+    nothing = "nothing to do: quandary is installed for claude\n"
+    assert call(capsys, "install", "claude") == (0, "", nothing + NOTE)
+    gone = made.replace("made", "removed")
+    assert call(capsys, "uninstall", "claude") == (0, "", gone)
+    nothing = "nothing to do: quandary is not installed for claude\n"
+    assert call(capsys, "uninstall", "claude") == (0, "", nothing)
+    assert files() == {}
+
+
+def test_a_file_in_order_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """The second time, no file is even touched."""
+    call(capsys, "install", "claude")
+    before = [(path, os.stat(path).st_mtime_ns, os.stat(path).st_ino) for path in files()]
+    call(capsys, "install", "claude")
+    assert before == [(path, os.stat(path).st_mtime_ns, os.stat(path).st_ino) for path in files()]
+
+
+def test_the_project_is_found_from_below(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are named as seen from where one stands."""
+    monkeypatch.chdir("deep/er")
+    assert f"made ../../{SETTINGS}: " in call(capsys, "install", "claude").err
+    monkeypatch.chdir("../..")
+    assert Path(SETTINGS).is_file()
+
+
+def test_outside_a_project_one_has_to_choose(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    """Neither is guessed; `--project` means this folder then."""
+    (project / ".git").rmdir()
+    for command in ("install", "uninstall"):
+        said = "quandary: this is no project; choose --user, or --project for this folder\n"
+        assert call(capsys, command, "claude") == (2, "", said)
+    assert call(capsys, "install", "claude", "--project").status == 0
+    assert Path(SETTINGS).is_file()
+
+
+def test_for_the_user(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the home folder, or where the host's variable says; the project is not touched."""
+    assert call(capsys, "install", "claude", "--user").status == 0
+    assert (tmp_path / "home" / SETTINGS).is_file()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
+    assert call(capsys, "install", "claude", "--user").status == 0
+    assert (tmp_path / "elsewhere" / "settings.json").is_file()
+    assert call(capsys, "uninstall", "claude", "--user").status == 0
+    assert not (tmp_path / "elsewhere").exists()
+    assert (tmp_path / "home" / SETTINGS).is_file()
+    assert files() == {}
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["claude", "--project", "--user"], "--project and --user exclude each other"),
+        (["emacs"], "emacs"),
+        ([], "Choose from: claude, codex, gemini, cursor, vscode"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    capsys: pytest.CaptureFixture[str], command: str, words: list[str], said: str
+) -> None:
+    """With status 2 and a hint."""
+    status, out, err = call(capsys, command, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert f"see quandary {command} --help" in err
+
+
+@pytest.mark.parametrize("before", [None, "", '{\r\n  "a": 1\r\n}', "{}\n"])
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_dry_run_shows_what_would_change(
+    capsys: pytest.CaptureFixture[str], host: str, before: str | None
+) -> None:
+    """As a patch, which leads to the same files as the real thing, there and back."""
+    if before is not None:
+        for path in (SETTINGS, "AGENTS.md"):
+            Path(path).parent.mkdir(exist_ok=True)
+            Path(path).write_bytes(before.encode())
+    old = files()
+    shown = call(capsys, "install", host, "--dry-run")
+    assert shown.status == 0
+    assert shown.err.startswith("would ")
+    assert files() == old
+    call(capsys, "install", host)
+    new = files()
+    back = call(capsys, "uninstall", host, "--dry-run")
+    assert files() == new
+    call(capsys, "uninstall", host)
+    assert files() == old
+    patch(shown.out)
+    assert files() == new
+    patch(back.out)
+    assert files() == old
+
+
+def patch(text: str) -> None:
+    """Have git do what a patch says."""
+    command = ["git", "apply", "-p0", "--whitespace=nowarn", "-"]
+    subprocess.run(command, input=text.encode(), check=True, cwd=Path.cwd())
+
+
+def test_where_a_link_leads_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A project's file can lie anywhere, and the person should know."""
+    Path("AGENTS.md").symlink_to(tmp_path / "elsewhere.md")
+    (tmp_path / "elsewhere.md").touch()
+    where = f"AGENTS.md (a link to {tmp_path.resolve()}/elsewhere.md): how to ask\n"
+    assert call(capsys, "install", "codex", "--dry-run").err == f"would change {where}"
+    assert call(capsys, "install", "codex").err == f"changed {where}"
+    assert Path("AGENTS.md").is_symlink()
+
+
+def test_bad_settings_stop_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says where; nothing was changed."""
+    Path(SETTINGS).parent.mkdir()
+    Path(SETTINGS).write_text("{", encoding="utf-8")
+    where = "line 1, column 2: the text ends too early"
+    said = f"quandary: {SETTINGS}: not JSON ({where}); nothing was changed\n"
+    for command in ("install", "uninstall"):
+        assert call(capsys, command, "claude") == (2, "", said)
+    assert files() == {SETTINGS: b"{"}
+
+
+def test_a_program_that_may_vanish_is_not_written_down(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The reason and the remedy are one line."""
+    monkeypatch.setattr(lasting, "temporary_folders", lambda: [str(tmp_path)])
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    status, out, err = call(capsys, "install", "claude")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "is in a temporary folder; install it to stay" in err
+    assert files() == {}
+    assert call(capsys, "uninstall", "claude").status == 0
+
+
+def test_the_server_needs_its_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is registered that could not be started."""
+    monkeypatch.delitem(COMMANDS, "mcp", raising=False)
+    status, _, err = call(capsys, "install", "cursor", "--mcp")
+    assert (status, files()) == (2, {})
+    assert "`quandary mcp`, which this version does not have" in err
+    monkeypatch.setitem(COMMANDS, "mcp", "Serve.")
+    assert call(capsys, "install", "cursor", "--mcp").status == 0
+    assert ".cursor/mcp.json" in files()
+    status, _, err = call(capsys, "install", "claude", "--user", "--mcp")
+    assert status == 2
+    assert "claude mcp add --scope user" in err
+
+
+def test_what_was_edited_is_left_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Uninstalling did not do all that it was asked to, and says so by its status."""
+    call(capsys, "install", "claude")
+    with open(SKILL, "a", encoding="utf-8") as file:
+        file.write("Mine.\n")
+    status, _, err = call(capsys, "uninstall", "claude")
+    assert status == 1
+    assert f"quandary: {SKILL} was edited; delete what you do not need\n" in err
+    assert list(files()) == [SKILL]
+
+
+def test_what_is_installed_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The host starts the program with these arguments, and no shell."""
+    call(capsys, "install", "claude")
+    question = {"question": "Go on?", "options": [{"label": "Yes"}, {"label": "No"}]}
+    hooks = json.loads(Path(SETTINGS).read_text(encoding="utf-8"))["hooks"]
+    for event, groups in hooks.items():
+        handler = groups[0]["hooks"][0]
+        told = {"hook_event_name": event, "tool_name": "AskUserQuestion", "tool_use_id": "t"}
+        told["tool_input"] = {"questions": [question]}
+        changes = {"PATH": str(SCRIPT.parent), "XDG_DATA_HOME": str(tmp_path / "data")}
+        assert handler["command"] == "quandary"
+        ended = subprocess.run(
+            [SCRIPT, *handler["args"]],
+            input=json.dumps(told).encode(),
+            env=environment(changes),
+            capture_output=True,
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")
