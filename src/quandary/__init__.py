@@ -19,8 +19,12 @@ if TYPE_CHECKING:
         Rejected,
     )
     from quandary.flows.decide import decide
+    from quandary.flows.gate import gate
+    from quandary.flows.split import split
     from quandary.formats.sources import load
     from quandary.model.ask import Answer, Ask, Item, Limits, Outcome, Question, Reading, Reply
+    from quandary.model.candidates import Candidate
+    from quandary.model.track import Phase, Track
     from quandary.model.tree import Decision, Extra, Option, Tree
     from quandary.people.reading import read
 
@@ -28,6 +32,7 @@ __all__ = [
     "AlreadyAnswered",
     "Answer",
     "Ask",
+    "Candidate",
     "ContextRequired",
     "Decision",
     "Diverged",
@@ -38,18 +43,22 @@ __all__ = [
     "Option",
     "Outcome",
     "ParseError",
+    "Phase",
     "QuandaryError",
     "Question",
     "Reading",
     "Rejected",
     "Reply",
+    "Track",
     "Tree",
     "__version__",
     "decide",
+    "gate",
     "load",
     "people",
     "read",
     "run",
+    "split",
     "testing",
 ]
 
@@ -58,6 +67,7 @@ _HOMES = {
     "AlreadyAnswered": "quandary.errors",
     "Answer": "quandary.model.ask",
     "Ask": "quandary.model.ask",
+    "Candidate": "quandary.model.candidates",
     "ContextRequired": "quandary.errors",
     "Decision": "quandary.model.tree",
     "Diverged": "quandary.errors",
@@ -68,16 +78,20 @@ _HOMES = {
     "Option": "quandary.model.tree",
     "Outcome": "quandary.model.ask",
     "ParseError": "quandary.errors",
+    "Phase": "quandary.model.track",
     "QuandaryError": "quandary.errors",
     "Question": "quandary.model.ask",
     "Reading": "quandary.model.ask",
     "Rejected": "quandary.errors",
     "Reply": "quandary.model.ask",
+    "Track": "quandary.model.track",
     "Tree": "quandary.model.tree",
     "decide": "quandary.flows.decide",
+    "gate": "quandary.flows.gate",
     "load": "quandary.formats.sources",
     "read": "quandary.people.reading",
     "run": "quandary.driving",
+    "split": "quandary.flows.split",
 }
 
 

@@ -54,8 +54,9 @@ class Settings(NamedTuple):
         if said is not None:
             return _from_text(variable, said, kind)
         for part in self.parts:
-            if name in part.values:
-                return _checked(part.path, name, part.values[name], kind)
+            for key in (name, name.upper()):  # some people know them in capitals
+                if key in part.values:
+                    return _checked(part.path, key, part.values[key], kind)
         return default
 
     def strings(self, name: str, what: str) -> list[str] | None:

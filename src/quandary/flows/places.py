@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.model.ask import MORE, Choice, Item
+from quandary.flows.paging import paged
+from quandary.model.ask import Choice, Item
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, walk
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.options if self.in_menu else named_of(self.options)
 
     def page_of(self, room: int) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-        """The choices of the page at hand, and those that typed text may name besides.
-
-        Each page but the last keeps one place for More…, and the next begins where it ended.
-        """
+        """The choices of the page at hand, and those that typed text may name besides."""
         named = [_choice(option) for option in self.named]
         menu = self.menu
         behind = (
@@ -69,16 +67,8 @@ class Place(msgspec.Struct, frozen=True):
             every = [*named, *behind]
             shown = [choice for choice in every if choice.code in self.among]
             return tuple(shown), tuple(c for c in every if c.code not in self.among)
-        begin, page = 0, self.page
-        step = max(room - 1, 1)
-        while page > 0 and len(named) - begin > room:
-            begin, page = begin + step, page - 1
-        rest = named[begin:]
-        shown = rest if len(rest) <= room else rest[:step]
+        shown = paged(named, self.page, room)
         further = [choice for choice in named if choice not in shown]
-        if len(rest) > room:
-            left = len(rest) - step
-            shown = [*shown, Choice(MORE, "More…", f"{left} further options")]
         return tuple(shown), (*further, *behind)
 
     def find(self, code: str) -> Option | None:

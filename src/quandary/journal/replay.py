@@ -326,16 +326,17 @@ def inbox(
 
 # -- how it is done ----------------------------------------------------------------------------
 
-_opened: WeakKeyDictionary[Store, tuple[str, int, Progress]] = WeakKeyDictionary()
-"""The run that this process went on with last, one for each store: as good as rebuilt as long as
-nobody else has appended to it."""
+MOST_OPEN = 32
+_opened: WeakKeyDictionary[Store, dict[str, tuple[int, Progress]]] = WeakKeyDictionary()
+"""The runs that this process went on with last, a few for each store: as good as rebuilt as long
+as nobody else has appended to them."""
 
 
 def _open(store: Store, row: Run) -> Progress:
     """The flow of a waiting run, standing where the journal says that it stands."""
-    kept = _opened.pop(store, None)
-    if kept is not None and kept[:2] == (row.id, row.n):
-        return kept[2]
+    kept = _opened.get(store, {}).pop(row.id, None)
+    if kept is not None and kept[0] == row.n:
+        return kept[1]
     progress = rebuild(store, row.id, row.n)
     request = progress.request
     keys = {c.key for c in request} if isinstance(request, tuple) else {getattr(request, "key", "")}
@@ -349,7 +350,10 @@ def _open(store: Store, row: Run) -> Progress:
 
 def _keep(store: Store, row: Run, progress: Progress) -> None:
     if row.status == "waiting":
-        _opened[store] = (row.id, row.n, progress)
+        opened = _opened.setdefault(store, {})
+        opened[row.id] = (row.n, progress)
+        while len(opened) > MOST_OPEN:
+            opened.pop(next(iter(opened)), None)
 
 
 def _decide(store: Store, draft: Draft, progress: Progress) -> None:
@@ -415,7 +419,7 @@ def _do_deeds(
     """
     while isinstance(progress.request, Do) and deeds is not None and row.status == "waiting":
         done = deeds(progress.request)
-        _opened.pop(store, None)
+        _opened.get(store, {}).pop(row.id, None)
         draft = Draft(row, source)
         draft.came(done)
         progress.take(done)

@@ -55,6 +55,13 @@ def alternatives(one: str, other: str) -> bool:
     return False
 
 
+def _branch(label: str, beside: str) -> str:
+    """The branch of a label, as far as where it parts from the one beside it."""
+    parts, others = label.split("."), beside.split(".")
+    fork = next(n for n, (a, b) in enumerate(zip(parts, others, strict=False)) if a != b)
+    return ".".join(parts[: fork + 1])
+
+
 class Field(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that a phase has to prove, and what its value must be like."""
 
@@ -151,6 +158,18 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
         """The phase behind the next one."""
         following = self.next
         return self.after(following.label) if following is not None else None
+
+    @property
+    def branches(self) -> tuple[Phase, ...]:
+        """Where else the way could go on: the first phase of each branch beside the next one."""
+        following = self.next
+        if following is None:
+            return ()
+        beside = [p for p in self.free if alternatives(p.label, following.label)]
+        heads: dict[str, Phase] = {}
+        for phase in beside:
+            heads.setdefault(_branch(phase.label, following.label), phase)
+        return tuple(heads.values())
 
     @property
     def previous(self) -> Phase | None:

@@ -1,0 +1,185 @@
+"""The words of a split: what its questions say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quandary.flows import wording
+from quandary.model.ask import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from quandary.flows.coherence import Breach, Links
+    from quandary.model.candidates import Bucket, Candidate
+
+MOST_NAMED = 12
+"""So many names in a row are read; of more, the question says how many and the preamble which."""
+IN_KIND = "The choices differ in kind, so none of them has a score."
+VERBS: dict[Bucket, str] = {"include": "Include", "defer": "Defer", "cut": "Cut"}
+PAST: dict[Bucket, str] = {"include": "included", "defer": "deferred", "cut": "cut"}
+CODES: dict[Bucket, str] = {"include": "INC", "defer": "DEF", "cut": "CUT"}
+HOLD = "HLD"
+_DESCRIPTIONS: dict[Bucket, str] = {
+    "include": "It is part of what is done now",
+    "defer": "Not now; it is kept for later",
+    "cut": "It is dropped for good",
+}
+
+
+class Words:
+    """Speaks of the candidates of one split."""
+
+    def __init__(
+        self, candidates: Sequence[Candidate], links: Links, buckets: Mapping[str, Bucket]
+    ) -> None:
+        self._candidates = {candidate.key: candidate for candidate in candidates}
+        self._links = links
+        self._buckets = buckets
+        """What has been decided; it fills up while the split goes on."""
+
+    def name(self, key: str) -> str:
+        """Key and title."""
+        return self._candidates[key].name
+
+    def names(self, keys: Sequence[str], most: int = MOST_NAMED) -> str:
+        """Keys and titles in a row; behind the first few, how many more there are."""
+        listed = [self.name(key) for key in keys[:most]]
+        if len(keys) > most:
+            return f"{', '.join(listed)} and {len(keys) - most} more"
+        return ", ".join(listed)
+
+    def listing(self, heading: str, keys: Sequence[str]) -> tuple[str, ...]:
+        """A block with every name, where a sentence has room for some of them only."""
+        if len(keys) <= MOST_NAMED:
+            return ()
+        return ("\n".join([f"**{heading}**", "", *(f"- {self.name(key)}" for key in keys)]),)
+
+    # -- an option by itself -------------------------------------------------------------------
+
+    def about(self, key: str) -> str:
+        """Scope, cost, ties on both ends, and the recommendation, in a few sentences."""
+        candidate = self._candidates[key]
+        cost = f"Cost: {candidate.cost}" if candidate.cost.strip() else ""
+        parts = (wording.summary(candidate.scope), cost, *self._ties(key), _advice(candidate))
+        return " ".join(filter(None, map(_sentence, parts)))
+
+    def single(self, key: str) -> str:
+        """All that is said of an option before it is decided."""
+        return " ".join(filter(None, (_sentence(self.name(key)), self.about(key), IN_KIND)))
+
+    def block(self, key: str) -> tuple[str, ...]:
+        """What the question had to leave out: a long scope, or many ties."""
+        candidate = self._candidates[key]
+        parts = []
+        scope = candidate.scope.strip()
+        if wording.summary(scope) != " ".join(scope.split()):
+            parts.append(f"**{candidate.name}** — {scope}")
+        for keys, heading in (
+            (self._links.needs[key], f"{candidate.key} needs"),
+            (self._links.needed_by[key], f"{candidate.key} is needed by"),
+            (self._links.at_odds[key], f"{candidate.key} conflicts with"),
+        ):
+            parts += self.listing(heading, keys)
+        return tuple(parts)
+
+    def buckets(self, key: str) -> tuple[Choice, ...]:
+        """Include, Defer, Cut, Hold."""
+        recommend = self._candidates[key].recommend
+        choices = [
+            Choice(CODES[bucket], verb, _DESCRIPTIONS[bucket], recommended=bucket == recommend)
+            for bucket, verb in VERBS.items()
+        ]
+        hold = Choice(HOLD, "Hold", "Talk about it first; nothing else is asked until then")
+        return (*choices, hold)
+
+    def choice(self, key: str, *, recommended: bool = False) -> Choice:
+        """An option among others."""
+        candidate = self._candidates[key]
+        title = " ".join(candidate.title.split())
+        said = " ".join(filter(None, (f"{key}." if title != key else "", self.about(key))))
+        return Choice(key, title, said, recommended=recommended)
+
+    def brief(self, key: str) -> Choice:
+        """An option among others when it is only to be named."""
+        bucket = self._buckets.get(key)
+        said = PAST[bucket] if bucket else "not decided yet"
+        return Choice(key, " ".join(self._candidates[key].title.split()), f"{key}, {said}")
+
+    def _ties(self, key: str) -> Iterable[str]:
+        needs, needed_by = self._links.needs[key], self._links.needed_by[key]
+        at_odds = self._links.at_odds[key]
+        if needs:
+            yield f"It needs {self._standing(needs)}"
+        if needed_by:
+            left = self._standing(needed_by)
+            yield f"Cutting or deferring it leaves {left} without what {_they(needed_by)} needs"
+        if at_odds:
+            yield f"It cannot go together with {self._standing(at_odds)}"
+
+    def _standing(self, keys: Sequence[str]) -> str:
+        """Names, with what has become of each so far."""
+        listed = []
+        for key in keys[:MOST_NAMED]:
+            bucket = self._buckets.get(key)
+            listed.append(f"{self.name(key)} ({PAST[bucket]})" if bucket else self.name(key))
+        if len(keys) > MOST_NAMED:
+            listed.append(f"{len(keys) - MOST_NAMED} more")
+        return _and(listed)
+
+    # -- all of them ---------------------------------------------------------------------------
+
+    def context(self, alternatives: bool) -> str:
+        """What is decided, where the caller did not say it."""
+        keys = list(self._candidates)
+        if len(keys) == 1:
+            return f"One option is to be decided: {self.name(keys[0])}."
+        how = "of which one is to be chosen" if alternatives else "each to be decided by itself"
+        return f"There are {len(keys)} options, {how}: {self.names(keys)}."
+
+    def assembled(self) -> str:
+        """What is in each bucket."""
+        said = []
+        for bucket, verb in VERBS.items():
+            keys = self.within(bucket)
+            said.append(f"{verb}: {self.names(keys) if keys else 'nothing'}.")
+        return " ".join(said)
+
+    def assembled_blocks(self) -> tuple[str, ...]:
+        """The same in full, where the sentence has room for some names only."""
+        return tuple(
+            block for b, verb in VERBS.items() for block in self.listing(verb, self.within(b))
+        )
+
+    def within(self, bucket: Bucket) -> list[str]:
+        """The keys in a bucket, in the order of the list."""
+        return [key for key in self._candidates if self._buckets.get(key) == bucket]
+
+    def breach(self, breach: Breach) -> str:
+        """What is wrong, in a sentence."""
+        one, other = self.name(breach.option), self.name(breach.other)
+        if breach.kind == "conflicts":
+            return f"{one} and {other} are both included and cannot go together."
+        bucket = self._buckets.get(breach.other, "cut")
+        return f"{one} is included and needs {other}, which is {PAST[bucket]}."
+
+
+def _advice(candidate: Candidate) -> str:
+    because = " ".join(candidate.because.split())
+    if candidate.recommend is None:
+        return because
+    recommended = f"Recommended: {VERBS[candidate.recommend]}"
+    return f"{recommended}. Reason: {because}" if because else recommended
+
+
+def _they(keys: Sequence[str]) -> str:
+    return "it" if len(keys) == 1 else "each"
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _sentence(text: str) -> str:
+    line = " ".join(text.split())
+    return line if not line or line.endswith((".", "!", "?", "…", "。")) else f"{line}."
