@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from quandary.agents.calling import Surroundings, answer
 from quandary.errors import Rejected
 from quandary.journal import replay
+from quandary.journal.entries import Called, Noted
+from quandary.model.ask import Note
 from quandary.model.call import Output
 
 if TYPE_CHECKING:
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.model.call import Call
 
+THROUGH = "agent"
+"""What entries say that came from here."""
+STARTED = "started"
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
 
 
-class Watcher(Protocol):
-    """Somebody who wants to see what happens."""
+class Watcher(AbstractContextManager[object], Protocol):
+    """Somebody who wants to see what happens, as long as something does."""
 
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
         """These calls are about to be made."""
@@ -53,6 +59,9 @@ class Driver:
 
     async def drive(self, state: State) -> State:
         """Go on with a run whose calls nobody has begun yet."""
+        if state.calls and not begun(self.store, state.run):
+            # They were asked for by a person's answer; from here on they count as begun.
+            replay.note(self.store, state.run, Note(STARTED, ""), who="agent", through=THROUGH)
         making: dict[asyncio.Task[Output], str] = {}
         try:
             while state.calls:
@@ -66,7 +75,7 @@ class Driver:
                 for task in done:
                     del making[task]
                     output = task.result()
-                    state = replay.record_output(self.store, state.run, output, through="agent")
+                    state = replay.record_output(self.store, state.run, output, through=THROUGH)
                     self.watcher.came(state.run, output)
         finally:
             for task in making:
@@ -78,9 +87,9 @@ class Driver:
     async def resume(self, run: str) -> State:
         """Go on with a run that another process began; what that left open counts as tried."""
         state = replay.look(self.store, run)
-        for call in state.calls:
+        for call in state.calls if begun(self.store, run) else ():
             lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-            state = replay.record_output(self.store, run, lost, through="agent")
+            state = replay.record_output(self.store, run, lost, through=THROUGH)
             self.watcher.came(run, lost)
         return await self.drive(state)
 
@@ -103,6 +112,20 @@ class Driver:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
         return [states[number] for number in sorted(states)]
+
+
+def begun(store: Store, run: str) -> bool:
+    """Whether somebody who makes calls has come to those that wait."""
+    row = store.run(run)
+    if row is None or row.waits != "agent":
+        return False
+    for entry in store.entries(run, after=row.asked - 1):
+        body = entry.read()
+        if isinstance(body, Called) and body.through in (THROUGH, "command"):
+            return True
+        if isinstance(body, Noted) and body.kind == STARTED:
+            return True
+    return False
 
 
 @contextlib.contextmanager

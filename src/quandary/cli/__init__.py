@@ -24,6 +24,7 @@ COMMANDS = {
     "split": "Have a person decide about every option of a list.",
     "gate": "Ask a person whether a phase may be left.",
     "phase": "Keep work in phases that ask for proof.",
+    "walk": "Run a chart: agents do its steps, people are asked.",
     "reply": "Answer what a run waits for.",
     "next": "Say what a run waits for, or what came of it.",
     "advise": "Tell a person who is deciding what they wanted to know.",

@@ -48,4 +48,17 @@ def _gated(result: dict[str, Any]) -> list[str]:
     return [f"{result['phaseGated']}: {result['executed']}{where}", *said]
 
 
-TELLING: dict[str, Told] = {"decide": _decided, "split": _split, "gate": _gated}
+def _walked(result: dict[str, Any]) -> list[str]:
+    said = [f"{result['chart']}: {result['outcome']}"]
+    for step in result["steps"]:
+        route = f" → {step['route']}" if step["route"] else ""
+        said.append(f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})")
+    return said
+
+
+TELLING: dict[str, Told] = {
+    "decide": _decided,
+    "split": _split,
+    "gate": _gated,
+    "walk": _walked,
+}

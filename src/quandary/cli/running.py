@@ -14,12 +14,12 @@ from quandary.cli.screen import complain, put, tell
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
 from quandary.journal.store import open_store, place_of
-from quandary.model.ask import Outcome, Reply
+from quandary.model.ask import Reply
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Ask, Question, Reading
+    from quandary.model.ask import Ask, Outcome, Question, Reading
 
 store_option = click.option(
     "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
@@ -56,27 +56,29 @@ def settings_of(store: Store, run: str) -> dict[str, Any]:
 
 def shown(store: Store, state: State, *, proof: bool = False) -> int:
     """Print the state of a run as its caller wanted it, and give the exit status."""
+    if proof and state.status == "done":
+        put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
+    else:
+        put(state_bytes(store, state) + b"\n")
+    return _status(state)
+
+
+def state_bytes(store: Store, state: State) -> bytes:
+    """The state of a run as JSON, in the form that its caller wanted."""
     from quandary.people import states  # noqa: PLC0415 - not every command asks
 
     told = settings_of(store, state.run)
-    if proof and state.status == "done":
-        put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
-        return _status(state)
-    put(
-        states.state_json(
-            state.run,
-            state.flow,
-            state.status,
-            notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
-            ask=state.ask,
-            result=state.result,
-            error=state.error or "",
-            via="text" if told.get("via") == "text" else "relay",
-            host=told.get("host", "claude"),
-        )
-        + b"\n"
+    return states.state_json(
+        state.run,
+        state.flow,
+        state.status,
+        notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
+        ask=state.ask,
+        result=state.result,
+        error=state.error or "",
+        via="text" if told.get("via") == "text" else "relay",
+        host=told.get("host", "claude"),
     )
-    return _status(state)
 
 
 def answered(
@@ -129,38 +131,43 @@ def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
 
     Whoever leaves has not answered, and the exit status says so.
     """
-    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
-    from quandary.people.drafts import INTERRUPTED  # noqa: PLC0415 - the same
-
     while state.ask is not None:
-        reply = terminal.ask(state.ask, read)
-        if isinstance(reply, Outcome):
-            state = replay.note(
-                store, state.run, reply, to=state.key, who="person", through="terminal"
-            )
-            if state.status == "waiting":
-                tell(f"The question waits. Go on with: quandary next {state.run}")
-                if reply.detail == INTERRUPTED:
-                    raise KeyboardInterrupt
-                return 1
-        else:
-            state = replay.advance(
-                store,
-                state.run,
-                reply,
-                to=state.key,
-                who="person",
-                through="terminal",
-                deeds=deeds.of(store, state.run),
-            )
+        before = state
+        state = ask_once(store, state)
+        if state.status == "waiting" and state.key == before.key:
+            return 1
     if proof or not sys.stdout.isatty():
         return shown(store, state, proof=proof)
     return told(state)
 
 
+def ask_once(store: Store, state: State) -> State:
+    """Ask the person who sits here what waits; where they leave, it still does."""
+    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+    from quandary.people.drafts import INTERRUPTED  # noqa: PLC0415 - the same
+
+    assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
+    source: dict[str, Any] = {"who": "person", "through": "terminal"}
+    reply = terminal.ask(state.ask, read)
+    if isinstance(reply, Reply):
+        do = deeds.of(store, state.run)
+        return replay.advance(store, state.run, reply, to=state.key, **source, deeds=do)
+    state = replay.note(store, state.run, reply, to=state.key, **source)
+    if state.status == "waiting":
+        tell(f"The question waits. Go on with: quandary next {state.run}")
+        if reply.detail == INTERRUPTED:
+            raise KeyboardInterrupt
+    return state
+
+
 def is_terminal() -> bool:
     """Whether a person can be asked right here."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def is_pipe() -> bool:
+    """Whether nobody is near: neither keys nor a screen."""
+    return not is_terminal() and not sys.stderr.isatty()
 
 
 def require_terminal() -> None:
