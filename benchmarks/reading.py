@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from measuring import Row, table
 from quandary.people.reading import question_from_options, read
 
 REPLIES = Path(__file__).parent.parent / "tests" / "people" / "replies.jsonl"
@@ -51,13 +52,11 @@ def judge(right: Counter[str], count: Counter[str], wrong: int, seconds: list[fl
     cuts = statistics.quantiles(seconds, n=100)
     p50, p99 = cuts[49] * MILLISECOND, cuts[98] * MILLISECOND
     rows = [
-        (f"{share:.1%}", ">= 97 %", "replies read right, synonyms apart", share >= 0.97),
-        (str(wrong), "0", "wrong picks among ambiguous and own words", not wrong),
-        (f"{p50:.2f} ms", "<= 1 ms", f"per reply, p50 (p99 {p99:.2f} ms)", p50 <= 1),
+        Row("replies read right, synonyms apart", f"{share:.1%}", ">= 97 %", share >= 0.97),
+        Row("wrong picks among ambiguous and own words", str(wrong), "0", not wrong),
+        Row(f"per reply, p50 (p99 {p99:.2f} ms)", f"{p50:.2f} ms", "<= 1 ms", p50 <= 1),
     ]
-    for measured, budget, what, kept in rows:
-        print(f"{'ok  ' if kept else 'MISS'}  {measured:>8}  (budget {budget})  {what}")
-    return 0 if all(kept for *_, kept in rows) else 1
+    return table(rows)
 
 
 if __name__ == "__main__":

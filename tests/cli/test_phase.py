@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phases import EVERYTHING, PLANNED, Tried
+from program import at_terminal
 from quandary.cli import piping
 from quandary.formats import files
 from quandary.journal import replay
@@ -168,6 +169,15 @@ def test_paths_are_looked_for_at_both_ends(tried: Tried) -> None:
     assert tried.go("3.A", {"report": "phases.json"}).status == 0
     assert tried.go("2", approved="\x00").status == 0
     assert tried.go("3.A", {"report": "a\x00b"}).status == 1
+
+
+def test_a_person_at_a_terminal(tried: Tried) -> None:
+    """What is done there by hand is kept as a person's, and told in a line."""
+    ended = at_terminal("phase", "go", "rel", "1", env={"TERM": "dumb"})
+    assert ended.status == 0
+    assert ended.out == "Now at 1: Plan. It has to prove: scope, risk (one of low, high).\n"
+    entry = tried.status["history"][0]
+    assert (entry["who"], entry["through"]) == ("person", "terminal")
 
 
 # -- standard input ------------------------------------------------------------------------------
@@ -359,6 +369,8 @@ def test_a_folder_that_is_none(tried: Tried, words: tuple[str, ...]) -> None:
     ended = tried.run("phase", *words)
     assert ended.status == 2
     assert ended.err.count("\n") == 1
+    assert tried.run("phase", "go", "a\udcff", "1").status == 2
+    assert tried.run("phase", "go", "a\0", "1").status == 2
 
 
 @pytest.mark.parametrize("where", ["write", "fsync", "replace"])

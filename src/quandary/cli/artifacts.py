@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.formats.files import SKIPPED
+from quandary.formats.visible import printable
 from quandary.journal import entries as clock
 from quandary.journal.moves import began
 from quandary.model.call import Do, Done
@@ -34,7 +35,7 @@ def listed(store: Store, deed: Do) -> Done:
     artifacts = []
     for path in found[:MOST]:
         artifact = _artifact(folder, path)
-        said = reviewed.get((path, artifact["digest"]), "")
+        said = reviewed.get((artifact["path"], artifact["digest"]), "")
         artifacts.append({**artifact, "reviewed": said} if said else artifact)
     told = {
         "now": clock.stamp(clock.now()),
@@ -56,6 +57,7 @@ def _files(folder: str) -> Iterator[str]:
 
 def _artifact(folder: str, path: str) -> dict[str, Any]:
     whole = os.path.join(folder, path)
+    path = printable(path)
     try:
         about = os.stat(whole)
         with open(whole, "rb") as file:
@@ -77,7 +79,8 @@ def _first_line(begin: bytes) -> str:
     if b"\0" in begin:
         return ""
     text = begin.decode(errors="ignore")
-    line = next((line.strip(" \t#*=-") for line in text.splitlines() if line.strip(" \t#*=-")), "")
+    lines = (printable(line).strip(" #*=-") for line in text.splitlines())
+    line = next(filter(None, lines), "")
     return line if len(line) <= 100 else f"{line[:99]}…"
 
 

@@ -42,9 +42,11 @@ class Moved(NamedTuple):
 def folder_of(name: str) -> str:
     """The folder of a track, under the one name that the journal knows it by."""
     try:
-        return os.path.realpath(name)
+        folder = os.path.realpath(name)
+        folder.encode()
     except (OSError, ValueError):
-        raise ParseError(f"{name!a}: no such folder") from None
+        raise ParseError(f"{name!a}: no folder that can be named in a journal") from None
+    return folder
 
 
 # -- quandary phase go ---------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def nodes(tree: Tree) -> Iterator[Node]:
 
 def text(tree: Tree, *, width: int, colour: bool) -> str:
     """The tree for people to read: what it is for, then each decision with its branches."""
-    page = _Page(width, colour=colour)
+    page = Canvas(width, colour=colour)
     alone = len(tree.decisions) == 1 and tree.name == tree.decisions[0].name
     if not alone:
         page.add("", tree.name, "bold")
@@ -74,7 +74,7 @@ def text(tree: Tree, *, width: int, colour: bool) -> str:
     return "".join(f"{line}\n" for line in page.lines)
 
 
-class _Page:
+class Canvas:
     """Lines under way, with the width to keep to and the colours to use."""
 
     def __init__(self, width: int, *, colour: bool) -> None:
@@ -99,7 +99,7 @@ class _Page:
                 self.lines.append(self.paint(margin, "dim") + self.paint(line, style))
 
 
-def _fields(page: _Page, tree: Tree) -> None:
+def _fields(page: Canvas, tree: Tree) -> None:
     """What the heading of a tree says, as names and values in two columns."""
     fields = [
         ("trigger", tree.trigger),
@@ -117,7 +117,7 @@ def _fields(page: _Page, tree: Tree) -> None:
         page.lines.extend(" " * column + line for line in rest)
 
 
-def _decision(page: _Page, decision: Decision) -> None:
+def _decision(page: Canvas, decision: Decision) -> None:
     """A decision's name, its question and its branches."""
     note = "  choose several" if decision.multi else ""
     names = page.wrap(decision.name, len(note)) or [""]
@@ -157,7 +157,7 @@ def _level(options: tuple[Option, ...], stem: str) -> list[_Branch]:
     return [_Branch(o, stem, n == last, column, boxed) for n, o in enumerate(options)][::-1]
 
 
-def _branch(page: _Page, branch: _Branch) -> None:
+def _branch(page: Canvas, branch: _Branch) -> None:
     """An option's line, and below it whatever did not fit and its description."""
     option = branch.option
     fork = branch.stem + ("└─ " if branch.last else "├─ ")

@@ -36,24 +36,28 @@ class Found(NamedTuple):
         return f"{self.path}:{self.tree.line}"
 
 
-def load(source: str) -> Tree:
-    """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`."""
+def load(source: str, text: str | None = None) -> Tree:
+    """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`.
+
+    `text` is what the file or standard input held, if it was read already.
+    """
     if not source:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
-    path, name = _split(source)
+    path, name = split(source)
     if path is None:
         found = list(_in_project(os.curdir))
         where = "the project's trees"
     else:
         if path.lower().endswith(CHARTS):
-            raise ParseError(f"{path}: charts are not read by this version; name a Markdown file")
-        text = read_standard_input() if path == "-" else read_text(path)
+            raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
+        if text is None:
+            text = read_standard_input() if path == "-" else read_text(path)
         found = [Found(path, tree) for tree in parse(text).trees]
         where = path
     return _resolve(_choose(found, name, where), found)
 
 
-def _split(source: str) -> tuple[str | None, str]:
+def split(source: str) -> tuple[str | None, str]:
     """The file, if one is meant, and the name, if one is given."""
     if source == "-" or os.path.lexists(source):
         return source, ""
@@ -164,7 +168,7 @@ def _base(found: Found, name: str, beside: list[Found]) -> Found:
 
 def loaded_beside(source: str) -> list[Tree]:
     """The other trees of the file that a SOURCE names: a reply may ask for one of them."""
-    path, _ = _split(source)
+    path, _ = split(source)
     if path is None or path == "-":
         return []
     chosen = load(source)

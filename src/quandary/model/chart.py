@@ -197,7 +197,7 @@ class Map:
             return "terminator"
         if self.chart is not None and self.chart.called(step) is not None:
             return "subprocess"
-        if any(route.label for route in self.ways(step)):
+        if any(route.label.strip() for route in self.ways(step)):
             return "decision"
         if step.shape == "connector" or not step.prompt.strip():
             return "connector"

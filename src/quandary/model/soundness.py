@@ -40,7 +40,7 @@ def check(chart: Chart) -> tuple[Problem, ...]:
 
 def named(step: Step) -> str:
     """A step in a message."""
-    return f"“{step.name}” ({step.id})" if step.name != step.id else f"“{step.id}”"
+    return f"“{step.name}” ({_cut(step.id)})" if step.name != step.id else f"“{_cut(step.id)}”"
 
 
 def listed(steps: Iterable[Step]) -> str:
@@ -94,7 +94,7 @@ def _doubles(page: Page) -> Iterator[Problem]:
     for step in page.steps:
         other = known.setdefault(step.id, step)
         if other is not step:
-            message = f"two shapes have the id {step.id}: “{other.name}” and “{step.name}”"
+            message = f"two shapes have the id {_cut(step.id)}: “{other.name}” and “{step.name}”"
             yield Problem("duplicate-id", "error", message, (step.id,), step.line)
 
 
@@ -105,8 +105,8 @@ def _ends(plan: Map) -> Iterator[Problem]:
     def end(key: str) -> str:
         thing = scenery.get(key)
         if thing is not None:
-            return f"the {thing.kind} {f'“{_cut(thing.text)}”' if thing.text else key}"
-        return f"{key}, which is no step here" if key else "nowhere"
+            return f"the {thing.kind} {f'“{_cut(thing.text)}”' if thing.text else _cut(key)}"
+        return f"{_cut(key)}, which is no step here" if key else "nowhere"
 
     for route in plan.page.routes:
         source, target = plan.steps.get(route.source), plan.steps.get(route.target)
@@ -126,7 +126,7 @@ def _ends(plan: Map) -> Iterator[Problem]:
 
 def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
     """Ways out are told apart by their labels; only a step's sole way out may go without one."""
-    bare = [route for route in ways if not route.label]
+    bare = [route for route in ways if not route.label.strip()]
     if len(bare) > 1:
         targets = listed(plan.follow(route) for route in bare)
         message = (
@@ -158,7 +158,7 @@ def _same_labels(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
     """No two ways out of a step have the same label, case and spaces aside."""
     known: dict[str, Route] = {}
     for route in ways:
-        if not route.label:
+        if not route.label.strip():
             continue
         other = known.setdefault(folded(route.label), route)
         if other is not route:

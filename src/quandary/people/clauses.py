@@ -6,14 +6,20 @@ import re
 from typing import NamedTuple
 from unicodedata import category
 
-from quandary.people.numbers import cardinal
-from quandary.people.phrases import CONNECTIVES, CORRECTIONS, QUANTIFIERS
-from quandary.people.words import spans
+from quandary.people.numbers import cardinal, counting
+from quandary.people.phrases import CONNECTIVES, CORRECTIONS, INTERJECTIONS, QUANTIFIERS
+from quandary.people.words import spans, wordset
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
 _MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant"))
 _RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
 _LONGEST = max(map(len, CORRECTIONS))
+_SAYING = wordset("i id ill im let lets we well go use do just please pick")
+_SHORT = {
+    **{"em": "them", "u": "you", "ur": "your", "w": "with", "tho": "though", "n": "and"},
+    **{"prolly": "probably", "probs": "probably", "tmrw": "tomorrow", "lemme": "let"},
+}
+"""What is typed in a hurry."""
 
 
 class Clause(NamedTuple):
@@ -51,6 +57,14 @@ class _Draft:
         self.starts.append(start)
         self.end = end
 
+    def fuse(self, word: str, end: int) -> bool:
+        """Join a word to the last one, where a label has them as one: `mono repo`."""
+        if not self.words or {self.words[-1], word} <= self.kept:
+            return False
+        self.words[-1] += word
+        self.end = end
+        return True
+
     def close(self, *, comma: bool = False) -> None:
         """End the clause, cut once more before words such as "because", "but" and "no wait"."""
         words, first, at = tuple(self.words), 0, 0
@@ -62,9 +76,13 @@ class _Draft:
                 self.marker = words[at : at + long]
                 first = at = at + long
                 continue
-            if at > first and words[at] in CONNECTIVES and not _excepting(words, at):
+            kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
+            if at > first and words[at] in CONNECTIVES and not kept and not _excepting(words, at):
                 self._cut(words, first, at)
                 first = at
+            if at == first and _refusing(words, at):
+                self._cut(words, first, at + 1)
+                first = at + 1
             at += 1
         self._cut(words, first, len(words))
         self.words, self.starts, self.comma = [], [], comma
@@ -90,8 +108,13 @@ def split(text: str, kept: frozenset[str] = frozenset()) -> list[Clause]:
     """The clauses of a reply. `kept` are words of the options, never a turn of speech."""
     draft = _Draft(kept)
     before, end = "", 0
-    for word, start, stop in spans(text):
-        _between(draft, text[end:start], before, word, start)
+    for typed, start, stop in spans(text):
+        word = typed if typed in kept or (typed == "n" and not before) else _SHORT.get(typed, typed)
+        gap = text[end:start]
+        if before + word in kept and gap in {" ", "-"} and draft.fuse(word, stop):
+            before, end = before + word, stop
+            continue
+        _between(draft, gap, before, word, start)
         draft.add(word, start, stop)
         before, end = word, stop
     draft.close()
@@ -126,13 +149,35 @@ def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
         phrase = words[at : at + long]
         if phrase not in CORRECTIONS or (long == 1 and phrase[0] in kept):
             continue
-        if long > 1 or not at or cardinal(words[at - 1]):
+        if phrase == ("rather",) and (at or words[1:2] in {("than",), ()}):
+            continue
+        if phrase[-1] == "no" and _denies(words, at + long):
+            continue
+        if long > 1 or INTERJECTIONS.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
+    if words[at : at + 2] == ("make", "it") and words[at + 2 : at + 3]:
+        return 2 if counting(words[at + 2]) or words[at + 2] == "the" else 0
+    if words[at] == "no" and at and cardinal(words[at - 1]) and words[at + 1 : at + 2]:
+        return 1 if cardinal(words[at + 1]) else 0
     if words[at] == "wait" and len(words) == 1 and "wait" not in kept:
         return 1
     return 0
 
 
+def _denies(words: tuple[str, ...], at: int) -> bool:
+    """Whether a "no" is said to what follows: `actually no sushi`."""
+    return at < len(words) and not cardinal(words[at]) and words[at] not in _SAYING | {"the"}
+
+
+def _refusing(words: tuple[str, ...], at: int) -> bool:
+    """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
+    if words[at] in {"nope", "nah", "naw"}:
+        return True
+    return words[at] == "no" and len(words) > at + 1 and words[at + 1] in _SAYING
+
+
 def _excepting(words: tuple[str, ...], at: int) -> bool:
     """The "but" of "anything but", which is no turn."""
+    if words[at - 1 : at + 2] == ("last", "but", "one"):
+        return True
     return words[at] == "but" and words[at - 1] in QUANTIFIERS | {"nothing"}

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from quandary.people.entries import EMPTY, GROUPS, Entry, entry_of, joined, phrasal, signed, within
 from quandary.people.numbers import cardinal
-from quandary.people.phrases import (
-    ALIKE,
-    FUNCTION,
-    NEGATORS,
-    NEUTRAL,
-    PHRASAL,
-    REFUSALS,
-    STATING,
-    UNDOINGS,
-)
-from quandary.people.words import resembles, stem, words
+from quandary.people.phrases import FUNCTION, MODIFIERS, NEGATORS, NEUTRAL
+from quandary.people.words import resembles, root, slips, stem, words, wordset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from quandary.model.ask import Choice
 
-_PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
-_REACH = 3
-_EMPTY = NEGATORS | frozenset(map(stem, FUNCTION | STATING))
-_ARTICLES = frozenset(("the", "a", "an"))
+_OBJECTS = wordset("it them this that all both everything me us him her")
+_ONE = frozenset(("a", "an", "one"))
+_DETERMINERS = wordset("the a an that this my our those these")
 _LABEL, _DESCRIPTION = 1.0, 0.5
 _CLOSE = 0.65
-_GROUPS: dict[str, set[int]] = {}
-for _number, _group in enumerate(ALIKE):
-    for _word in _group:
-        _GROUPS.setdefault(stem(_word), set()).add(_number)
 
 
 class Fit(NamedTuple):
@@ -45,22 +29,11 @@ class Fit(NamedTuple):
     label: bool
 
 
-class _Entry(NamedTuple):
-    code: str
-    label: tuple[str, ...]
-    description: tuple[str, ...]
-    in_label: frozenset[str]
-    in_description: frozenset[str]
-    groups: frozenset[int]
-    undoing: str
-    """The verb that the label opens with, where its object alone would not say so."""
-
-
 class Lexicon:
     """The words of the options of one question."""
 
     def __init__(self, options: tuple[Choice, ...]) -> None:
-        self.entries = tuple(_entry(option) for option in options)
+        self.entries = tuple(entry_of(option) for option in options)
         found: dict[str, int] = {}
         for entry in self.entries:
             for token in entry.in_label | entry.in_description:
@@ -71,25 +44,38 @@ class Lexicon:
         self.label_stems = frozenset(map(stem, self.label_words))
         own = (w for option in options for w in words(option.description))
         self._long = sorted({w for w in own if len(w) >= 6} - self.label_words)
+        self._all = self.label_words.union(*(words(option.description) for option in options))
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
+        labels = [words(option.label) for option in options]
+        self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
+        self.deeds = frozenset(entry.deed for entry in self.entries if entry.deed)
         self._codes = {e.code.rpartition("/")[2].casefold(): e.code for e in self.entries}
 
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
-        if not any(self.telling(word) for word in said):
+        told = [word for word in said if self.telling(word)]
+        if not told:
             return None
-        tokens = _joined(signed(said))
-        codes = tuple(e.code for e in self.entries if _within(tokens, e.label))
+        tokens = joined(signed(said))
+        codes = tuple(e.code for e in self.entries if within(tokens, e.label))
+        if not codes and self._placing(told):
+            return None
         if codes:
-            return self._sound(Fit(codes, label=True), {*tokens})
-        codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
-        return Fit(codes, label=False) if codes else None
+            return self._sound(Fit(self.closest(codes, said), label=True), {*tokens})
+        codes = tuple(e.code for e in self.entries if within(tokens, e.description))
+        return Fit(codes, label=False) if codes and (len(tokens) > 2 or self._tells(told)) else None
+
+    def labelled(self, said: tuple[str, ...]) -> tuple[str, ...]:
+        """The options with these very words in their label, be it as what they would undo."""
+        tokens = joined(signed(said))
+        told = any(self.telling(word) for word in said)
+        return tuple(e.code for e in self.entries if told and within(tokens, e.label))
 
     def verbatim(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options that have these words in their label or description, whatever the words."""
-        tokens = _joined(signed(said))
+        tokens = joined(signed(said))
         texts = ((e.code, e.label, e.description) for e in self.entries)
-        return tuple(c for c, *lines in texts if any(_within(tokens, line) for line in lines))
+        return tuple(c for c, *lines in texts if any(within(tokens, line) for line in lines))
 
     def denies(self, said: tuple[str, ...]) -> bool:
         """Whether an option itself says "not" to a word that is said "not" to."""
@@ -107,30 +93,94 @@ class Lexicon:
         `also` are words of the question itself: they pass where a whole label is said.
         """
         told = self._told(said)
-        if not told:
+        if self._placing([word for _, word in told]) or self._twice([token for token, _ in told]):
             return None
-        meant = [self._meanings(token, word) for token, word in told]
+        brief = len(said) < 4
+        meant = [self._meanings(token, word, brief=brief) for token, word in told]
         weak = all(word in NEUTRAL for _, word in told)
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None:
             return None if weak else self._alike(said)
-        return self._sound(best, set().union(*meant)) if self._counts_alike(best, said) else None
+        carried = best.label or self._tells([word for _, word in told])
+        if not carried or self._compares(said) or not self._counts_alike(best, said):
+            return None
+        best = best._replace(codes=self.closest(best.codes, said))
+        return self._sound(best, set().union(*meant))
+
+    def closest(self, codes: tuple[str, ...], said: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several, those with most of the small words, and then with most words as they are.
+
+        `all` tells in `merge them all`, and `searchable` is nearer to itself than to `search`.
+        """
+        small = {word for word in said if word not in FUNCTION and word in NEUTRAL}
+        roots = {root(word) for word in said if len(word) - len(stem(word)) > 2}
+        shared = {
+            e.code: (len(small & e.plain), len(roots & e.roots))
+            for e in self.entries
+            if e.code in codes
+        }
+        most = max(shared.values(), default=(0, 0))
+        return tuple(code for code in codes if shared.get(code, most) == most)
+
+    def _compares(self, said: tuple[str, ...]) -> bool:
+        """`something shorter` wants a change; `the shorter one` is an option that is short."""
+        if "the" in said:
+            return False
+        return any(
+            word.endswith("er") and word not in self._all and {word[:-2], word[:-1]} & self._all
+            for word in said
+        )
+
+    def _tells(self, told: list[str]) -> bool:
+        """Whether words can name an option by its description.
+
+        One word alone has to stand there as it is, or be long enough to be the same in another
+        form: `close` is not `until the terminal closes`.
+        """
+        if MODIFIERS.issuperset(told):
+            return False
+        word, token = told[0], stem(told[0])
+        if token not in self.weights:
+            return True
+        if len(told) > 1 or word in self._all or word.removesuffix("s") in self._all:
+            return True
+        return len(token) > 5 or any(w.endswith("ing") and stem(w) == token for w in self._all)
+
+    def on_it(self, said: tuple[str, ...]) -> bool:
+        """`hold it`: a deed of their own, which a description's word `hold` does not name."""
+        told = [word for word in said if self.telling(word)]
+        if len(told) != 1 or not NEGATORS.isdisjoint(said):
+            return False
+        at = said.index(told[0])
+        behind = said[at + 1 :]
+        if not behind or behind[0] not in _OBJECTS or "away" in behind or len(behind) > 3:
+            return False
+        return not self.verbatim(said[at : at + 2])
+
+    def _placing(self, told: list[str]) -> bool:
+        """Whether nothing was said but numbers that options have as their place."""
+        return all(0 < (cardinal(word) or 0) <= len(self.entries) for word in told)
+
+    def _twice(self, tokens: list[str]) -> bool:
+        """Whether one word of a label is said twice, of two things: `revert the revert`."""
+        return any(tokens.count(token) > 1 and token in self.label_stems for token in tokens)
 
     def _counts_alike(self, fit: Fit, said: tuple[str, ...]) -> bool:
         """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
         pairs = [
-            _joined(signed(pair))
+            ("1" if pair[0] in _ONE else stem(pair[0]), stem(pair[1]))
             for pair in itertools.pairwise(said)
-            if pair[0] != "one" and cardinal(pair[0]) is not None and self.telling(pair[1])
+            if (pair[0] in _ONE or cardinal(pair[0]) is not None) and self.telling(pair[1])
         ]
-        entries = [entry for entry in self.entries if entry.code in fit.codes]
+        lines = [
+            line
+            for entry in self.entries
+            if entry.code in fit.codes
+            for line in (entry.label, entry.description)
+        ]
         return all(
-            any(
-                _within(pair, line)
-                for entry in entries
-                for line in (entry.label, entry.description)
-            )
-            for pair in pairs
+            (all if number == "1" else any)(_counts(number, noun, line) for line in lines)
+            for number, noun in pairs
         )
 
     def _sound(self, fit: Fit, tokens: set[str]) -> Fit | None:
@@ -144,15 +194,17 @@ class Lexicon:
     def apart(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options named one word each, where every telling word names just one."""
         codes: list[str] = []
+        if stem(said[0]) in self.deeds or not _DETERMINERS.isdisjoint(said[1:]):
+            return ()
         for token, word in self._told(said):
             if word in self._codes:
                 codes.append(self._codes[word])
                 continue
             meant = self._meanings(token, word)
-            hits = [e.code for e in self.entries if not meant.isdisjoint(e.in_label)]
-            if len(hits) != 1:
+            hits = [e for e in self.entries if not meant.isdisjoint(e.in_label)]
+            if len(hits) != 1 or not (meant & {*hits[0].label[:1]} or len(hits[0].needed) == 1):
                 return ()
-            codes.append(hits[0])
+            codes.append(hits[0].code)
         return tuple(dict.fromkeys(codes))
 
     def mentioned(self, said: tuple[str, ...]) -> set[str]:
@@ -164,14 +216,18 @@ class Lexicon:
         pairs = zip(signed(said), said, strict=True)
         return [(token, word) for token, word in pairs if self.telling(word)]
 
-    def _meanings(self, token: str, word: str) -> frozenset[str]:
-        """The word as the options have it; where none has it, what it may be a slip of."""
+    def _meanings(self, token: str, word: str, *, brief: bool = True) -> frozenset[str]:
+        """The word as the options have it; where none has it, what it may be a slip of.
+
+        In a reply that is not `brief`, a word of five letters is hardly a slip of another.
+        """
         if token in self.weights:
             return frozenset((token,))
-        if token.startswith("!"):
+        if token.startswith("!") or word in MODIFIERS or not (brief or len(word) > 5):
             return frozenset((token,))
         near = [meant for meant in self._labels if resembles(word, meant)]
-        near = near or [meant for meant in self._long if len(word) >= 5 and resembles(word, meant)]
+        if not near and len(word) >= 5:
+            near = [meant for meant in self._long if word[0] == meant[0] and slips(word, meant)]
         return frozenset((token, *map(stem, near)))
 
     def _best(self, meant: list[frozenset[str]], also: set[str], *, weak: bool) -> Fit | None:
@@ -191,13 +247,13 @@ class Lexicon:
         return Fit(codes, labelled)
 
     def _score(
-        self, entry: _Entry, meant: list[frozenset[str]], also: set[str], *, whole: bool
+        self, entry: Entry, meant: list[frozenset[str]], also: set[str], *, whole: bool
     ) -> float | None:
         """How much is said for an option; None when a word is not its own.
 
         With words that say little, or that are the question's, its `whole` label must be said.
         """
-        score, hits = 0.0, set[str]()
+        score, hits, described = 0.0, set[str](), False
         for alternatives in meant:
             in_label = alternatives & entry.in_label
             if in_label:
@@ -205,28 +261,33 @@ class Lexicon:
                 score += max(self.weights[token] for token in in_label) * _LABEL
             elif in_description := alternatives & entry.in_description:
                 score += max(self.weights[token] for token in in_description) * _DESCRIPTION
+                described = True
             elif alternatives & also:
                 whole = True
             else:
                 return None
-        needed = entry.in_label.intersection(entry.label)
-        if not score or (whole and not (needed and needed <= hits)):
+        if described and entry.deed and hits == {entry.deed} != entry.needed:
+            return None
+        if not score or (whole and not (entry.needed and entry.needed <= hits)):
             return None
         return score
 
     def _alike(self, said: tuple[str, ...]) -> Fit | None:
         """The options whose label means much the same as every telling word."""
-        told = [word for word in _phrasal(said) if self.telling(word)]
+        told = [word for word in phrasal(said) if self.telling(word)]
         if not told or any(token.startswith("!") for token in signed(said)):
             return None
+        nouns = {word for before, word in itertools.pairwise(said) if before in _DETERMINERS}
+        spoken = 2 if any(word in said for word in ("it", "this", "that", "them")) else 0
         fitting = [
             entry.code
             for entry in self.entries
             if all(
-                stem(word) in entry.in_label | entry.in_description
-                or _GROUPS.get(stem(word), set()) & entry.groups
+                stem(word) in entry.in_label
+                or (word not in nouns and GROUPS.get(root(word), set()) & entry.groups)
                 for word in told
             )
+            and len(entry.needed) <= len(told) + spoken
         ]
         return Fit(tuple(fitting), False) if fitting else None
 
@@ -237,74 +298,15 @@ def lexicon(options: tuple[Choice, ...]) -> Lexicon:
     return Lexicon(options)
 
 
-def signed(said: Iterable[str]) -> list[str]:
-    """The stems of words, those behind a "not" or "no" marked with `!`."""
-    tokens: list[str] = []
-    reach = 0
-    for word in said:
-        if word in NEGATORS:
-            tokens.append("not" if word.endswith("nt") else word)
-            reach = _REACH
-        elif word in {"but", "and"}:
-            tokens.append(word)
-            reach = 0
-        elif word in FUNCTION or not reach:
-            tokens.append(stem(word))
-        else:
-            tokens.append("!" + stem(word))
-            reach -= 1
-    return tokens
-
-
-def _entry(option: Choice) -> _Entry:
-    label, description = _tokens(option.label), _tokens(option.description)
-    in_label = set(label) - _EMPTY
-    in_description = set(description) - _EMPTY
-    first = words(option.label)[:1]
-    if first and first[0] in REFUSALS:
-        in_label |= {"!" + token for token in in_label if token != stem(first[0])}
-    code = option.code.rpartition("/")[2].casefold()
-    if len(code) > 2 and code not in NEUTRAL:
-        in_label.add(code)
-    groups = frozenset(
-        number
-        for word in (*_phrasal(words(option.label)), code)
-        for number in _GROUPS.get(stem(word), ())
-    )
-    undoing = first[0] if len(label) > 1 and first[0] in UNDOINGS else ""
-    return _Entry(
-        option.code,
-        label,
-        description,
-        frozenset(in_label),
-        frozenset(in_description),
-        groups,
-        stem(undoing),
-    )
-
-
-def _tokens(text: str) -> tuple[str, ...]:
-    pieces = _PIECES.split(text)
-    return _joined([token for piece in pieces for token in signed(words(piece))])
-
-
-def _joined(tokens: list[str]) -> tuple[str, ...]:
-    return tuple(token for token in tokens if token not in _ARTICLES)
-
-
-def _phrasal(said: tuple[str, ...]) -> list[str]:
-    found: list[str] = []
-    for at, word in enumerate(said):
-        apart = 2 if at > 1 and said[at - 1] in {"it", "this", "that", "them"} else 1
-        if at >= apart and (joined := PHRASAL.get((said[at - apart], word))):
-            found[-apart] = joined
-        else:
-            found.append(word)
-    return found
-
-
-def _within(tokens: tuple[str, ...], line: tuple[str, ...]) -> bool:
-    if not tokens or tokens[0] not in line:
-        return False
-    long = len(tokens)
-    return any(line[at : at + long] == tokens for at in range(len(line) - long + 1))
+def _counts(number: str, noun: str, line: tuple[str, ...]) -> bool:
+    """Whether a number stands before a noun in a line, or counts nothing else there."""
+    if number == "1":
+        counted = [line[at - 1] for at, token in enumerate(line) if token == noun and at]
+        others = [before for before in counted if before.isdigit() and before != number]
+        return not counted or len(others) < len(counted)
+    for at, token in enumerate(line):
+        if token == number:
+            behind = line[at + 1 : at + 4]
+            if noun in behind or not behind or behind[0] in EMPTY:
+                return True
+    return False

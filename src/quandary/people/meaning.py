@@ -6,52 +6,63 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.ask import MORE
 from quandary.people.evidence import lexicon
+from quandary.people.manner import (
+    DETERMINERS,
+    FILLERS,
+    another_deed,
+    conditional,
+    edges,
+    of_a_kind,
+    stripped,
+    tells,
+)
 from quandary.people.names import names
-from quandary.people.numbers import counting, places
+from quandary.people.numbers import cardinal, counting, ordering, places
 from quandary.people.phrases import (
-    AFFIRMING,
-    CHOOSERS,
-    CHOOSING,
-    CONDITIONS,
+    DROPPING,
     ENDINGS,
     EXCEPT,
     EXCLUDERS,
     FUNCTION,
     INTERJECTIONS,
+    LEADS,
     NEUTRAL,
     NO,
     NONE,
-    POLITE_IFS,
-    QUALIFIERS,
     QUANTIFIERS,
     REASONS,
-    REFUSING,
+    RELATIVE,
     YES,
 )
-from quandary.people.words import words, wordset
+from quandary.people.senses import POINTING, sense
+from quandary.people.words import stem, wordings, words, wordset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from quandary.model.ask import Question
     from quandary.people.clauses import Clause
+    from quandary.people.evidence import Fit
 
 OTHER = "OTH"
 """Stands for Other where it is chosen by its number."""
 Words = tuple[str, ...]
 _PLACING = wordset("the all both one ones option options choice choices")
+_ENDS = {("top",), ("bottom",), ("middle",)}
+_REFERRING = wordset("a an when if where another")
 _LETTERED = frozenset(("option", "choice", "code", "letter", "answer"))
-_POINTING = wordset("it this that is from me then please")
+_EXCLUDING = wordings("instead of,rather than,other than,apart from")
+_LEADING = wordset("but and also plus so or then")
 _JOINTS = frozenset(("and", "plus", "also"))
 _ALTERNATIVES = frozenset(("or", "nor", "/"))
-FILLERS = CHOOSING | INTERJECTIONS
+_NAMING = frozenset(("pick", "either"))
 _LONGEST = 60
 
 
 class Meaning(NamedTuple):
     """What a clause says."""
 
-    how: Literal["pick", "either", "not", "yes", "no", "none", "beyond", "chatter"]
+    how: Literal["pick", "either", "not", "drop", "yes", "no", "none", "beyond", "chatter"]
     codes: Words = ()
     firm: bool = True
     """Said so that it cannot well be anything else."""
@@ -73,30 +84,61 @@ class Interpreter:
             self.shown.append(OTHER)
         self.names = names((*question.choices, *question.named))
         self.lexicon = lexicon(self.options)
-        self.context = frozenset(words(question.text[:600])) - NEUTRAL
+        labels = (words(option.label) for option in self.options)
+        self.negative = tuple(label for label in labels if label and label[0] in EXCLUDERS)
+        self.asked = frozenset(words(question.text[:600]))
+        self.context = self.asked - NEUTRAL
         nouns = self.context | self.lexicon.label_words - NEUTRAL
         self.nouns = frozenset(noun for noun in nouns if not counting(noun))
         self.kinds = self.nouns & self.context
 
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
-        said, starts = clause.words[:_LONGEST], clause.starts
-        if said[0] in REASONS and len(said) > 1:
+        said = clause.words[:_LONGEST]
+        opening = self._opening(said)
+        said, starts = said[opening:], clause.starts[opening:]
+        if (said in YES or said in NO) and not (self.names.worded(said) and _weighty(said)):
+            return self._sense(said)
+        if (clause.words[0] in REASONS and len(clause.words) > 1) or self.foreign(said):
             return None
-        while len(said) > 1 and said[0] in {"but", "and", "also", "plus", "so"}:
-            said, starts = said[1:], starts[1:]
-        found = self.outright(said) or self._without(said) or self._alternatives(said)
+        found = self._between(said) or self.outright(said)
+        if found and found.how == "beyond":
+            return self._alternatives(said) or self._listed(said) or found
+        found = found or self._dropped(said) or self._without(said) or self._alternatives(said)
         if found or not _ALTERNATIVES.isdisjoint(said):
             return found or self._phrased(said)
-        if _excluded(said):
-            return self._phrased(said) or self._remarked(said, starts) or _sense(said)
+        if self._excluded(said):
+            return self._phrased(said) or self._remarked(said, starts) or self._sense(said)
         return (
             self._listed(said)
             or self._told(said)
             or self._remarked(said, starts)
-            or _sense(said)
+            or self._sense(said)
             or self._idiom(said)
         )
+
+    def _opening(self, said: Words) -> int:
+        """How many words at the beginning only lead to what is said: `and`, `start with`."""
+        at = 0
+        while at < len(said) - 1 and said[at] in _LEADING:
+            at += 1
+        if at < len(said) - 1 and said[at] in {"when", "where"} and said[at] in self.asked:
+            at += 1
+        lead = next((n for n in (3, 2) if said[at : at + n] in LEADS and len(said) > at + n), 0)
+        return at + lead
+
+    def foreign(self, said: Words) -> bool:
+        """Whether words of an option are said of something else."""
+        if tells(said, self.lexicon):
+            return True
+        core = edges(said, FILLERS - {"make"}, frozenset())
+        if core[:1] == ("make",) and core[1:2] and core[1] in POINTING | {"them", "the"}:
+            return not self.outright(core[2:])
+        return another_deed(said, self.lexicon)
+
+    def _sense(self, said: Words) -> Meaning | None:
+        found = sense(said)
+        return Meaning(found) if found else None
 
     def one(self, said: Words) -> Meaning | None:
         """What words say that name options without "or", "and" or "not"."""
@@ -111,19 +153,33 @@ class Interpreter:
 
     def outright(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning or a part of one, or a place in the list."""
-        found = self._named(said) or self._nothing(said)
-        for core in (stripped(said), self._uncoded(said)):
+        found = self._whole(said) or self._named(said) or self._nothing(said)
+        for core in (edges(said, FILLERS, frozenset()), stripped(said), self._uncoded(said)):
             found = found or self._named(core)
         if found:
-            return found
+            return _of(self.lexicon.closest(found.codes, said)) if found.how == "either" else found
         if said in YES or said in NO:
             return None
         place = self.placed(said)
         if place and place.how == "beyond":
-            phrase = self.lexicon.phrase(stripped(said))
-            if phrase and (phrase.label or not any(map(str.isdigit, said))):
+            core = stripped(said)
+            phrase = self.lexicon.phrase(core)
+            near = len(core) == 1 and (cardinal(core[0]) or 0) <= len(self.shown) + 2
+            near = near and not self.names.beginning(core)
+            if phrase and (phrase.label or not any(map(str.isdigit, said))) and not near:
                 return _of(phrase.codes, firm=phrase.label)
         return place
+
+    def _whole(self, said: Words) -> Meaning | None:
+        """A whole label, with fillers around it that it does not end in: `just pay it please`."""
+        core = edges(said, FILLERS, frozenset())
+        for last in range(len(core), 0, -1):
+            found = self.names.worded(core[:last])
+            if found and not (last == 1 and self.placed(core[:1])):
+                return _of(found)
+            if core[last - 1] not in ENDINGS:
+                break
+        return None
 
     def _nothing(self, said: Words) -> Meaning | None:
         """`none of these`, unless a label says so."""
@@ -133,8 +189,9 @@ class Interpreter:
         return _of(phrase.codes) if phrase and phrase.label else Meaning("none")
 
     def _uncoded(self, said: Words) -> Words:
-        """The words without fillers, except such as are an option's code: `now`, `go`, `ok`."""
-        return edges(said, FILLERS - self.names.codes.keys(), ENDINGS - self.names.codes.keys())
+        """The words without fillers, except such as an option has as its own: `now`, `go`, `ok`."""
+        own = self.names.codes.keys() | self.lexicon.label_words
+        return edges(said, FILLERS - own, ENDINGS - own)
 
     def _named(self, core: Words) -> Meaning | None:
         if not core:
@@ -147,9 +204,12 @@ class Interpreter:
                 return _of(dict.fromkeys((*found, *self.names.beginning(lettered))))
         if not found and not (FUNCTION | EXCLUDERS).issuperset(core):
             found = self.names.beginning(core)
+            phrase = self.lexicon.phrase(core) if found else None
+            found = phrase.codes if phrase and phrase.label else found
         if found and not (len(core) == 1 and self.placed(core)):
             return _of(found)
-        if any(word.isdigit() for word in core) and len(core) > 1:
+        counted = any(word.isdigit() or ordering(word) for word in core)
+        if counted and sum(map(self.lexicon.telling, core)) > 1:
             phrase = self.lexicon.phrase(core)
             return _of(phrase.codes) if phrase and phrase.label else None
         return None
@@ -160,9 +220,8 @@ class Interpreter:
         place = places(
             core, len(self.shown), real=len(self.real), nouns=self.nouns, kinds=self.kinds
         )
-        if place is None:
-            return None
-        if place.every and self.lexicon.mentioned(core):
+        labelled = core in _ENDS and core[0] in self.lexicon.label_words
+        if place is None or labelled or (place.every and self.lexicon.mentioned(core)):
             return None
         if place.beyond or (place.every and not self.question.multi):
             return Meaning("beyond" if place.beyond else "none")
@@ -171,13 +230,13 @@ class Interpreter:
             rivals = (*self.names.worded(core), *self.names.beginning(core))
             if rivals and rivals != found:
                 return _of(dict.fromkeys((*found, *rivals)))
-        if place.alternatives:
+        if place.alternatives and not (self.question.multi and "or" not in core):
             return _of(found, apart=True)
         return Meaning("pick", found, place.explicit, listed=len(found) > 1)
 
     def _told(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not."""
-        core = stripped(said)
+        core = stripped(said) or self._uncoded(said)
         phrased = self._phrased(said) if core else None
         if phrased or not core or "too" in core[:-1]:
             return phrased
@@ -185,11 +244,16 @@ class Interpreter:
         if mistyped:
             return _of(mistyped)
         fit = self.lexicon.bag(said, self.context) or self.lexicon.bag(core, self.context)
-        if fit and (fit.label or not _of_a_kind(said)):
-            return _of(fit.codes, firm=fit.label)
-        if self.question.multi:
-            apart = self.lexicon.apart(said)
-            return Meaning("pick", apart, listed=True) if len(apart) > 1 else None
+        return self._fitting(fit, said) or self._loosely_named(said, core)
+
+    def _loosely_named(self, said: Words, core: Words) -> Meaning | None:
+        """`lint docs` where several may be chosen, and `logs first`."""
+        apart = self.lexicon.apart(said) if self.question.multi else ()
+        if len(apart) > 1:
+            return Meaning("pick", apart, listed=True)
+        if core[-1] == "first" and len(core) > 1:
+            meant = self.one(core[:-1])
+            return meant._replace(firm=False) if meant and meant.firm else None
         return None
 
     def verbatim(self, said: Words) -> Meaning | None:
@@ -198,14 +262,25 @@ class Interpreter:
         return _of(phrase.codes, firm=phrase.label) if phrase else None
 
     def _phrased(self, said: Words) -> Meaning | None:
-        for part in dict.fromkeys((said, stripped(said))):
-            phrase = self.lexicon.phrase(part)
-            if phrase and (phrase.label or not _of_a_kind(said)):
-                return _of(phrase.codes, firm=phrase.label)
+        for part in dict.fromkeys((said, stripped(said) or self._uncoded(said))):
+            found = self._fitting(self.lexicon.phrase(part), said)
+            if found:
+                return found
         return None
+
+    def _fitting(self, fit: Fit | None, said: Words) -> Meaning | None:
+        """The options that words fit; a description is not meant by a thing of their own."""
+        if fit is None or (not fit.label and (of_a_kind(said) or self.lexicon.on_it(said))):
+            return None
+        codes = self.lexicon.closest(fit.codes, said)
+        if self.question.multi and len(codes) > 1 and "ones" in said:
+            return Meaning("pick", codes, fit.label, listed=True)
+        return _of(codes, firm=fit.label)
 
     def _idiom(self, said: Words) -> Meaning | None:
         """Words that say little one by one, but stand together in just one option."""
+        if said[0] == "the" and len(said) > 4 and said[1] in _LETTERED | {"one"}:
+            said = said[3:] if said[2] in RELATIVE else said
         if len(said) < 2 or FUNCTION.issuperset(said) or any(map(self.lexicon.telling, said)):
             return None
         codes = self.lexicon.verbatim(said)
@@ -213,16 +288,44 @@ class Interpreter:
 
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
-        found = _excluded(said)
-        if found is None or tuple(word for word in said if word not in _POINTING) in NO:
+        found = self._excluded(said)
+        if found is None or tuple(word for word in said if word not in POINTING) in NO:
             return None
         before, after, negator = found
-        if negator in EXCLUDERS:
+        once = EXCLUDERS.isdisjoint(after)
+        if (negator in EXCLUDERS or not before) and once:
             own = self._phrased(said) or self._denied(said)
             if own or (negator == "no" and after and after[0].isdigit()):
                 return own
-        dropped = self._several(after[1:] if after[:1] in {("a",), ("an",)} else after)
+        after = edges(after, _REFERRING, frozenset(("again",)))
+        dropped = self._several(after) or self.lexicon.labelled(stripped(after))
         return self._left(before, dropped) if dropped else None
+
+    def _excluded(self, said: Words) -> tuple[Words, Words, str] | None:
+        """What stands before and after the first word that leaves something out.
+
+        The "no" of a label such as `No limit` leaves nothing out.
+        """
+        for at, word in enumerate(said):
+            pair = said[at : at + 2]
+            if pair in _EXCLUDING:
+                return said[:at], said[at + 2 :], pair[0]
+            if word in EXCLUDERS and not any(
+                said[at : at + len(label)] == label for label in self.negative
+            ):
+                return said[:at], said[at + 1 :], word
+            opening = not at and len(said) > 1 and word not in {"but", "save", "bar"}
+            if word in EXCEPT and (opening or not QUANTIFIERS.isdisjoint(said[:at])):
+                rest = said[at + 1 :]
+                return said[:at], rest[1:] if rest[:1] in {("for",), ("not",)} else rest, word
+        return None
+
+    def _dropped(self, said: Words) -> Meaning | None:
+        """`drop 2`, where no option is called that."""
+        if said[0] not in DROPPING or stem(said[0]) in self.lexicon.label_stems:
+            return None
+        codes = self._several(said[1:]) if len(said) > 1 else None
+        return Meaning("drop", codes) if codes else None
 
     def _denied(self, said: Words) -> Meaning | None:
         """`don't merge` where an option itself says so: `Close without merging`."""
@@ -232,6 +335,8 @@ class Interpreter:
     def _left(self, before: Words, dropped: Words) -> Meaning | None:
         """What is left when some options are ruled out of those named before."""
         quantity = set(before) - FUNCTION - FILLERS
+        if self.names.worded(before):
+            return _of(code for code in self.names.worded(before) if code not in dropped)
         if not quantity:
             return Meaning("not", dropped)
         if quantity <= QUANTIFIERS | {"options"}:
@@ -239,7 +344,7 @@ class Interpreter:
                 return Meaning("not", dropped)
             return Meaning("pick", tuple(c for c in self.real if c not in dropped), listed=True)
         meant = self.one(before)
-        if meant is None or meant.how not in {"pick", "either"}:
+        if meant is None or meant.how not in _NAMING:
             return None
         left = tuple(code for code in meant.codes if code not in dropped)
         return _of(left) if left else None
@@ -248,13 +353,22 @@ class Interpreter:
         """Every option that words joined by "and" or "or" name; None when one names nothing."""
         codes: list[str] = []
         whole = (self.outright(said) or self._phrased(said)) if said else None
-        parts = [said] if whole else _parts(said, _JOINTS | _ALTERNATIVES)
+        named = whole is not None and whole.how in _NAMING
+        parts = [said] if named else _parts(said, _JOINTS | _ALTERNATIVES)
         for part in parts:
-            meant = self._part(part[1:] if part[0] in EXCLUDERS else part)
-            if meant is None or meant.how not in {"pick", "either"}:
+            denied = part[0] in EXCLUDERS and not self.outright(part)
+            meant = self._part(part[1:] if denied else part)
+            if meant is None or meant.how not in _NAMING:
                 return None
             codes.extend(meant.codes)
         return tuple(dict.fromkeys(codes)) or None
+
+    def _between(self, said: Words) -> Meaning | None:
+        """`between 1 and 3`: one of them, but which?"""
+        if "between" not in said[:-3]:
+            return None
+        codes = self._several(said[said.index("between") + 1 :])
+        return _of(codes, apart=True) if codes and len(codes) > 1 else None
 
     def _alternatives(self, said: Words) -> Meaning | None:
         """`1 or 2`, `either the train or the car`."""
@@ -270,7 +384,7 @@ class Interpreter:
         if len(parts) < 2:
             return None
         meanings = [self._part(part) for part in parts]
-        named = [m for m in meanings if m is not None and m.how in {"pick", "either"}]
+        named = [m for m in meanings if m is not None and m.how in _NAMING]
         if len(named) < len(parts) or not any(meant.firm for meant in named):
             return None
         codes = dict.fromkeys(code for meant in named for code in meant.codes)
@@ -284,10 +398,12 @@ class Interpreter:
             if word not in _JOINTS or not at:
                 continue
             meant = self._several_or_one(said[:at])
-            if meant is None or not meant.firm or meant.how not in {"pick", "either"}:
+            if meant is None or not meant.firm or meant.how not in _NAMING:
                 return None
             rest = said[at + 1 :]
-            if not rest or conditional(rest) or counting(rest[0]):
+            if len(rest) < 2 + self.question.multi or conditional(rest) or counting(rest[0]):
+                return None
+            if rest[0] in DETERMINERS:
                 return None
             rest_meant = self._several_or_one(rest)
             if rest_meant is not None and rest_meant.how == "beyond":
@@ -297,88 +413,14 @@ class Interpreter:
                 return None if others else meant._replace(tail=starts[at])
         return None
 
+    def begins_a_list(self, said: Words) -> bool:
+        """Whether words name an option and go on with "and"."""
+        parts = _parts(said, _JOINTS)
+        meant = self.one(parts[0]) if len(parts) > 1 else None
+        return meant is not None and meant.firm and meant.how in _NAMING
+
     def _several_or_one(self, said: Words) -> Meaning | None:
         return self._listed(said) or self.one(said)
-
-    def sides(self, sense: str) -> Words:
-        """The options that a yes or a no stands for."""
-        wanted = AFFIRMING if sense == "yes" else REFUSING
-        found = [o for o in self.options if _takes_side(o.label, wanted)]
-        plain = [o for o in found if not QUALIFIERS.intersection(words(o.label))]
-        codes = tuple(o.code for o in (plain or found))
-        if not codes and sense == "no" and len(self.options) == 2:
-            yes = self.sides("yes")
-            if len(yes) == 1:
-                codes = tuple(o.code for o in self.options if o.code not in yes)
-        return codes
-
-
-def _of_a_kind(said: Words) -> bool:
-    """`a bike` is a thing of their own more often than the `bike shop` of a description."""
-    core = edges(said, FILLERS - {"a", "an"}, ENDINGS)
-    return len(core) == 2 and core[0] in {"a", "an"}
-
-
-def stripped(said: Words) -> Words:
-    """The words without what is said around a choice; all of them when nothing else is there."""
-    return edges(said, FILLERS, ENDINGS)
-
-
-def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
-    """The words without those at either end that are only said around a choice."""
-    first, last = 0, len(said)
-    while first < last and said[first] in front:
-        first += 1
-    while last > first and said[last - 1] in back:
-        last -= 1
-    return said[first:last]
-
-
-def chosen(said: Words) -> bool:
-    """Whether a clause opens as a choice does, such as "let's" or "so"."""
-    return any(said[: len(opening)] == opening for opening in CHOOSERS)
-
-
-def conditional(said: Words) -> bool:
-    """Whether a clause opens with a condition, or tells what comes after."""
-    while said and said[0] in {"but", "and", "just", "so"}:
-        said = said[1:]
-    polite = any(said[: len(phrase)] == phrase for phrase in POLITE_IFS)
-    return bool(said) and said[0] in CONDITIONS and not polite
-
-
-def chatter(said: Words) -> bool:
-    """Whether nothing was said but thanks and the like."""
-    return any(said[: len(p)] == p for p in POLITE_IFS) or all(
-        word in INTERJECTIONS or word in ENDINGS for word in said
-    )
-
-
-def _sense(said: Words) -> Meaning | None:
-    """Yes, no, or nothing but fillers."""
-    senses: set[Literal["yes", "no"]] = set()
-    at = 0
-    while at < len(said):
-        long, sense = _sense_at(said, at)
-        if not long:
-            return None
-        if sense:
-            senses.add(sense)
-        at += long
-    if not senses:
-        return Meaning("chatter")
-    return Meaning(senses.pop()) if len(senses) == 1 else None
-
-
-def _sense_at(said: Words, at: int) -> tuple[int, Literal["yes", "no"] | None]:
-    for long in range(min(5, len(said) - at), 0, -1):
-        phrase = said[at : at + long]
-        if phrase in NO and (phrase[-1] not in EXCLUDERS or at + long == len(said) or long > 2):
-            return long, "no"
-        if phrase in YES:
-            return long, "yes"
-    polite = said[at] in INTERJECTIONS or said[at] in _POINTING
-    return (1 if polite else 0), None
 
 
 def _of(codes: Iterable[str], *, firm: bool = True, apart: bool = False) -> Meaning:
@@ -388,18 +430,9 @@ def _of(codes: Iterable[str], *, firm: bool = True, apart: bool = False) -> Mean
     return Meaning("pick", codes, firm)
 
 
-def _excluded(said: Words) -> tuple[Words, Words, str] | None:
-    """What stands before and after the first word that leaves something out."""
-    for at, word in enumerate(said):
-        pair = said[at : at + 2]
-        if pair in {("instead", "of"), ("rather", "than"), ("other", "than"), ("apart", "from")}:
-            return said[:at], said[at + 2 :], pair[0]
-        if word in EXCLUDERS:
-            return said[:at], said[at + 1 :], word
-        if word in EXCEPT and not QUANTIFIERS.isdisjoint(said[:at]):
-            rest = said[at + 1 :]
-            return said[:at], rest[1:] if rest[:1] in {("for",), ("not",)} else rest, word
-    return None
+def _weighty(said: Words) -> bool:
+    """Whether a yes or no is more than a word thrown in: `approve`, not `ok`."""
+    return not (INTERJECTIONS | EXCLUDERS | {"nope", "nah"}).issuperset(said)
 
 
 def _parts(said: Words, joints: frozenset[str]) -> list[Words]:
@@ -410,11 +443,3 @@ def _parts(said: Words, joints: frozenset[str]) -> list[Words]:
         else:
             parts[-1].append(word)
     return [tuple(part) for part in parts if part]
-
-
-def _takes_side(label: str, phrases: frozenset[Words]) -> bool:
-    """Whether a label opens with a yes or a no; `No button` is neither."""
-    said = words(label)
-    if said[:1] == ("no",) and words(label.partition(",")[0]) not in phrases:
-        return False
-    return any(said[: len(phrase)] == phrase for phrase in phrases)

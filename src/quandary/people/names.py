@@ -71,11 +71,16 @@ class Names:
         return tuple(n.code for n in self.names if squashed and n.squashed == squashed)
 
     def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
-        """The options whose label begins with these whole words."""
+        """The options whose label begins with these whole words, two of them perhaps as one."""
         if not said or ARTICLES.issuperset(said):
             return ()
         long = len(said)
-        return tuple(n.code for n in self.names if len(n.words) > long and n.words[:long] == said)
+        return tuple(
+            n.code
+            for n in self.names
+            if (len(n.words) > long and n.words[:long] == said)
+            or (long == 1 and len(n.words) > 2 and n.words[0] + n.words[1] == said[0])
+        )
 
     def mistyped(self, text: str) -> tuple[str, ...]:
         """The options whose whole label was meant, with a slip or two: the nearest only."""

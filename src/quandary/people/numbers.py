@@ -16,19 +16,25 @@ _ORDINALS = counted(
 )
 _NTH = re.compile(r"([0-9]{1,4})(?:st|nd|rd|th)")
 _DIGITS = re.compile(r"[0-9]{1,6}")
-_EXPLICIT = wordset("number nr num option opt choice answer item point pos position")
+_EXPLICIT = wordset(
+    "number nr num option opt choice answer item point pos position numbers nrs options choices "
+    "items points"
+)
 _BEFORE = _EXPLICIT | {"the"}
 _AFTER = wordset("one ones option options choice choices item")
 _JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
 _ENDS = wordset("last final bottom top middle former latter penultimate next")
+_TIMES = wordset("time year month week night quarter sprint monday friday weekend")
 _SPANNING = wordset("to through thru till until")
 _EVERY = wordings(
     "all,everything,everyone,everybody,all of them,all of these,all of those,all of it,"
     "all of the above,all the above,every one,every one of them,the lot,the whole lot,"
     "every option,all options,all the options,them all,any and all,all together,each of them,"
-    "every single one,all items"
+    "every single one,all items,everything on the list,all on the list,everything here,"
+    "the whole list,the entire list,everything listed"
 )
 _BOTH = wordings("both,both of them,both of these,both of those,both options,both please")
+_OF_ALL = wordings("of them,of these,of those,of the list,on the list")
 _OF_THEM = wordings("of them,of these,of those,options,items,please") | {()}
 
 
@@ -69,10 +75,15 @@ def places(
     if not words or not count:
         return None
     options = count if real is None else real
+    for tail in _OF_ALL:
+        if words[-len(tail) :] == tail and len(words) > len(tail):
+            words = words[: -len(tail)]
+    if words[-3:-1] == ("of", "the") and cardinal(words[-1]) == options:
+        words = words[:-3]
     together = _every(words, options) or _some(words, options)
     if together is not None:
         return together
-    listed = tuple(word for word in words if word != "both")
+    listed = tuple(word for word in words if word not in {"both", "very"})
     return _list(listed, count, nouns, kinds) if listed else None
 
 
@@ -146,7 +157,7 @@ def _item(
     if at == len(words):
         return None
     place, end, ordinal = _place(words, at, count)
-    if place is None or (words[at] == "one" and "the" in lead):
+    if place is None or (words[at] == "one" and not ordinal and "the" in lead):
         return None
     if ordinal and not kinds.isdisjoint(lead):
         return None
@@ -154,7 +165,10 @@ def _item(
     while ordinal and after < len(words) and (words[after] in _AFTER or words[after] in nouns):
         after += 1
     tail = after > end
-    if words[at] in {"top", "bottom", "middle", "final"} and not tail and "the" not in lead:
+    if words[at] in {"last", "next"} and "the" not in lead and not _TIMES.isdisjoint(words[end:]):
+        return None
+    bare = words[at] in {"top", "bottom", "middle", "final"} and not tail and "the" not in lead
+    if bare and (len(words) > 1 or words[at] == "final"):
         return None
     explicit = tail or bool(lead) or not ordinal
     if not ordinal and lead and not (_EXPLICIT | kinds).intersection(lead):
@@ -164,18 +178,16 @@ def _item(
 
 def _place(words: tuple[str, ...], at: int, count: int) -> tuple[int | None, int, bool]:
     word = words[at]
-    number = cardinal(word)
-    if number is not None:
-        return number - 1, at + 1, False
     from_end = _from_end(words, at)
     if from_end is not None:
         back, end = from_end
         return count - back, end, True
-    nth = _NTH.fullmatch(word)
-    if nth:
-        return int(nth.group(1)) - 1, at + 1, True
-    if word in _ORDINALS:
-        return _ORDINALS[word] - 1, at + 1, True
+    number = cardinal(word)
+    if number is not None:
+        return number - 1, at + 1, False
+    nth = _nth(word)
+    if nth is not None:
+        return nth - 1, at + 1, True
     named = {"top": 0, "middle": count // 2 if count % 2 and count > 1 else None}
     if count == 2:
         named |= {"former": 0, "latter": 1}
@@ -184,23 +196,39 @@ def _place(words: tuple[str, ...], at: int, count: int) -> tuple[int | None, int
 
 def _from_end(words: tuple[str, ...], at: int) -> tuple[int, int] | None:
     word, rest = words[at], words[at + 1 : at + 4]
+    if (word, *rest) == ("last", "but", "one"):
+        return 2, at + 3
+    if (word, *rest[:2]) == ("one", "before", "last"):
+        return 2, at + 3
     if word == "penultimate" or (word == "next" and rest[:2] == ("to", "last")):
         return 2, at + (1 if word == "penultimate" else 3)
-    if word in _ORDINALS:
-        if rest[:2] in {("to", "last"), ("from", "last")}:
-            return _ORDINALS[word], at + 3
+    nth = _nth(word)
+    if nth is not None:
+        if rest[:2] in {("to", "last"), ("from", "last"), ("to", "the"), ("from", "the")}:
+            long = 3 if rest[1] == "last" else 4
+            return (nth, at + long) if long == 3 or rest[2:] == ("last",) else None
         if rest[:1] == ("last",):
-            return _ORDINALS[word], at + 2
+            return nth, at + 2
     return (1, at + 1) if word in {"last", "bottom", "final"} else None
+
+
+def _nth(word: str) -> int | None:
+    """The number that an ordinal stands for."""
+    nth = _NTH.fullmatch(word)
+    return int(nth.group(1)) if nth else _ORDINALS.get(word)
+
+
+def ordering(word: str) -> bool:
+    """Whether a word is an ordinal."""
+    return word == "last" or _nth(word) is not None
 
 
 def counting(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
     return (
         cardinal(word) is not None
-        or word in _ORDINALS
+        or _nth(word) is not None
         or word in _ENDS
-        or _NTH.fullmatch(word) is not None
         or word in _JOINTS
         or word in _SPANNING
     )

@@ -10,7 +10,7 @@ ARTICLES = wordset("the a an i")
 FUNCTION = wordset(
     "the a an i id ill im ive me my we us our you your it its them their this that these "
     "those to of in on at by for from with into onto and or but if is are be am do does so "
-    "very too then than there here please pls"
+    "very too then than there here please pls itll thatll theyll youll itd"
 )
 """Words that hold sentences together and never tell options apart."""
 INTERJECTIONS = wordset(
@@ -18,15 +18,17 @@ INTERJECTIONS = wordset(
     "ahh aha eh er erm hey hi hello so anyway please pls plz thanks thank thx ty you cheers "
     "lol haha and"
 )
-PRAISE = wordset("good great nice fine perfect cool best better lovely excellent")
+PRAISE = wordset(
+    "good great nice fine perfect cool best better lovely excellent awesome amazing neat"
+)
 """Said of an option behind it; in front of a noun it is another thing: `good question`."""
 CHOOSING = wordset(
     "let lets us go going went with for do doing i id ill im ive we wed well were would "
     "will like love want wanna need to choose choosing chose pick picking select selecting "
     "take taking vote voting opt opting prefer my our choice selection preference answer "
-    "reply is be its it give gimme me get use using try have rather just only simply "
+    "is be its it give gimme me get use using try have rather just only simply "
     "definitely probably obviously certainly surely clearly think guess suppose say said "
-    "feel the a an that this gonna shall should can could may you bring make please pls plz "
+    "feel the a an that this goes gonna shall should can could may you make please pls plz "
     "ok okay yeah yes yep sure am actually honestly personally really totally still now "
     "then so both put down as mark stick sticking settle either between favor favour"
 )
@@ -37,29 +39,33 @@ CHOOSERS = wordings(
     "therefore,hence"
 )
 """Openings that make a clause a choice, wherever it stands."""
-ENDINGS = wordset(
+ENDINGS = PRAISE | wordset(
     "enough please pls plz thanks thank thx ty you then instead it obviously definitely for now i "
     "think guess suppose imo imho tbh me us would be good great is best better fine one "
     "ones option choice nice perfect ok okay works work sounds sound looks "
-    "look seems seem right actually really today thing way only of course lol haha cheers "
-    "mate again too as well that this them all my our pick vote the makes sense a to go "
-    "wins id say sure yes yeah"
+    "seems seem right actually really today thing way only of course lol haha cheers "
+    "mate too as well that this them all my our pick vote the makes sense a to go "
+    "wins id say sure yes yeah here"
 )
 _PLAIN = wordset(
-    "them their his her hers theirs who which what whichever whatever there here of in on at "
-    "by from into onto about out up off over under through between per via and or but because "
-    "since are being having does some any every each such own more most much many very quite "
-    "rather bit little someone somebody something anything everything anyone talk talking "
-    "speak see look looking find thing things stuff kind sort type version way ways route "
-    "path variant alternative whole already yet ever even almost maybe basically essentially "
-    "simply straight away right quickly soon seems sounds feel feels want wants wanted needs "
-    "needed likes wish hope another other others else these those your yours mine ours myself "
-    "ourselves however though although also plus while than where im ill theres thats heres "
-    "whats happy glad keen ahead carry sounding believe reckon assume figure lets let said "
-    "says"
+    "them their his her hers theirs who which what whichever whatever there here of in on at by "
+    "from into onto about up out between via and or but because since are being having does "
+    "some very quite rather bit somewhere someone somebody something anything everything anyone "
+    "everyone everybody talk thing things stuff kind sort type version way ways route path "
+    "variant alternative yet maybe basically essentially simply straight away right quickly "
+    "soon seems sounds feel feels want needs likes wish hope these those your yours mine ours "
+    "however though although also plus while than where im ill theres thats heres whats happy "
+    "glad keen ahead said says sounding believe reckon assume lets let"
 )
 NEUTRAL = (CHOOSING | ENDINGS | INTERJECTIONS | _PLAIN) - PRAISE - {"down"}
 """Words that say nothing about which option is meant."""
+
+MODIFIERS = wordset(
+    "more most much many less fewer other others another else again already still back off over "
+    "under little whole again myself ourselves yourself each every any own even first next same "
+    "different new nothing none nobody"
+)
+"""Words that change what is said, but tell no option by themselves."""
 
 CONNECTIVES = wordset("because cause cuz coz bc since but although though however whereas")
 LIKING = wordset("like love likes loved liked nice")
@@ -68,11 +74,13 @@ QUANTIFIERS = wordset("all any anything anyone everything everyone everybody eve
 EXCEPT = wordset("but except excluding besides minus bar without save")
 NEGATORS = wordset(
     "not no dont never without cannot cant wont isnt arent doesnt didnt wasnt werent havent "
-    "hasnt shouldnt wouldnt neither nor non"
+    "hasnt shouldnt wouldnt neither nor non nobody"
 )
 REFUSALS = wordset("deny reject refuse decline skip stop cancel abort avoid prevent forbid")
 """Verbs that make what follows not happen, in an option's label."""
-UNDOINGS = REFUSALS | wordset("delete remove drop discard disable block ignore close cut")
+UNDOINGS = REFUSALS | wordset(
+    "delete remove drop discard disable block ignore close cut hold pause freeze revoke"
+)
 """Verbs whose object alone does not say that: `the account` is not `Cancel the account`."""
 EXCLUDERS = wordset("not no dont never neither")
 
@@ -82,7 +90,7 @@ CORRECTIONS = wordings(
     "second thought,correction,oops,whoops,nvm,nevermind,never mind,sorry,no sorry,"
     "sorry no,actually no,no actually,or rather,hmm no,oh no,ah no,no no,my bad,my mistake,"
     "change that to,change my mind,changed my mind,i changed my mind,just kidding,jk,"
-    "forget that,no make it,wait actually,actually wait"
+    "forget that,no make it,rather,wait actually,actually wait"
 )
 HEDGES = wordings(
     "not sure,unsure,not certain,dont know,do not know,idk,dunno,no idea,no clue,"
@@ -97,6 +105,23 @@ HEDGES = wordings(
     "dealers choice,sleep on it,get back to you,all the same to me,makes no difference,"
     "not fussed,as long as,only if,only when,provided,assuming,unless"
 )
+DUTIES = wordings("i have to,ive got to,i got to,i gotta,i must,im about to")
+"""Openings of what the person has to do, which is no choice among options."""
+OWNING = wordings("we have,i had,we had,i got,we got,i still have,we still have,ive got,weve got")
+"""Openings of what there is already."""
+DECLARING = wordset("say admit pick choose go agree vote take")
+WRONGS = wordset("out off over down up wrong bad ugly broken missing bland boring awful")
+"""Said behind "is": what is the matter with something, which is no choice of it."""
+DROPPING = wordset("drop remove skip lose forget scratch omit exclude")
+"""Verbs that take an option out of a list; an option's own word goes before."""
+LEADS = wordings(
+    "start with,begin with,starting with,start by,begin by,same as,just like,goes to,"
+    "the answer is,my answer is,the choice is,my choice is,the winner is"
+)
+"""What leads to a choice at the beginning of a clause."""
+OPINING = wordset("think guess say suppose believe reckon prefer choose pick vote would assume")
+"""What people do with a choice: `the map i think`, unlike `the map we have`."""
+RELATIVE = wordset("that thats which with where who whose without for")
 POLITE_IFS = wordings(
     "if possible,if you can,if you could,if thats ok,if thats okay,if thats fine,"
     "if that is ok,if you dont mind,if you like,if you want,if i may,if i had to choose,"
@@ -104,14 +129,14 @@ POLITE_IFS = wordings(
     "if i had to pick"
 )
 CONDITIONS = wordset(
-    "if unless until till once when whenever provided providing assuming then only"
+    "if unless until till once when whenever provided providing assuming then only after first"
 )
 """Words that open a condition or a sequence: what follows changes what was chosen."""
 
-ASKING = wordset(
-    "what whats which how hows why who whos whom whose where wheres when is are does did"
-)
+ASKING = wordset("what whats which how hows why who whos whom whose wheres is are does did")
 ASKING |= wordset("was were has isnt arent doesnt didnt whatre")
+ASKING_BEFORE_A_VERB = wordset("when where")
+VERBS = wordset("is are was were do does did will would can could should shall has have")
 ASKING_ANYTHING = wordset("can could should")
 ASKING_WITH_SUBJECT = wordset("do would will shall may might have am must dont")
 SUBJECTS = wordset("i we you they he she anyone someone")
@@ -132,7 +157,7 @@ YES = wordings(
     "lets do it,lets do this,lets go,no objections,no objection,you have my blessing,"
     "accept,accepted,approve,approved,i approve,continue,confirm,confirmed,proceed,"
     "yes please,by all means,thats fine,thats good,that is fine,its fine,its good,thats ok,"
-    "its ok,carry on,very good"
+    "its ok,carry on,very good,go on"
 )
 NO = wordings(
     "no,nope,nah,naw,n,never,negative,👎,❌,no way,no thanks,no thank you,not ok,not okay,"
@@ -148,6 +173,11 @@ NONE = wordings(
     "neither of them,neither of these,neither of those,nothing,nobody,no one,"
     "not any of them,not any of these"
 )
+APPROVING = wordings(
+    "yes,ok,okay,looks good,looks fine,sounds good,approve,approved,agree,agreed,confirm,"
+    "confirmed,proceed,continue,go ahead,reject,rejected,deny,denied,decline,refuse,no,👍,👎"
+)
+"""Of those below, the ones that answer whatever was asked."""
 AFFIRMING = wordings(
     "yes,ok,okay,looks good,looks fine,look good,sounds good,lgtm,all good,good to go,"
     "approve,approved,accept,accepted,agree,agreed,confirm,confirmed,proceed,continue,"
@@ -158,9 +188,7 @@ REFUSING = wordings(
     "no,reject,rejected,decline,declined,deny,denied,refuse,stop,cancel,abort,dont,do not,"
     "disapprove,veto,disagree,block,never,forbid,not ok,👎,❌"
 )
-QUALIFIERS = wordset(
-    "with but conditional conditionally partially partly except if after once later"
-)
+QUALIFIERS = wordset("with but conditional conditionally partially partly except if after later")
 
 ALIKE = tuple(
     wordset(line)
@@ -184,7 +212,7 @@ ALIKE = tuple(
         "employ hire recruit",
         "car drive vehicle",
         "train rail railway",
-        "flight plane fly airplane",
+        "flight fly airplane",
         "discuss argue debate talk",
         "include add incorporate",
         "escalate raise",
@@ -209,7 +237,6 @@ PHRASAL = {
     ("leave", "out"): "omit",
     ("roll", "out"): "deploy",
     ("roll", "back"): "rollback",
-    ("go", "back"): "revert",
     ("break", "up"): "split",
     ("start", "over"): "redo",
     ("call", "off"): "cancel",

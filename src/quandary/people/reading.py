@@ -119,6 +119,8 @@ def _extra(bare: str, question: Question) -> Reading | None:
 
 def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
+    if mode == "plain" and _wondering(bare, question):
+        return None
     known = names((*question.choices, *question.named))
     found = known.code(bare) or known.label(bare)
     if found:
@@ -131,6 +133,13 @@ def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
         said = words(bare[:HEAD]) if len(bare) <= HEAD else ()
         found = known.beginning(said)
     return reading(found, question) if found else None
+
+
+def _wondering(bare: str, question: Question) -> bool:
+    """Whether a question mark stands behind the text that no option has: `canary?`."""
+    if not bare.endswith("?"):
+        return False
+    return all(bare.casefold() != c.label.casefold() for c in (*question.choices, *question.named))
 
 
 def _keyword(bare: str, question: Question) -> Reading | None:

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 from quandary.model.ask import MORE, Reading
 from quandary.people.clauses import Clause, split
-from quandary.people.meaning import (
-    OTHER,
-    Interpreter,
-    Meaning,
-    chatter,
-    chosen,
-    conditional,
-)
+from quandary.people.manner import chatter, chosen, complaint, conditional, hinges, hurried
+from quandary.people.meaning import OTHER, Interpreter, Meaning
 from quandary.people.phrases import (
     ASKING,
     ASKING_ANYTHING,
+    ASKING_BEFORE_A_VERB,
     ASKING_WITH_SUBJECT,
+    EXCEPT,
+    EXCLUDERS,
+    FUNCTION,
     HEDGES,
     INTERJECTIONS,
     LIKING,
@@ -27,36 +25,42 @@ from quandary.people.phrases import (
     REQUESTERS,
     REQUESTS,
     SUBJECTS,
+    VERBS,
     YES,
 )
 from quandary.people.reading import HEAD, OWN, reading
+from quandary.people.senses import sides
 
 if TYPE_CHECKING:
     from quandary.model.ask import Question
 
 Words = tuple[str, ...]
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr)\.(?=\s*\d)", re.IGNORECASE)
+_WITH = re.compile(r"\bw/", re.IGNORECASE)
 _LEADING = re.compile(r"^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*", re.IGNORECASE)
+_REFUSALS = frozenset(("no", "nope", "nah", "naw"))
 _LONGEST_HEDGE = max(map(len, HEDGES))
 
 
 def loosely(text: str, question: Question) -> Reading:
     """What a plain-text reply means."""
     interpreter = Interpreter(question)
-    head = _NUMBER_SIGN.sub("nr ", text[:HEAD])
+    head = _WITH.sub("w ", _NUMBER_SIGN.sub("nr ", text[:HEAD]))
     clauses = split(head, interpreter.lexicon.label_words)
     if not clauses:
         return OWN
     if len(clauses) == 1 and "?" not in head:
         said = clauses[0].words
         outright = interpreter.verbatim(said)
-        if outright is None and not _asking(said):
+        if outright is None and not _asking(said) and not interpreter.foreign(said):
             outright = interpreter.outright(said)
         if outright and outright.how in {"pick", "either"}:
             return _reading([(0, outright)], clauses, text, interpreter)
     if asks(head, clauses):
         return _requested(clauses, interpreter)
-    clauses = _corrected(clauses)
+    if any(hinges(clause.words, interpreter.lexicon.label_words) for clause in clauses):
+        return OWN
+    clauses = _corrected(clauses, interpreter)
     meanings = [interpreter.clause(clause) for clause in clauses]
     if any(hedged(clause.words) for clause in clauses):
         return _torn(clauses, meanings, interpreter)
@@ -75,6 +79,10 @@ def _asking(said: Words) -> bool:
         said = said[1:]
     if said in YES:
         return False
+    if said[0] == "were" and len(said) > 1 and said[1] not in SUBJECTS | FUNCTION:
+        return False
+    if said[0] in ASKING_BEFORE_A_VERB:
+        return len(said) == 1 or said[1] in VERBS
     if said[0] in ASKING or (said[0] in ASKING_ANYTHING and len(said) > 1 and said[1] != "be"):
         return True
     return len(said) > 2 and said[0] in ASKING_WITH_SUBJECT and said[1] in SUBJECTS
@@ -85,6 +93,8 @@ def _requested(clauses: list[Clause], interpreter: Interpreter) -> Reading:
     said = clauses[0].words
     while said and said[0] in INTERJECTIONS:
         said = said[1:]
+    if not any(_asking(clause.words) for clause in clauses):
+        return _wavering(clauses, interpreter)
     polite = len(clauses) == 1 and said[:1] and said[0] in REQUESTS and said[1:2]
     if not polite or said[1] not in REQUESTERS or not REQUEST_VERBS.intersection(said[2:4]):
         return OWN
@@ -94,8 +104,22 @@ def _requested(clauses: list[Clause], interpreter: Interpreter) -> Reading:
     return reading(meant.codes, interpreter.question, together=meant.listed and meant.how == "pick")
 
 
+def _wavering(clauses: list[Clause], interpreter: Interpreter) -> Reading:
+    """`1 or 2?` asks which of the two, and nothing else."""
+    codes: list[str] = []
+    if any("or" in clause.words for clause in clauses):
+        for clause in clauses:
+            meant = interpreter.clause(clause._replace(words=_unhedged(clause.words)))
+            if meant is None or meant.how not in {"pick", "either"} or not meant.firm:
+                return OWN
+            codes.extend(meant.codes)
+    found = tuple(dict.fromkeys(codes))
+    return reading(found, interpreter.question) if len(found) > 1 else OWN
+
+
 def hedged(said: Words) -> bool:
     """Whether the person says that they do not know, or do not mind."""
+    said = said[1:] if said[0] == "only" else said
     return any(
         said[at : at + long] in HEDGES
         for at in range(len(said))
@@ -126,15 +150,24 @@ def _unhedged(said: Words) -> Words:
     return said
 
 
-def _corrected(clauses: list[Clause]) -> list[Clause]:
-    """The clauses that still count after a second thought."""
+def _corrected(clauses: list[Clause], interpreter: Interpreter) -> list[Clause]:
+    """The clauses that still count after a second thought.
+
+    One that only leaves something out leaves the rest as it was: `1 and 2. actually no 2`.
+    """
     first = 0
     for at, clause in enumerate(clauses):
-        if clause.corrects:
+        leaves_out = clause.words[0] in EXCLUDERS | EXCEPT and len(clause.words) > 1
+        if clause.corrects and (not leaves_out or interpreter.names.worded(clause.words)):
             first = at
-        elif 0 < at < len(clauses) - 1 and clause.words == ("no",):
+        elif 0 < at < len(clauses) - 1 and _refuses(clause.words):
             first = at + 1
     return clauses[first:]
+
+
+def _refuses(said: Words) -> bool:
+    """A bare no between two choices, such as `lol no`."""
+    return said[-1] in _REFUSALS and INTERJECTIONS.issuperset(said[:-1])
 
 
 def _together(
@@ -145,15 +178,20 @@ def _together(
     naming = [(at, m) for at, m in told if m.how not in {"yes", "no"}] or told
     if not naming:
         return OWN
-    if _unsettled(naming[0], clauses, meanings):
+    if _unsettled(naming[0], clauses, meanings, interpreter):
         return OWN
     if _doubtful(naming[0], clauses, meanings):
+        return OWN
+    if _unlisted(naming[0][0], clauses, meanings, interpreter):
         return OWN
     return _reading(naming, clauses, text, interpreter)
 
 
 def _unsettled(
-    naming: tuple[int, Meaning], clauses: list[Clause], meanings: list[Meaning | None]
+    naming: tuple[int, Meaning],
+    clauses: list[Clause],
+    meanings: list[Meaning | None],
+    interpreter: Interpreter,
 ) -> bool:
     """Whether what was named is only liked, comes under a condition, or is beside the point."""
     first, meant = naming
@@ -162,14 +200,38 @@ def _unsettled(
         return True
     if any(later is not None and later.how == "no" for later in meanings[first + 1 :]):
         return True
-    if any(conditional(clause.words) for clause in clauses[1:]):
+    if any(
+        conditional(clause.words)
+        and (clause.words[0] != "then" or interpreter.lexicon.mentioned(clause.words))
+        and not (interpreter.question.multi and clause.words[0] == "then" and meant)
+        and not (clause.words[0] == "only" and meant and meant.firm)
+        for clause, meant in zip(clauses[1:], meanings[1:], strict=True)
+    ):
         return True
-    lead = [c for c, m in zip(clauses[:first], meanings[:first], strict=True) if m is None]
+    behind = [c.words for c, m in zip(clauses[first:], meanings[first:], strict=True) if m is None]
+    if any(map(complaint, behind)) and not {"is", "are"}.isdisjoint(clauses[first].words):
+        return True
+    before = zip(clauses[:first], meanings[:first], strict=True)
+    lead = [c for c, m in before if m is None and not chatter(c.words)]
     if lead and (not chosen(clauses[first].words) or any(conditional(c.words) for c in lead)):
         return True
-    behind = clauses[first + 1 :]
+    after = clauses[first + 1 :]
     liked = not LIKING.isdisjoint(clauses[first].words)
-    return liked and bool(behind) and behind[0].words[0] == "but"
+    return liked and bool(after) and after[0].words[0] == "but"
+
+
+def _unlisted(
+    first: int, clauses: list[Clause], meanings: list[Meaning | None], interpreter: Interpreter
+) -> bool:
+    """Whether a list goes on with something that is no option: `docs, tests and the changelog`."""
+    for clause, meant in zip(clauses[first + 1 :], meanings[first + 1 :], strict=True):
+        if meant is not None or not clause.comma or chatter(clause.words):
+            continue
+        if interpreter.question.multi and len(clause.words) < 3 and not hurried(clause.words):
+            return True
+        if interpreter.begins_a_list(clause.words):
+            return True
+    return False
 
 
 def _doubtful(
@@ -195,11 +257,11 @@ def _reading(
     interpreter: Interpreter,
 ) -> Reading:
     question = interpreter.question
-    if any(m.how in {"beyond", "none"} for _, m in naming):
+    if any(m.how in {"beyond", "none"} for _, m in naming) or naming[0][1].how == "drop":
         return OWN
     run = _run(naming)
     if run[0][1].how in {"yes", "no"}:
-        codes, together = interpreter.sides(run[0][1].how), False
+        codes, together = sides(question, run[0][1].how), False
     else:
         codes, together = _sum([m for _, m in run], interpreter)
     if not codes:
@@ -214,14 +276,14 @@ def _run(naming: list[tuple[int, Meaning]]) -> list[tuple[int, Meaning]]:
     run = [naming[0]]
     for at, meant in naming[1:]:
         adjoining = at == run[-1][0] + 1 and run[-1][1].tail is None
-        if adjoining or (meant.firm and meant.how == "pick"):
+        if adjoining or (meant.firm and meant.how in {"pick", "not", "drop"}):
             run.append((at, meant))
     return run
 
 
 def _sum(meanings: list[Meaning], interpreter: Interpreter) -> tuple[Words, bool]:
     """The codes that are left, and whether they are meant together."""
-    dropped = {code for m in meanings if m.how == "not" for code in m.codes}
+    dropped = {code for m in meanings if m.how in {"not", "drop"} for code in m.codes}
     picked = [c for m in meanings if m.how == "pick" for c in m.codes if c not in dropped]
     either = [c for m in meanings if m.how == "either" for c in m.codes if c not in dropped]
     if either:

@@ -62,19 +62,49 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(fold(m) for m in _WORD.findall(text))
 
 
+_NUMERALS = {
+    word: str(number)
+    for word, number in counted("one two three four five six seven eight nine ten").items()
+    if number > 1
+}
+_IRREGULAR = {
+    form: verb
+    for verb, *forms in map(
+        str.split,
+        (
+            *("keep kept", "leave left", "send sent", "build built", "run ran", "make made"),
+            *("take took taken", "write wrote written", "give gave given", "hold held"),
+            *("buy bought", "break broke broken", "go goes went gone", "sell sold", "pay paid"),
+            *("find found", "fly flew flown flies", "drive drove driven"),
+            *("choose chose chosen", "lose lost", "begin began begun", "throw threw thrown"),
+            *("draw drew drawn", "grow grew grown", "show showed shown", "bring brought"),
+            *("catch caught", "rebuild rebuilt", "spend spent", "rewrite rewrote rewritten"),
+            *("hide hid hidden", "freeze froze frozen", "wake woke woken", "undo undid undone"),
+            *("redo redid redone", "withdraw withdrew withdrawn"),
+        ),
+    )
+    for form in forms
+}
 _INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
 _DERIVATIONS = (
     *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
-    *("est", "ent", "ly", "al", "er", "or", "ate", "ity", "ive"),
+    *("est", "ly", "al", "er", "or", "ate", "ity", "ive"),
 )
-_LOOKALIKES = {"s": ("ss", "us", "is"), "ed": ("eed",), "ing": ("thing",)}
+_LOOKALIKES = {
+    "s": ("ss", "us", "is"),
+    "ed": ("eed",),
+    "ing": ("thing",),
+    "est": ("uest", "test", "rest", "nest"),
+}
 """Word endings that are no inflection."""
 _VOWELS = "aeiouy"
+_VOWEL = frozenset(_VOWELS)
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
+    word = _NUMERALS.get(word) or _IRREGULAR.get(word, word)
     if len(word) <= 3 or not word.isalpha():
         return word
     word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
@@ -85,6 +115,13 @@ def stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
         word = word[:-1]
     return word[:-1] + "i" if word.endswith("y") and len(word) > 3 else word
+
+
+@lru_cache(maxsize=8192)
+def root(word: str) -> str:
+    """What the forms of a verb have in common: `argues` and `arguing`, not `argument`."""
+    word = _without(_IRREGULAR.get(word, word), _INFLECTIONS, 3)
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
 def _without(word: str, endings: tuple[str, ...], least: int) -> str:
@@ -142,14 +179,34 @@ def _opposite(one: str, two: str) -> bool:
     return any(a != b and a in _OPPOSITES and b in _OPPOSITES for a, b in pairs)
 
 
+def _skips(typed: str, meant: str) -> bool:
+    """Whether the letters stand in a word in that order: `fwd`, `cfg`, `mgmt`."""
+    letters = iter(meant)
+    last = next((letter for letter in reversed(meant) if letter not in _VOWEL), "")
+    return typed[-1] == last and all(letter in letters for letter in typed)
+
+
 def resembles(typed: str, meant: str) -> bool:
-    """A word typed with a slip, or cut short, such as `genric`, `prod` or `postgers`."""
-    if len(typed) < 4 or typed[0] not in meant[:2] or typed == meant:
-        return typed == meant
-    if typed.isdigit() or meant.isdigit():
+    """A word typed with a slip, or cut short, such as `genric`, `prod`, `fwd` or `postgers`."""
+    if typed == meant:
+        return True
+    if typed.isdigit() or meant.isdigit() or len(typed) < 3 or typed[0] not in meant[:2]:
         return False
+    if _VOWEL.isdisjoint(typed):
+        return typed[0] == meant[0] and typed.isalpha() and _skips(typed, meant)
+    return len(typed) > 3 and (_cut_short(typed, meant) or _slipped(typed, meant))
+
+
+def _cut_short(typed: str, meant: str) -> bool:
+    """Whether only the beginning of a word was typed: `prod`, `deps`."""
     if meant.startswith(typed):
         return len(meant) - len(typed) > 2 or len(typed) > 4
+    plural = typed.endswith("s") and meant.startswith(typed[:-1])
+    return plural and len(meant) - len(typed) > 3
+
+
+def _slipped(typed: str, meant: str) -> bool:
+    """Whether a word, or the beginning of a long one, was typed with a slip."""
     if slips(typed, meant) is not None:
         return True
     return len(typed) >= 7 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1

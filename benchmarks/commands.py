@@ -1,0 +1,154 @@
+"""What a command costs an agent: the time of a whole process, and the bytes that it has to read.
+
+The times are ratios to that of `python -c pass`, taken by turns. Ends with status 1 when a budget
+is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from measuring import Row, at_most, table, timed
+
+ROOT = Path(__file__).parent.parent
+TREES = ROOT / "examples" / "trees"
+INSTRUCTION = ROOT / "docs" / "agents.md"
+PROGRAM = str(Path(sys.executable).with_name("quandary"))
+
+PROMPT = 14_212
+"""Bytes of the prompt that used to tell an agent how to put such a question."""
+
+ITEMS = 100
+TIMES = 21
+CONTEXT = (
+    "The plan for the spring release is written. Each point needs your word before work begins."
+)
+
+
+def main() -> int:
+    """Measure, print a table, and judge."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
+        folder = Path(name)
+        return table([*a_process(folder), *a_decision(folder)])
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+def a_process(folder: Path) -> list[Row]:
+    """`quandary reply`, as a process, to the last question of a run of a hundred answers."""
+    ways = (
+        ("relay", "the tool's response to four questions, 96 answers before them"),
+        ("text", "a code in reply to one question, 99 answers before it"),
+    )
+    rows = []
+    for via, words in ways:
+        store, state = nearly_done(folder, via)
+        reply = response(state) if via == "relay" else "OK"
+        pairs = [one_of_each(folder, store, state, reply) for _ in range(TIMES)]
+        ratio = statistics.median(ours / bare for ours, bare in pairs)
+        ours, bare = (statistics.median(taken) * 1000 for taken in zip(*pairs, strict=True))
+        shown = f"{ours:.0f} against {bare:.1f} ms"
+        rows.append(at_most(ratio, 8, f"quandary reply with {words}, a process ({shown})"))
+    return rows
+
+
+def nearly_done(folder: Path, via: str) -> tuple[Path, dict[str, Any]]:
+    """A store with one run in it, which waits for its last reply."""
+    store, items, answers = (folder / f"{via}{ending}" for ending in (".db", ".items", ".answers"))
+    listed = [
+        {"id": str(n), "label": f"Step {n}", "title": f"Step number {n}", "context": CONTEXT}
+        for n in range(1, ITEMS + 1)
+    ]
+    items.write_text(json.dumps(listed), encoding="utf-8")
+    at_once = 4 if via == "relay" else 1
+    approval = {"answers": [{"picked": ["OK"]}] * at_once}
+    answers.write_text(json.dumps([approval] * (ITEMS // at_once - 1)), encoding="utf-8")
+    state = quandary(
+        store, *asking("plan-review"), "--via", via, "--items", items, "--answers", answers
+    )
+    assert state["ask"]["keys"][-1] == f"{ITEMS}:"
+    return store, state
+
+
+def one_of_each(
+    folder: Path, store: Path, state: dict[str, Any], reply: str
+) -> tuple[float, float]:
+    """Seconds for the reply, on a copy of the store, and for the empty program."""
+    copy = folder / "copy.db"
+    shutil.copy(store, copy)
+    words = [*state["ask"]["reply_with"][1:], "--store", str(copy)]
+    bare = timed(lambda: run(sys.executable, "-c", "pass"))
+    ours = timed(lambda: run(PROGRAM, *words, stdin=reply))
+    return ours, bare
+
+
+# -- bytes -------------------------------------------------------------------------------------
+
+
+def a_decision(folder: Path) -> list[Row]:
+    """All that an agent reads for one decision, against the prompt that it replaces."""
+    taught = sum(len(line.encode()) for line in instruction())
+    item = "2|Cache|Cache the search results|Searching takes 900 ms; most searches are repeated."
+    words = ["--via", "relay", "--item", item]
+    store = folder / "decision.db"
+    asked = run(PROGRAM, *asking("plan-review"), *words, "--store", str(store))
+    state = json.loads(asked)
+    done = run(
+        PROGRAM, *state["ask"]["reply_with"][1:], "--store", str(store), stdin=response(state)
+    )
+    assert json.loads(done)["status"] == "done"
+    read = taught + len(asked) + len(done)
+    shown = f"{taught} + {len(asked)} + {len(done)} bytes"
+    what = f"instruction, question and result that an agent reads ({shown}) against {PROMPT:,}"
+    share = read / PROMPT
+    return [Row(what, f"{share:.1%}", "<= 15 %", share <= 0.15)]
+
+
+def instruction() -> list[str]:
+    """The ten lines that tell an agent what to do."""
+    text = INSTRUCTION.read_text(encoding="utf-8")
+    lines = re.findall(r"(?m)^\d+\. .*\n", text)
+    assert len(lines) == 10, "docs/agents.md has another instruction than one of ten lines"
+    return lines
+
+
+# -- the program -------------------------------------------------------------------------------
+
+
+def asking(tree: str) -> list[str]:
+    """The words that put a tree before somebody."""
+    return ["ask", str(TREES / f"{tree}.md"), "--context", CONTEXT]
+
+
+def response(state: dict[str, Any]) -> str:
+    """What a host's question tool gives back when the first option is chosen everywhere."""
+    questions = state["ask"]["tool_input"]["questions"]
+    answers = {form["question"]: form["options"][0]["label"] for form in questions}
+    return json.dumps({"questions": questions, "answers": answers})
+
+
+def quandary(store: Path, *words: str | Path) -> dict[str, Any]:
+    """The state that the program prints."""
+    state: dict[str, Any] = json.loads(run(PROGRAM, *map(str, words), "--store", str(store)))
+    return state
+
+
+def run(*command: str, stdin: str = "") -> bytes:
+    """What a program that must succeed prints."""
+    env = {**os.environ, "TERM": "dumb"}
+    ended = subprocess.run(command, input=stdin.encode(), check=True, capture_output=True, env=env)
+    return ended.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

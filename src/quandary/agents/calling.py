@@ -1,0 +1,201 @@
+"""Carrying out a Call: the agent's command line, its environment, its run, and what it said."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.agents.agent import ALWAYS, words
+from quandary.agents.process import Command, NotStarted, run
+from quandary.agents.responses import output_of
+from quandary.errors import NotFound
+from quandary.model.call import Output
+from quandary.model.response import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.agents.agent import Agent
+    from quandary.agents.catalogue import Catalogue
+    from quandary.agents.process import Ran
+    from quandary.model.call import Call
+
+TIMEOUT = 600.0
+"""Seconds for a call that does not say how long it may take."""
+LOGIN_TIMEOUT = 20.0
+LONGEST_ARGUMENT = 100_000
+"""Bytes; the system's own limit for one argument is not much higher."""
+SHORTEST_SECRET = 8
+LONG = 100_000
+_PLACEHOLDER = re.compile(r"\{(?:prompt|prompt_file|schema|schema_file)\}")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """Where agents run, and what there is to hand on to them."""
+
+    folder: str
+    environment: Mapping[str, str]
+    timeout: float = TIMEOUT
+
+    def __repr__(self) -> str:
+        """Without the environment: there are keys in it."""
+        return f"Surroundings({self.folder!r})"
+
+
+async def answer(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+    """Ask the agent of a Call. Whatever goes wrong with it is an Output too.
+
+    Only a cancelled task raises; by then the program has been ended.
+    """
+    try:
+        agent = catalogue.find(call.agent)
+    except NotFound as error:
+        return Output(call.key, error=str(error))
+    missing = obstacles(agent, around)
+    if missing:
+        return Output(call.key, error=missing[0])
+    try:
+        with _command(agent, call, around) as command:
+            ran = await run(command)
+    except NotStarted as error:
+        return Output(call.key, error=f"{agent.name}: {error}")
+    ran = _without_keys(ran, command.env)
+    if len(ran.out) > LONG:
+        # Reading it may take seconds, in which the other agents' programs must not wait.
+        return await asyncio.to_thread(output_of, call, agent, ran)
+    return output_of(call, agent, ran)
+
+
+# -- before anything is spent --------------------------------------------------------------------
+
+
+def obstacles(agent: Agent, around: Surroundings) -> list[str]:
+    """Why an agent cannot be asked here, as far as can be seen without running anything."""
+    found = []
+    name, program = agent.name, agent.argv[0]
+    path = around.environment.get("PATH", os.defpath)
+    place = os.path.join(around.folder, program) if os.path.dirname(program) else program
+    if shutil.which(place, path=path) is None:
+        found.append(f"{name}: the program {program} was not found or is not executable")
+    if agent.permissions == "safe" and agent.safe is None:
+        found.append(
+            f'{name} has no safe mode; [agents.{name}] permissions = "full" lets it do anything'
+        )
+    if agent.model_needed and not agent.model:
+        found.append(
+            f"{name} needs a model, else {agent.model_needed}; set model in [agents.{name}]"
+        )
+    key = agent.key_needed
+    if key and not (key in agent.env and around.environment.get(key)):
+        found.append(f"{name} needs {key} in the environment, else it would try to log in")
+    return found
+
+
+async def logged_out(agent: Agent, around: Surroundings) -> str:
+    """Why an agent would not get past its login, if it can be asked that and has no key."""
+    if not agent.login or any(around.environment.get(name) for name in agent.env):
+        return ""
+    environment = _environment(agent, around)
+    command = Command(agent.login, environment, around.folder, None, LOGIN_TIMEOUT)
+    try:
+        ran = await run(command)
+    except NotStarted as error:
+        return f"{agent.name}: {error}"
+    if ran.status == 0 and not ran.timed_out:
+        return ""
+    return f"{agent.name}: nobody is logged in; `{' '.join(agent.login)}` says more"
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command]:
+    """The command for a call. Files that it names are gone when it is done."""
+    try:
+        prompt = call.prompt.encode()
+    except UnicodeEncodeError:
+        raise NotStarted("the prompt holds half a character, which cannot be written") from None
+    large = agent.prompt == "argument" and bool(_why_no_argument(agent.argv, prompt))
+    if large and not agent.large:
+        raise NotStarted(_why_no_argument(agent.argv, prompt))
+    line = words(agent, schema=bool(call.expects), large=large)
+    used = {found for word in line for found in _PLACEHOLDER.findall(word)}
+    values = {"{prompt}": call.prompt}
+    if call.expects:
+        values["{schema}"] = json.dumps(schema(call.expects, call.routes))
+    contents = {"{prompt_file}": prompt, "{schema_file}": values.get("{schema}", "").encode()}
+    with contextlib.ExitStack() as stack:
+        if used & set(contents):
+            values |= _written(stack, {name: contents[name] for name in used & set(contents)})
+        yield Command(
+            tuple(_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in line),
+            _environment(agent, around),
+            around.folder,
+            None if used & {"{prompt}", "{prompt_file}"} else prompt,
+            around.timeout if call.timeout is None else call.timeout,
+            agent.max_output,
+        )
+
+
+def _written(stack: contextlib.ExitStack, contents: dict[str, bytes]) -> dict[str, str]:
+    """Files with these contents, which nobody else can read, in place of their names."""
+    try:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="quandary-"))
+        paths = {name: os.path.join(folder, name.strip("{}")) for name in contents}
+        for name, path in paths.items():
+            with open(path, "wb") as file:
+                file.write(contents[name])
+    except OSError as error:
+        raise NotStarted(f"the prompt cannot be put into a file: {error.strerror}") from None
+    return paths
+
+
+def _why_no_argument(argv: tuple[str, ...], prompt: bytes) -> str:
+    """Why a prompt cannot be an argument: it does not fit, or would be taken for an option."""
+    remedy = 'let it take prompts by standard input (prompt = "stdin") or in a file'
+    if len(prompt) > LONGEST_ARGUMENT:
+        return f"the prompt has {len(prompt):,} bytes, too many for an argument; {remedy}"
+    if b"\0" in prompt:
+        return f"the prompt has a NUL character, which no argument can have; {remedy}"
+    place = argv.index("{prompt}") if "{prompt}" in argv else 0
+    if place and prompt.startswith(b"-") and "--" not in argv[:place]:
+        return (
+            "the prompt begins with a hyphen and would be taken for an option; put -- before "
+            f"{{prompt}}, or {remedy}"
+        )
+    return ""
+
+
+def _environment(agent: Agent, around: Surroundings) -> dict[str, str]:
+    """What an agent sees: what every one does, and what is allowed to it."""
+    seen = {
+        name: around.environment[name]
+        for name in (*ALWAYS, *agent.env)
+        if name in around.environment
+    }
+    return seen | (agent.safe_values if agent.permissions == "safe" else {})
+
+
+def _without_keys(ran: Ran, environment: dict[str, str]) -> Ran:
+    """What was printed, with keys that an agent gave away replaced by their names."""
+    secrets = {
+        value: f"[{name}]"
+        for name, value in environment.items()
+        if _SECRET.search(name) and len(value) >= SHORTEST_SECRET
+    }
+    out, err = ran.out, ran.err
+    for secret in sorted(secrets, key=len, reverse=True):
+        out, err = out.replace(secret, secrets[secret]), err.replace(secret, secrets[secret])
+    return replace(ran, out=out, err=err)

@@ -1,0 +1,193 @@
+"""What is put before a person at the end of a phase: the menu, and the words around it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from quandary.model.ask import Item, Limits
+from quandary.model.track import Phase, Track
+from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
+
+PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
+RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
+OUTPUT = Extra("A", "See what this phase has made so far")
+AHEAD = Extra("B", "See which phases lie ahead")
+SPENT = Extra("C", "See how long this phase has taken")
+EXTRAS = (OUTPUT, AHEAD, SPENT)
+
+PLAN_REVIEW = Tree(
+    "PLAN_REVIEW",
+    (
+        Decision(
+            "Plan Review",
+            (
+                Option("OK", "Keep it", "It is right as it stands"),
+                Option("INF", "Explain it further", "Something is unclear to me"),
+                Option("RWK", "Write it anew", "The aim holds, the way there should be another"),
+                Option(
+                    OTHER,
+                    "Other",
+                    options=(
+                        Option("CHG", "Change the aim", "It goes in the wrong direction"),
+                        Option("REM", "Take it out", "Nobody needs it"),
+                        Option("SPL", "Make two of it", "It is too much in one piece"),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    question="Is {title} right as it is?",
+)
+"""What a walk-through asks about each piece of work."""
+
+
+class Custom(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An action of the caller's own, offered beside the usual ones."""
+
+    label: str
+    description: str = ""
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a gate is begun with; plain data, kept in the journal as it is."""
+
+    folder: str
+    track: Track
+    seen: int = 0
+    """How many moves the track has made."""
+    since: str = ""
+    """When it came to the current phase, where that is known."""
+    custom: Custom | None = None
+    items: tuple[Item, ...] = ()
+    """What to walk through, where it is not the files of the folder."""
+    require: Literal["", "person"] = ""
+    at_hand: bool = False
+    """Whether the person can be asked for proof; else what is missing is handed back."""
+    proof: dict[str, Any] = {}
+    limits: Limits = Limits()
+    values: dict[str, str] = {}
+    context: str = ""
+
+    @property
+    def phase(self) -> Phase:
+        """The phase whose end this is."""
+        current = self.track.current
+        assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
+        return self.track.find(current.label) or current
+
+
+def menu(terms: Terms) -> Tree:
+    """The choices by position: nothing to go back to at the first phase, to finish at the last."""
+    track = terms.track
+    following, before, beyond = track.next, track.previous, track.beyond
+    if following is None:
+        options = [Option(PROCEED, "Finish", "This was the last phase; the track is done")]
+    else:
+        said = "Be done with this phase and begin that one"
+        options = [Option(PROCEED, f"Proceed to {following.title}", said)]
+    said = "Look at each piece of work, then come back to this menu"
+    options.append(Option(WALK, "Walk through the output", said))
+    if before is not None:
+        said = "Take up the work of that phase again"
+        options.append(Option(BACK, f"Go back to {before.title}", said))
+    if terms.custom is not None:
+        options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
+    others = [Option("RST", "Restart this phase", "Do its work over, from the beginning")]
+    if following is not None and track.branches:
+        others.append(_turn(following, track.branches))
+    if following is not None and beyond is not None:
+        said = f"Leave {following.title} out; choosing this approves of it"
+        others.append(Option("SKP", f"Skip ahead to {beyond.title}", said))
+    options.append(Option(OTHER, "Other", options=tuple(others)))
+    return Tree("PHASE_GATE", (Decision("Phase Gate", tuple(options)),), kind="transition")
+
+
+def _turn(following: Phase, branches: tuple[Phase, ...]) -> Option:
+    """The way to the branches beside the next phase."""
+    said = f"In place of {following.title}"
+    if len(branches) == 1:
+        return Option("ALT", f"Turn to {branches[0].title}", said)
+    options = [Option(c, f"Turn to {p.title}") for c, p in _branch_codes(branches).items()]
+    return Option("ALT", "Turn to another branch", said, options=tuple(options))
+
+
+def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
+    """A code for each of many branches: TA, TB … TZ, TAA, TAB …"""
+    codes = {}
+    for number, phase in enumerate(branches):
+        letters, left = "", number
+        while left >= 0:
+            letters = chr(ord("A") + left % 26) + letters
+            left = left // 26 - 1
+        codes[f"T{letters}"] = phase
+    return codes
+
+
+def turned(terms: Terms, path: str) -> Phase | None:
+    """The branch that was chosen in place of the next phase."""
+    branches = terms.track.branches
+    if path == TURN and len(branches) == 1:
+        return branches[0]
+    return _branch_codes(branches).get(path.removeprefix(f"{TURN}/"))
+
+
+def question(terms: Terms) -> str:
+    """One or two sentences from which the menu can be answered."""
+    following = terms.track.next
+    ahead = f"{following.title} comes next" if following is not None else "no other phase follows"
+    due = len([field for field in terms.phase.proof if field.required])
+    proof = f", and {due} thing{'s' if due > 1 else ''} must be proven first" if due else ""
+    return f"{terms.phase.title} is at its end; {ahead}{proof}. How does it go on?"
+
+
+def context(name: str, track: Track, phase: Phase) -> str:
+    """What a person has to know of a track before they let it pass."""
+    here = [other.label for other in track.ordered]
+    at = f", phase {here.index(phase.label) + 1} of {len(here)}" if phase.label in here else ""
+    lines = [f"**{name}** stands at {phase.title}{at}."]
+    if phase.proof:
+        due = ", ".join(field.described for field in phase.proof)
+        lines.append(f"To be proven before it is left: {due}.")
+    return "\n".join(lines)
+
+
+# -- the extras ----------------------------------------------------------------------------------
+
+
+def ahead(track: Track) -> str:
+    """The phases that remain, with what each has to prove."""
+    lines = []
+    for phase in track.ordered:
+        if track.mark(phase) in ("next", "ahead"):
+            due = ", ".join(field.name for field in phase.proof)
+            lines.append(f"- {phase.title}" + (f" (to prove: {due})" if due else ""))
+    return "Still ahead:\n" + "\n".join(lines) if lines else "No phase lies ahead."
+
+
+def output(phase: Phase, found: dict[str, Any]) -> str:
+    """What the folder of the track holds."""
+    lines = [f"- {one['path']}: {one['about']}" for one in found["artifacts"]]
+    if found.get("more"):
+        lines.append(f"- and {found['more']} more")
+    return f"At {phase.title} there is:\n" + "\n".join(lines) if lines else "There is nothing yet."
+
+
+def spent(phase: Phase, since: str, now: str) -> str:
+    """How long the phase has been going on."""
+    try:
+        seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds())
+    except (TypeError, ValueError):
+        return f"Nobody kept when {phase.title} began."
+    units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+    for number, (_, size) in enumerate(units):
+        if seconds >= size:
+            parts = [(seconds // size, units[number][0])]
+            if number + 1 < len(units):
+                name, smaller = units[number + 1]
+                parts.append((seconds % size // smaller, name))
+            told = " ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in parts if n)
+            return f"{phase.title} has taken {told} so far, since {since[:16].replace('T', ' ')}Z."
+    return f"{phase.title} has only just begun."

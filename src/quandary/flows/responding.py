@@ -1,0 +1,226 @@
+"""What an agent's text means: the response that was asked for, read out of whatever came.
+
+A response is a JSON object. It may stand alone, in a fence, among prose, inside another object, or
+as text within one; of several that fit, the last one counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quandary.flows.objects import last_objects
+from quandary.model.response import Decision, Process, Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from quandary.model.call import Call, Output
+    from quandary.model.response import Expects, Meaning
+
+DEEPEST_TEXT = 3
+"""Objects written as text inside of objects; deeper than this nobody wraps an answer."""
+LARGEST = 2**53
+GAP = "[… {:,} bytes left out …]"
+"""Stands on a line of its own where the middle of an output was not kept."""
+_GAP = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class Heard(NamedTuple):
+    """What a text was found to mean; if nothing, why, in words for the agent."""
+
+    meaning: Meaning | None
+    problem: str = ""
+
+
+def heard(call: Call, output: Output) -> Heard:
+    """What an output means as the response to a call.
+
+    A text is read when it comes, so that a better reader never changes an old answer; only an
+    output that nobody has read yet is read here.
+    """
+    if output.error:
+        return Heard(None, output.error)
+    if output.meaning is not None or output.problem or call.expects is None:
+        return Heard(output.meaning, output.problem)
+    return hear(output.text, call.expects, call.routes)
+
+
+def hear(text: str, expects: Expects, routes: Sequence[str] = ()) -> Heard:
+    """Read a response out of a text. Nothing but a response is taken for one."""
+    wrong = ""
+    for part in reversed(_GAP.split(text)):
+        for candidate in _candidates(part, _REQUIRED[expects]):
+            found = _fit(candidate, expects, routes)
+            if found.meaning is not None:
+                return found
+            wrong = wrong or found.problem
+    if wrong:
+        return Heard(None, wrong)
+    if not text.strip():
+        return Heard(None, "Nothing was printed.")
+    key = _REQUIRED[expects]
+    return Heard(None, f"There was no JSON object with the key `{key}` in what was printed.")
+
+
+def match_route(answer: str, routes: Sequence[str]) -> str | None:
+    """The route that an answer names: to the letter, or but for case and outer punctuation.
+
+    Where case or punctuation is all that tells two routes apart, it has to be right.
+    """
+    if answer in routes:
+        return answer
+    for fold in (_even, _bare):
+        wanted = fold(answer)
+        fitting = [route for route in routes if wanted and fold(route) == wanted]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else None
+    return None
+
+
+def _even(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _bare(text: str) -> str:
+    """Without whatever stands around the first and the last letter or digit."""
+    first = next((n for n, sign in enumerate(text) if sign.isalnum()), len(text))
+    behind = next((n for n, sign in enumerate(reversed(text)) if sign.isalnum()), 0)
+    return _even(text[first : len(text) - behind])
+
+
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8: what is only half a character is replaced."""
+    return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+# -- where a response may stand ------------------------------------------------------------------
+
+
+def _candidates(text: str, key: str, depth: int = 1) -> Iterator[dict[str, Any]]:
+    """Every object that has the key, from the last to the first, outer ones before inner ones."""
+    for found in last_objects(text, key):
+        waiting: list[Any] = [found]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                if key in value:
+                    yield value
+                else:
+                    waiting.extend(value.values())
+            elif isinstance(value, list):
+                waiting.extend(value)
+            elif isinstance(value, str) and depth < DEEPEST_TEXT and key in value:
+                yield from _candidates(value, key, depth + 1)
+
+
+# -- what it must hold ---------------------------------------------------------------------------
+
+
+class _Unfit(Exception):  # noqa: N818 - says what a value is, and is always caught
+    """A value of the wrong kind; the message says which kind belongs there."""
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Unfit("true or false")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
+        return float(value)
+    raise _Unfit("a number from 0 up")
+
+
+def _whole(value: object) -> int:
+    number = _number(value)
+    if number != math.floor(number):
+        raise _Unfit("a whole number")
+    return int(number)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Unfit("a text")
+    return clean(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A list of texts; one alone is a list of one."""
+    if isinstance(value, str):
+        return (clean(value),) if value.strip() else ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _Unfit("a list of texts")
+    return tuple(clean(one) for one in value)
+
+
+def _prose(value: object) -> str:
+    """A text, or several, one to a line."""
+    return "\n".join(_texts(value)) if isinstance(value, list) else _text(value)
+
+
+_FIELDS: dict[Expects, dict[str, Callable[[object], object]]] = {
+    "process": {
+        "completed": _flag,
+        "secs_taken": _number,
+        "tokens_used": _whole,
+        "comments": _prose,
+    },
+    "decision": {"answer": _text, "choices": _texts, "reasons": _prose},
+    "validation": {
+        "fully_completed": _flag,
+        "partially_completed": _flag,
+        "should_retry": _flag,
+        "warnings": _texts,
+    },
+}
+"""The keys of each response; the first one is required, the others may be missing or null."""
+_REQUIRED = {expects: next(iter(fields)) for expects, fields in _FIELDS.items()}
+_TYPES: dict[Expects, type[Meaning]] = {
+    "process": Process,
+    "decision": Decision,
+    "validation": Validation,
+}
+
+
+def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Heard:
+    """An object as a response, or every key of it that has the wrong kind of value."""
+    values: dict[str, Any] = {}
+    wrong = []
+    for key, check in _FIELDS[expects].items():
+        value = found.get(key)
+        if value is None and key != _REQUIRED[expects]:
+            continue
+        try:
+            values[key] = check(value)
+        except _Unfit as kind:
+            wrong.append(f"`{key}` has to be {kind}, and is {_shown(value)}.")
+    if wrong:
+        return Heard(None, " ".join(wrong))
+    if expects == "decision" and routes:
+        route = match_route(values["answer"], routes)
+        if route is None:
+            return Heard(None, _no_route(values["answer"], routes))
+        values["route"] = route
+    return Heard(_TYPES[expects](**values))
+
+
+def _no_route(answer: str, routes: Sequence[str]) -> str:
+    offered = ", ".join(f"“{route}”" for route in routes)
+    return f"`answer` has to be one of {offered}, and is {_shown(answer)}."
+
+
+def _shown(value: object) -> str:
+    """A value in a sentence, named by its kind where it is long."""
+    if isinstance(value, str):
+        return f"the text “{clean(value if len(value) <= 60 else value[:59] + '…')}”"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    words = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    small = isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST)
+    return f"the number {value}" if small else "a number out of all proportion"

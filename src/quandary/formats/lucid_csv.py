@@ -1,0 +1,255 @@
+"""A chart out of Lucid's CSV export: one row for the document, each page, shape and line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import deque
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from quandary.errors import ParseError
+from quandary.formats.shapes import Sheet, direction, scenery_called, shape_called, tags_in
+from quandary.model.chart import Chart, Route, Step
+from quandary.model.soundness import Problem
+
+if TYPE_CHECKING:
+    from _csv import Reader
+    from collections.abc import Callable
+
+    from quandary.model.chart import SceneryKind, Shape
+
+    Row = list[str]
+    Cells = tuple[str, ...]
+    Take = Callable[[Row], Cells]
+
+_SQUASHED = re.compile(r"[^a-z0-9]+")
+_AREA = re.compile(r"textarea\d*$")
+_NAMES = {
+    "id": ("id", "shapeid", "objectid"),
+    "name": ("name", "shapename", "shapetype", "shape", "type"),
+    "page": ("pageid", "page"),
+    "source": ("linesource", "source", "sourceid", "from"),
+    "target": ("linedestination", "linetarget", "destination", "destinationid", "target", "to"),
+    "tail": ("sourcearrow", "linesourcearrow"),
+    "head": ("destinationarrow", "linedestinationarrow", "targetarrow"),
+    "container": ("containedby", "container"),
+    "tags": ("tags", "tag"),
+    "comments": ("comments", "comment"),
+}
+"""What a column is for, and its names, of which the later ones stand in for the first."""
+_UNUSED = ("Shape Library", "Group", "Status")
+_UNCLOSED = "unexpected end of data"
+
+
+class _Columns(NamedTuple):
+    """How to take a row apart; a column that is not there stands, empty, behind the last one."""
+
+    width: int
+    padded: bool
+    """Whether there is need of that empty cell."""
+    main: Take
+    """Id, name, page, the ends of a line and how they look, container, first text."""
+    rest: Take
+    """Tags, comments, further texts, data."""
+    data: int
+    """Where, in the rest, the data begins."""
+    fields: tuple[str, ...]
+    """The names of the data."""
+    ends: bool
+    """Whether the file says what the ends of a line look like."""
+
+
+def read(text: str, path: str) -> tuple[Chart, list[Problem]]:
+    """The chart in a CSV export, and what is odd about the file; `path` is for messages."""
+    text = text.removeprefix("\ufeff")
+    if text[:4].casefold() == "sep=":  # a spreadsheet's hint to itself
+        text = "\n" + text.partition("\n")[2]
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    book = _Book(_columns(next(filter(None, reader), []), path))
+    last = book.fill(reader, reader.line_num)
+    if last < reader.line_num:
+        _require_closed(text, last, delimiter, path)
+    pages = tuple(sheet.page(book.problems) for sheet in book.sheets.values())
+    return Chart(book.title or os.path.splitext(os.path.basename(path))[0], pages), book.problems
+
+
+def _require_closed(text: str, begin: int, delimiter: str, path: str) -> None:
+    """A last row of many lines may be all that follows a quotation mark that is not closed."""
+    lines = islice(io.StringIO(text, newline=""), begin - 1, None)
+    try:
+        deque(csv.reader(lines, delimiter=delimiter, strict=True), maxlen=0)
+    except csv.Error as error:
+        if _UNCLOSED in str(error):
+            message = "a quotation mark is opened here and never closed; export the document again"
+            raise ParseError(f"{path}:{begin}: {message}") from None
+
+
+def _columns(header: Row, path: str) -> _Columns:
+    names = [_SQUASHED.sub("", name.casefold()) for name in header]
+    width = len(header)
+    at = {
+        column: next((names.index(name) for name in known if name in names), width)
+        for column, known in _NAMES.items()
+    }
+    for column in ("id", "name"):
+        if at[column] == width:
+            remedy = "export the shape data of a Lucid document as CSV"
+            raise ParseError(f"{path}:1: there is no column {column.title()}; {remedy}")
+    areas = [n for n, name in enumerate(names) if _AREA.match(name)]
+    areas = areas or [n for n, name in enumerate(names) if name in ("text", "label")][:1] or [width]
+    unused = (header.index(name) for name in _UNUSED if name in header)
+    fields = _fields(header, {*at.values(), *areas, *unused})
+    tags, comments = at.pop("tags"), at.pop("comments")
+    main = [*at.values(), areas[0]]
+    rest = [tags, comments, *areas[1:], *fields.values()]
+    return _Columns(
+        width,
+        width in (*main, *rest),
+        itemgetter(*main),
+        itemgetter(*rest),
+        len(rest) - len(fields),
+        tuple(fields),
+        at["tail"] < width or at["head"] < width,
+    )
+
+
+def _fields(header: Row, known: set[int]) -> dict[str, int]:
+    """The columns that are data of the drawer's own; of two with one name, both are kept."""
+    found: dict[str, int] = {}
+    times: dict[str, int] = {}
+    for place, written in enumerate(header):
+        name = written.strip()
+        if place not in known and name:
+            times[name] = times.get(name, 0) + 1
+            found[name if times[name] == 1 else f"{name} {times[name]}"] = place
+    return found
+
+
+class _Role(NamedTuple):
+    """What a row is about, by its name."""
+
+    line: bool
+    title: str
+    kind: SceneryKind | None
+    shape: Shape
+    sure: bool
+    """Whether, with some text in it, it is a step and nothing else."""
+
+
+def _role(name: str) -> _Role:
+    word = name.strip().casefold()
+    kind, shape = scenery_called(word), shape_called(word)
+    title = word if word in ("document", "page") else ""
+    line = word == "line"
+    sure = kind is None and shape != "connector" and not title and not line
+    return _Role(line, title, kind, shape, sure)
+
+
+class _Book:
+    """The pages of a document while its rows come in."""
+
+    def __init__(self, columns: _Columns) -> None:
+        self.columns = columns
+        self.title = ""
+        self.sheets: dict[str, Sheet] = {}
+        self.problems: list[Problem] = []
+
+    def fill(self, reader: Reader, end: int) -> int:
+        """Take in every row, and tell on which line the last one begins.
+
+        Nearly all rows are arrows or boxes with a text and nothing else. There may be very many of
+        them, and they are dealt with here.
+        """
+        width, padded, main, rest, *_ = self.columns
+        full = width + padded
+        nothing = rest([""] * full)
+        sheets = self.sheets
+        roles: dict[str, _Role] = {}
+        line = end + 1
+        for row in reader:
+            line, end = end + 1, reader.line_num
+            if padded:
+                row.append("")
+            if len(row) != full and not self._fit(row, line):
+                continue
+            key, name, at, source, target, tail, head, container, text = cells = main(row)
+            if (role := roles.get(name)) is None:
+                role = roles[name] = _role(name)
+            if (sheet := sheets.get(at)) is None or container or rest(row) != nothing:
+                self._add(role, cells, rest(row), line)
+            elif role.line and head == "Arrow" and tail == "None":
+                sheet.routes.append(Route(source, target, text.strip(), line))
+            elif role.sure and not source and not target and (text := text.strip()):
+                sheet.shapes.append(Step(key, text, role.shape, line=line))
+            else:
+                self._add(role, cells, rest(row), line)
+        return line
+
+    def _add(self, role: _Role, cells: Cells, rest: Cells, line: int) -> None:
+        """Any row: the document, a page, a line or a shape."""
+        key, _, at, source, target, tail, head, container, text = cells
+        if not at and role.title:
+            self._entitle(role.title, key, text, line)
+            return
+        if (sheet := self.sheets.get(at)) is None:
+            sheet = self.sheets[at] = Sheet(at, "")
+        tags = tags_in(rest[0]) if rest[0] else ()
+        text, more = _texts(text, rest[1 : self.columns.data])
+        if role.line or source or target:
+            way = direction(tail, head) if self.columns.ends else "forward"
+            label = text or next(iter(tags), "")
+            sheet.join(Route(source, target, label, line), way, self.problems)
+            return
+        values = rest[self.columns.data :]
+        step = Step(key, text, role.shape, tags, self._data(values), more, line=line)
+        if text and role.sure:
+            sheet.shapes.append(step)
+        else:
+            sheet.draw(step, role.kind)
+        if container:
+            sheet.inside[key] = container
+
+    def _data(self, values: Cells) -> dict[str, str]:
+        if not any(values):
+            return {}
+        pairs = zip(self.columns.fields, values, strict=True)
+        return {name: value for name, value in pairs if value}
+
+    def _entitle(self, role: str, key: str, text: str, line: int) -> None:
+        """The title of the document, or of a page."""
+        title = " ".join(text.split())
+        if role == "document":
+            self.title = self.title or title
+            return
+        sheet = self.sheets.setdefault(key, Sheet(key, title, line))
+        sheet.name, sheet.line = title, line
+
+    def _fit(self, row: Row, line: int) -> bool:
+        """Make a row as long as the header, if it says anything; what is behind it is reported."""
+        if not any(map(str.strip, row)):
+            return False
+        width = self.columns.width
+        extra = [cell for cell in row[width:] if cell.strip()]
+        if extra:
+            message = f"{len(extra)} more cells than columns ({', '.join(extra)[:60]}); left out"
+            self.problems.append(Problem("extra-cells", "warning", message, (), line))
+        del row[width:]
+        row += [""] * (width + 1 - len(row))
+        return True
+
+
+def _texts(first: str, more: Cells) -> tuple[str, Cells]:
+    """The text of a shape, which is the first that is not empty, and its others; comments last."""
+    if not any(more):
+        return first.strip(), ()
+    comment, *areas = map(str.strip, more)
+    texts = [text for text in (first.strip(), *areas) if text]
+    others = (*texts[1:], comment) if comment else tuple(texts[1:])
+    return (texts[0] if texts else ""), others

@@ -1,0 +1,198 @@
+"""What drawn shapes and lines mean, whichever program they were drawn with."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from quandary.model.chart import STARTS, Page, Route, Scenery, SceneryKind, Shape, Step, loosened
+from quandary.model.soundness import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Direction = Literal["forward", "back", "both", "none"]
+
+_LETTERS = re.compile(r"[^a-z]")
+_SCENERY: tuple[tuple[SceneryKind, re.Pattern[str]], ...] = (
+    ("group", re.compile(r"group$")),
+    ("container", re.compile(r".*(swimlane|container|pool(block)?$|frame(block)?$)|lane$")),
+    (
+        "note",
+        re.compile(r".*(text|note|annotation|callout|image|freehand)(block)?(new|reversed)?$"),
+    ),
+    ("note", re.compile(r"hotspot|svgpath|comment|legend|icon")),
+)
+_SHAPES: tuple[tuple[Shape, re.Pattern[str]], ...] = (
+    ("subprocess", re.compile(r".*(predefinedprocess|subprocess|subroutine)")),
+    ("terminator", re.compile(r".*terminat|bpmn.*event|(start|end|stadium)(event|block)?$")),
+    ("decision", re.compile(r".*(decision|gateway)|diamond|rhombus")),
+    ("connector", re.compile(r"connector|offpage|onpage|summingjunction|(or|merge)(block)?$")),
+)
+_HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
+_TAGS = re.compile(r"[,;|\n]")
+
+
+@lru_cache(maxsize=1024)
+def scenery_called(name: str) -> SceneryKind | None:
+    """What a shape of that name is, if its name says that it is no step."""
+    letters = _LETTERS.sub("", name[:100].casefold())
+    return next((kind for kind, pattern in _SCENERY if pattern.match(letters)), None)
+
+
+@lru_cache(maxsize=1024)
+def shape_called(name: str) -> Shape:
+    """How a step is drawn: `Predefined Process` and `PredefinedProcessBlock` alike.
+
+    A shape that nobody has heard of is a step like any other.
+    """
+    letters = _LETTERS.sub("", name[:100].casefold())
+    return next((shape for shape, pattern in _SHAPES if pattern.match(letters)), "process")
+
+
+@lru_cache(maxsize=1024)
+def direction(source: str, destination: str) -> Direction:
+    """Which way a line leads, by what its two ends look like.
+
+    An ornament, such as the circle at the tail of a message, is taken for the head of an arrow only
+    where there is no real one.
+    """
+    ends = [bool(end) and end.casefold() != "none" for end in (source, destination)]
+    heads = [bool(_HEAD.search(end)) for end in (source, destination)]
+    at_source, at_destination = heads if heads[0] is not heads[1] else ends
+    if at_source:
+        return "both" if at_destination else "back"
+    return "forward" if at_destination else "none"
+
+
+@lru_cache(maxsize=1024)
+def tags_in(cell: str) -> tuple[str, ...]:
+    """The tags of a cell, which may hold several."""
+    return tuple(tag for part in _TAGS.split(cell) if (tag := part.strip()))
+
+
+class Sheet:
+    """A page while it is being read: what was drawn, before it is known what is a step."""
+
+    def __init__(self, key: str, name: str, line: int = 0) -> None:
+        self.id = key
+        self.name = name
+        self.line = line
+        self.shapes: list[Step] = []
+        self.doubtful: dict[int, SceneryKind | None] = {}
+        """The places, in the list, of those that may be no steps, and what their names say."""
+        self.inside: dict[str, str] = {}
+        """For a shape, the containers that it stands in: `4|5`, or `4:2` for the second lane."""
+        self.areas: dict[str, tuple[str, ...]] = {}
+        """For a container, every text that stands in it."""
+        self.routes: list[Route] = []
+        self.headless: set[int] = set()
+        """The places, in the list, of lines without an arrowhead."""
+
+    def draw(self, step: Step, kind: SceneryKind | None) -> None:
+        """Add a shape that may turn out to be no step."""
+        self.doubtful[len(self.shapes)] = kind
+        self.shapes.append(step)
+        if kind is not None:
+            self.areas[step.id] = tuple(filter(None, (step.text, *step.notes)))
+
+    def join(self, route: Route, way: Direction, problems: list[Problem]) -> None:
+        """Add a line; one that was drawn backwards is turned round."""
+        if way == "back":
+            route = replace(route, source=route.target, target=route.source)
+        elif way == "both":
+            message = (
+                f"a line between {route.source} and {route.target} has arrowheads at both ends"
+            )
+            problems.append(self._problem("two-way", "error", f"{message}; draw two lines", route))
+        elif way == "none":
+            self.headless.add(len(self.routes))
+        self.routes.append(route)
+
+    def page(self, problems: list[Problem]) -> Page:
+        """The page with its steps and routes; what is neither is scenery."""
+        steps, scenery = self._sorted() if self.doubtful or self.inside else (self.shapes, [])
+        routes = self._without_pointers(scenery) if self.headless or scenery else self.routes
+        if self.headless:
+            self._doubt_direction(routes, {step.id for step in steps}, problems)
+        if any(step.shape == "connector" for step in self._doubted()):
+            routes = [*routes, *_jumps(steps, routes)]
+        if self.inside:
+            steps = [self._in_lane(step) for step in steps]
+        return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
+
+    def _doubted(self) -> Iterator[Step]:
+        return (self.shapes[place] for place in self.doubtful)
+
+    def _sorted(self) -> tuple[list[Step], list[Scenery]]:
+        entered = {r.target for place, r in enumerate(self.routes) if place not in self.headless}
+        joined = {end for route in self.routes for end in (route.source, route.target)}
+        cells = set(self.inside.values())
+        holding = {part.partition(":")[0].strip() for cell in cells for part in cell.split("|")}
+        steps: list[Step] = []
+        scenery: list[Scenery] = []
+        for place, step in enumerate(self.shapes):
+            kind = self.doubtful.get(place)
+            if kind == "note" and (step.id in entered or loosened(step.text) in STARTS):
+                kind = None
+            elif kind is None and step.id not in joined:
+                if step.id in holding:
+                    kind = "container"
+                elif not step.text and not step.metadata:
+                    kind = "note"
+            if kind is not None:
+                text = " | ".join(self.areas.get(step.id, ())) or step.text
+                scenery.append(Scenery(step.id, kind, text, step.line))
+            else:
+                steps.append(step)
+        return steps, scenery
+
+    def _without_pointers(self, scenery: list[Scenery]) -> list[Route]:
+        """The lines that are routes: a line between a note and what it is about is none."""
+        notes = {thing.id for thing in scenery if thing.kind == "note"}
+        return [r for r in self.routes if r.source not in notes and r.target not in notes]
+
+    def _doubt_direction(
+        self, routes: list[Route], steps: set[str], problems: list[Problem]
+    ) -> None:
+        kept = set(map(id, routes))
+        for place in sorted(self.headless):
+            route = self.routes[place]
+            if id(route) in kept and route.source in steps and route.target in steps:
+                message = f"a line from {route.source} to {route.target} has no arrowhead"
+                message += "; it is followed the way it was drawn"
+                problems.append(self._problem("no-arrow", "warning", message, route))
+
+    def _in_lane(self, step: Step) -> Step:
+        """The step with the title of its innermost lane; of several titles, none is sure."""
+        for part in reversed(self.inside.get(step.id, "").split("|")):
+            container, _, number = part.strip().partition(":")
+            areas = self.areas.get(container, ())
+            if number.isdecimal() and 0 < int(number) <= len(areas):
+                return replace(step, lane=areas[int(number) - 1])
+            if len(areas) == 1:
+                return replace(step, lane=areas[0])
+        return step
+
+    def _problem(
+        self, rule: str, severity: Literal["error", "warning"], message: str, route: Route
+    ) -> Problem:
+        ends = tuple(filter(None, (route.source, route.target)))
+        return Problem(rule, severity, message, ends, route.line, self.name)
+
+
+def _jumps(steps: list[Step], routes: list[Route]) -> Iterator[Route]:
+    """Connectors with the same letter are one place: where one ends, the other goes on."""
+    sources = {route.source for route in routes}
+    targets = {route.target for route in routes}
+    onward: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.shape == "connector" and step.text and step.id in sources - targets:
+            onward.setdefault(loosened(step.text), []).append(step)
+    for step in steps:
+        fitting = onward.get(loosened(step.text), []) if step.shape == "connector" else []
+        if len(fitting) == 1 and step.id in targets and step.id not in sources:
+            yield Route(step.id, fitting[0].id, line=step.line)

@@ -1,0 +1,312 @@
+"""`.state.json`, where a track is kept: read as people and programs wrote it, changed in place.
+
+Whatever is not ours in the file stays as it is, byte for byte: members that we do not know, entries
+of phases and of the history. Only what a move changes is written anew.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.errors import ParseError, QuandaryError, Rejected
+from quandary.formats import proof
+from quandary.formats.files import read_text, write_text
+from quandary.model.track import Phase, Track, Transition, canonical, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = ".state.json"
+PATIENCE = 30.0
+_OURS = ("phases", "currentPhase", "phaseHistory")
+
+
+class Passage(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
+    """An entry of the history: how the track came to a phase, and who let it."""
+
+    phase: str
+    source: str = ""
+    at: str = ""
+    who: str = ""
+    through: str = ""
+    by: str = ""
+    reason: str = ""
+    """Why the user approved, as it was said."""
+    proof: dict[str, Any] = {}
+    run: str = ""
+    """The run of the journal that has it too."""
+    finished: bool = False
+
+    @property
+    def label(self) -> str:
+        """The label of the phase; nothing where somebody wrote none."""
+        parts = split(self.phase)
+        return parts[0] if parts else ""
+
+
+class Kept(NamedTuple):
+    """A track as its file has it."""
+
+    members: dict[str, msgspec.Raw]
+    track: Track
+    history: tuple[Passage, ...]
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+def path_in(folder: str) -> str:
+    """Where the track of a folder is kept."""
+    return os.path.join(folder, NAME)
+
+
+def load(folder: str) -> Kept:
+    """The track of a folder."""
+    path = path_in(folder)
+    if not os.path.lexists(path):
+        remedy = f"begin a track with quandary phase start {folder} --phases FILE"
+        raise ParseError(f"{path}: no such file; {remedy}")
+    return parse(read_text(path), path)
+
+
+def save(folder: str, text: str) -> None:
+    """Put a text in the place of the file, all of it or nothing, and on disk when this returns."""
+    write_text(path_in(folder), text)
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Nobody else changes the track meanwhile; the lock ends with the process that holds it."""
+    descriptor = _open_lock(folder)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not _lock(descriptor):
+            if time.monotonic() >= deadline:
+                wait = f"for {PATIENCE:g} seconds; try again when it is done"
+                raise Rejected(f"{folder}: another program has been changing the track {wait}")
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+if sys.platform == "win32":  # pragma: no cover - no folder can be locked there, so a file is
+    import msvcrt
+
+    def _open_lock(folder: str) -> int:
+        return os.open(os.path.join(folder, ".state.lock"), os.O_RDWR | os.O_CREAT)
+
+    def _lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _open_lock(folder: str) -> int:
+        try:
+            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
+
+    def _lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def parse(text: str, where: str) -> Kept:
+    """The track that a text describes; what is wrong with it is said in one line."""
+    members = _members(text, where)
+    for name in ("phases", "phaseHistory"):
+        if not isinstance(_value(members, name, where), list | None):
+            raise ParseError(f"{where}: {name} is a list")
+    phases = declared(_value(members, "phases", where), where)
+    history = tuple(map(_passage, _value(members, "phaseHistory", where) or []))
+    current = _current(_value(members, "currentPhase", where), phases, where)
+    last = history[-1] if history else None
+    track = Track(
+        phases,
+        current,
+        tuple(passage.label for passage in history if passage.label),
+        finished=last is not None
+        and last.finished
+        and current is not None
+        and last.label == current.label,
+    )
+    return Kept(members, track, history)
+
+
+def declared(entries: object, where: str) -> tuple[Phase, ...]:
+    """The phases that a list declares, in whatever order it has them."""
+    if not isinstance(entries, list) or not entries:
+        raise ParseError(f"{where}: no phases in it; phases is a list of labels and names")
+    phases: dict[str, Phase] = {}
+    for number, entry in enumerate(entries, 1):
+        phase = _phase(entry, f"{where}: phase {number}")
+        if phase.label in phases:
+            raise ParseError(f"{where}: two phases have the label {phase.label}; change one")
+        phases[phase.label] = phase
+    return tuple(phases.values())
+
+
+def _members(text: str, where: str) -> dict[str, msgspec.Raw]:
+    kind = dict[str, msgspec.Raw] | list[Any] | str | float | bool | None
+    try:
+        members = msgspec.json.decode(text.removeprefix("\ufeff"), type=kind)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise ParseError(f"{where}: not JSON ({error}); mend it or take it from a backup") from None
+    except RecursionError:
+        raise ParseError(f"{where}: nested too deeply to be read") from None
+    if not isinstance(members, dict):
+        raise ParseError(f"{where}: not a JSON object; a track is one with phases in it")
+    return members
+
+
+def _value(members: dict[str, msgspec.Raw], name: str, where: str) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return msgspec.json.decode(members[name]) if name in members else None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ParseError(f"{where}: {name} cannot be read ({error})") from None
+
+
+def _phase(entry: object, where: str) -> Phase:
+    """An entry with a `label`, or with `major` and `minor` as they were written before."""
+    if isinstance(entry, str):
+        entry = {"label": entry}
+    if not isinstance(entry, dict):
+        raise ParseError(f'{where}: expected an object such as {{"label": "1", "name": "Plan"}}')
+    label, named = _label(entry, where)
+    name = entry.get("name", named)
+    if not isinstance(name, str):
+        raise ParseError(f"{where}: name is text")
+    gate, approval = entry.get("gate", True), entry.get("approval")
+    if not isinstance(gate, bool):
+        raise ParseError(f"{where}: gate is true or false")
+    if approval not in (None, "", "person"):
+        raise ParseError(f'{where}: approval is "person", or left out')
+    fields = proof.declared(entry.get("proof"), where)
+    return Phase(label, " ".join(name.split()), fields, gate, "person" if approval else "")
+
+
+def _label(entry: dict[str, Any], where: str) -> tuple[str, str]:
+    label = entry.get("label")
+    if label is None and "major" in entry:
+        return _legacy(entry, where), ""
+    if isinstance(label, int) and not isinstance(label, bool):
+        label = str(label)
+    parts = split(label) if isinstance(label, str) else None
+    if parts is None:
+        raise ParseError(f'{where}: label is text such as "2", "3.1" or "3.A"')
+    return parts
+
+
+def _legacy(entry: dict[str, Any], where: str) -> str:
+    major, minor = entry["major"], entry.get("minor") or 0
+    for number in (major, minor):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise ParseError(f"{where}: major and minor are whole numbers")
+    return canonical(f"{major}.{minor}" if minor else str(major))
+
+
+def _passage(entry: object) -> Passage:
+    """An entry of the history; of one that others wrote, as much as can be understood."""
+    if not isinstance(entry, dict):
+        return Passage(entry if isinstance(entry, str) else "")
+    try:
+        return msgspec.convert(entry, Passage)
+    except msgspec.ValidationError:
+        texts = {k: v for k, v in entry.items() if isinstance(v, str)}
+        return msgspec.convert({"phase": "", **texts}, Passage)
+
+
+def _current(value: object, phases: tuple[Phase, ...], where: str) -> Phase | None:
+    if value is None or value == "":
+        return None
+    parts = split(value) if isinstance(value, str) else None
+    if parts is None:
+        raise ParseError(f'{where}: currentPhase is text such as "2: Build"')
+    label, name = parts
+    return next((phase for phase in phases if phase.label == label), Phase(label, name))
+
+
+# -- changing ------------------------------------------------------------------------------------
+
+
+def begun(given: str, where: str, before: str | None, path: str) -> str:
+    """The text of a new track with the phases of a file; `before` is what the folder had."""
+    stripped = given.removeprefix("\ufeff").strip()
+    listed = stripped.startswith("[")
+    new = _members(f'{{"phases": {stripped}}}' if listed else given, where)
+    declared(_value(new, "phases", where), where)
+    for name in ("currentPhase", "phaseHistory"):
+        if _value(new, name, where):
+            raise QuandaryError(f"{where}: {name} is not for a file of phases; take it out")
+        new.pop(name, None)
+    old = _members(before, path) if before is not None else {}
+    if _value(old, "phases", path):
+        raise Rejected(f"{path}: there is a track already; see quandary phase status")
+    old.pop("phases", None)
+    fresh = {"currentPhase": msgspec.Raw(b"null"), "phaseHistory": msgspec.Raw(b"[]")}
+    return _written({**new, **fresh, **old})
+
+
+def moved(kept: Kept, transition: Transition, passage: Passage) -> str:
+    """The text of the file after a move."""
+    members = dict(kept.members)
+    if transition.added:
+        target = {"label": transition.target.label, "name": transition.target.name}
+        members["phases"] = _with(members["phases"], target)
+    members["currentPhase"] = msgspec.Raw(msgspec.json.encode(transition.target.title))
+    history = members.get("phaseHistory", msgspec.Raw(b"[]"))
+    members["phaseHistory"] = _with(history, passage)
+    return _written(members)
+
+
+def after(kept: Kept, transition: Transition) -> Track:
+    """The track after a move."""
+    track, target = kept.track, transition.target
+    return replace(
+        track,
+        phases=(*track.phases, target) if transition.added else track.phases,
+        current=target,
+        visited=(*track.visited, target.label),
+        finished=transition.kind == "finish",
+    )
+
+
+def _with(entries: msgspec.Raw, entry: object) -> msgspec.Raw:
+    """A list with one entry more, the others as they were written."""
+    before = msgspec.json.decode(entries, type=list[msgspec.Raw] | None) or []
+    lines = [bytes(old) for old in before] + [msgspec.json.encode(entry)]
+    return msgspec.Raw(b"[\n    " + b",\n    ".join(lines) + b"\n  ]")
+
+
+def _written(members: dict[str, msgspec.Raw]) -> str:
+    lines = [
+        f"  {msgspec.json.encode(name).decode()}: {bytes(value).decode()}"
+        for name, value in members.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,0 +1,593 @@
+"""The menu at the end of a phase, driven without clock, files or journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import strategies  # noqa: F401 - loads the profile
+from quandary.errors import QuandaryError, Rejected
+from quandary.flows import gate_terms
+from quandary.flows.gate import gate
+from quandary.flows.gate_terms import Custom
+from quandary.model.ask import Answer, Ask, Item, Limits, Reply
+from quandary.model.call import Do, Done
+from quandary.model.track import Field, Move, Phase, Track
+from quandary.people.reading import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.flows import Flow
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **{n: {"type": "string"} for n in ("executed", "phaseGated", "nextPhase", "proofProvided")},
+        "userChoice": {"enum": ["proceed", "walkthrough", "back", "custom", "other"]},
+    },
+    "required": ["executed", "userChoice", "phaseGated"],
+    "additionalProperties": False,
+}
+FIVE = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")
+PHASES = tuple(Phase(str(n), name) for n, name in enumerate(("Plan", "Build", "Test", "Ship"), 1))
+PROOF = (
+    Field("scope"),
+    Field("risk", {"enum": ["low", "high"]}),
+    Field("hours", {"type": "integer"}),
+)
+
+
+def track(at: str = "2", *phases: Phase) -> Track:
+    """A track at a phase."""
+    every = phases or PHASES
+    return Track(every, next(phase for phase in every if phase.label == at))
+
+
+class House:
+    """Does the deeds of a gate as if they were real, and remembers them."""
+
+    def __init__(self, *lacking: dict[str, Any], files: dict[str, str] | None = None) -> None:
+        self.lacking = list(lacking)
+        self.files = files or {}
+        self.moves: list[Move] = []
+        self.listed = 0
+
+    def __call__(self, deed: Do) -> Done:
+        """One deed."""
+        if deed.deed == "list-artifacts":
+            self.listed += 1
+            found = [
+                {"path": p, "digest": d, "about": f"{p} is {d}"} for p, d in self.files.items()
+            ]
+            told: dict[str, Any] = {"now": "2026-01-02T03:04:05Z", "artifacts": found, "more": 0}
+        else:
+            self.moves.append(msgspec.json.decode(deed.argument, type=Move))
+            proven = len(self.moves[-1].proof)
+            told = {"lacking": self.lacking.pop(0)} if self.lacking else {"proven": proven}
+        return Done(deed.key, text=msgspec.json.encode(told).decode())
+
+
+class Drive:
+    """A gate under way: every Ask, every key, and the result once there is one."""
+
+    def __init__(self, flow: Flow, house: Callable[[Do], Done] | None = None) -> None:
+        self.flow = flow
+        self.house = house or House()
+        self.asks: list[Ask] = []
+        self.keys: list[str] = []
+        self.result: dict[str, Any] | None = None
+        self._stand(lambda: next(flow))
+
+    def say(self, *texts: str) -> Drive:
+        """Type a reply to every question that waits, each text to the next Ask."""
+        for text in texts:
+            answers = [
+                read(text, q, "strict").answer(q.key, text) if text else Answer(q.key)
+                for q in self.ask.questions
+            ]
+            self.reply(*answers)
+        return self
+
+    def reply(self, *answers: Answer) -> Drive:
+        """Reply with answers as they are."""
+        self._stand(lambda: self.flow.send(Reply(answers)))
+        return self
+
+    @property
+    def ask(self) -> Ask:
+        """What waits."""
+        assert self.result is None
+        return self.asks[-1]
+
+    @property
+    def labels(self) -> list[str]:
+        """The choices that are shown."""
+        return [choice.label for choice in self.ask.questions[0].choices]
+
+    def _stand(self, step: Callable[[], Any]) -> None:
+        try:
+            request = step()
+            while isinstance(request, Do):
+                self.keys.append(request.key)
+                request = self.flow.send(self.house(request))
+        except StopIteration as end:
+            self.result = end.value
+            return
+        assert isinstance(request, Ask)
+        self.asks.append(request)
+        self.keys += [question.key for question in request.questions]
+        assert len(set(self.keys)) == len(self.keys)
+
+
+def proven(result: dict[str, Any] | None) -> dict[str, Any]:
+    """The part of a result that its schema knows, after that schema has judged it."""
+    assert result is not None
+    told = {name: result[name] for name in FIVE}
+    jsonschema.validate(told, SCHEMA)
+    assert 3 <= len(told["executed"].split()) <= 7
+    return told
+
+
+# -- the menu by position ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at", "labels", "menu"),
+    [
+        (
+            "1",
+            ["Proceed to 2: Build", "Walk through the output"],
+            ["Restart this phase", "Skip ahead to 3: Test"],
+        ),
+        (
+            "2",
+            ["Proceed to 3: Test", "Walk through the output", "Go back to 1: Plan"],
+            ["Restart this phase", "Skip ahead to 4: Ship"],
+        ),
+        (
+            "3",
+            ["Proceed to 4: Ship", "Walk through the output", "Go back to 2: Build"],
+            ["Restart this phase"],
+        ),
+        (
+            "4",
+            ["Finish", "Walk through the output", "Go back to 3: Test"],
+            ["Restart this phase"],
+        ),
+    ],
+)
+def test_the_menu_by_position(at: str, labels: list[str], menu: list[str]) -> None:
+    """No Go back at the first phase, Finish at the last, no Skip with nothing beyond the next."""
+    ask = Drive(gate(track(at))).ask
+    question = ask.questions[0]
+    assert [choice.label for choice in question.choices] == labels
+    assert [choice.label for choice in question.named] == menu
+    assert (ask.kind, question.menu) == ("transition", True)
+    custom = Drive(gate(track(at), custom=Custom("Run benchmarks", "Measure"))).ask.questions[0]
+    assert [choice.label for choice in custom.choices] == [*labels, "Run benchmarks"]
+    assert custom.choices[-1].code == "CUS"
+
+
+def test_a_track_with_one_phase() -> None:
+    """It can be finished, walked through and begun anew."""
+    drive = Drive(gate(track("1", Phase("1", "All"))))
+    assert drive.labels == ["Finish", "Walk through the output"]
+
+
+def test_a_narrow_box_shows_the_custom_action_on_its_second_page() -> None:
+    """Where only three fit, nothing is lost."""
+    limits = Limits(questions=3, options=3)
+    drive = Drive(gate(track(), custom=Custom("Run benchmarks"), limits=limits))
+    assert drive.labels[-1] == "More…"
+    drive.reply(Answer(drive.ask.key, ("…",)))
+    assert drive.labels == ["Go back to 1: Plan", "Run benchmarks"]
+    assert proven(drive.say("run benchmarks").result)["userChoice"] == "custom"
+
+
+def test_the_question_says_where_it_stands() -> None:
+    """Phase, next and proof are in the text itself, so that nobody has to scroll."""
+    phases = (replace(PHASES[0], proof=PROOF), *PHASES[1:])
+    ask = Drive(gate(track("1", *phases), folder="rel")).ask
+    assert ask.questions[0].text == (
+        "1: Plan is at its end; 2: Build comes next, and 3 things must be proven first. "
+        "How does it go on?"
+    )
+    assert ask.questions[0].header == "1. Plan"
+    assert "risk (one of low, high)" in ask.preamble.text
+    last = Drive(gate(track("4"))).ask.questions[0]
+    assert last.text == "4: Ship is at its end; no other phase follows. How does it go on?"
+
+
+# -- what comes of each choice -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at", "reply", "choice", "target", "reason"),
+    [
+        ("2", "PRC", "proceed", "3: Test", "Proceed to 3: Test"),
+        ("2", "proceed", "proceed", "3: Test", "Proceed to 3: Test"),
+        ("2", "BAK", "back", "1: Plan", "Go back to 1: Plan"),
+        ("2", "go back", "back", "1: Plan", "Go back to 1: Plan"),
+        ("2", "restart this phase", "other", "2: Build", "Restart this phase"),
+        ("2", "skip ahead", "other", "4: Ship", "Skip ahead to 4: Ship"),
+        ("2", "!SKP", "other", "4: Ship", "Skip ahead to 4: Ship"),
+        ("4", "finish", "proceed", "4: Ship", "Finish"),
+    ],
+)
+def test_a_choice_is_carried_out(
+    at: str, reply: str, choice: str, target: str, reason: str
+) -> None:
+    """The house moves the track; the choice is quoted as the reason."""
+    house = House()
+    drive = Drive(gate(track(at), folder="f", seen=7), house).say(reply)
+    (move,) = house.moves
+    assert (move.folder, move.source, move.target, move.seen) == ("f", at, target, 7)
+    assert move.reason == f"chose “{reason}” at the gate of {track(at).current.title}"  # type: ignore[union-attr]  # it has one
+    assert move.finish == (reply == "finish")
+    result = proven(drive.result)
+    assert result == drive.result
+    assert result["userChoice"] == choice
+    assert result["nextPhase"] == ("" if move.finish else target)
+    assert result["phaseGated"] == track(at).current.title  # type: ignore[union-attr]  # it has one
+    assert result["proofProvided"] == "none was needed"
+
+
+def test_other_left_blank_opens_its_menu() -> None:
+    """Restart and Skip are behind Other."""
+    house = House()
+    drive = Drive(gate(track()), house).say("")
+    assert drive.labels == ["Restart this phase", "Skip ahead to 4: Ship"]
+    assert proven(drive.say("SKP").result)["nextPhase"] == "4: Ship"
+
+
+def test_where_the_way_forks_another_branch_can_be_taken() -> None:
+    """Proceed takes the first branch; the others are behind Other, and need no approval."""
+    forked = track("1", Phase("1"), Phase("2.A", "Slow"), Phase("2.B", "Fast"), Phase("3"))
+    for replies in (["turn to 2.B: Fast"], ["", "ALT"], ["!ALT"]):
+        house = House()
+        drive = Drive(gate(forked), house)
+        assert drive.labels[0] == "Proceed to 2.A: Slow"
+        drive.say(*replies)
+        assert proven(drive.result)["nextPhase"] == "2.B: Fast"
+        assert [move.target for move in house.moves] == ["2.B: Fast"]
+    many = tuple(Phase(f"2.{letter}", f"Way {letter}") for letter in "ABCDE")
+    house = House()
+    drive = Drive(gate(track("1", Phase("1"), *many)), house).say("", "ALT")
+    assert drive.labels == [f"Turn to 2.{letter}: Way {letter}" for letter in "BCDE"]
+    assert proven(drive.say("TC").result)["nextPhase"] == "2.D: Way D"
+    assert Drive(gate(track("1", Phase("1"), *many))).say("!ALT").result is not None
+
+
+@pytest.mark.parametrize("letter", ["A", "B", "C"])
+def test_extras_are_answered_and_the_menu_comes_again(letter: str) -> None:
+    """What was made, what lies ahead, how long it took: from the track, then the same menu."""
+    house = House(files={"plan.md": "x1"})
+    flow = gate(track(), since="2026-01-01T03:04:05Z")
+    drive = Drive(flow, house)
+    before = drive.labels
+    drive.say(letter)
+    said = {
+        "A": "- plan.md: plan.md is x1",
+        "B": "- 3: Test\n- 4: Ship",
+        "C": "2: Build has taken 1 day so far",
+    }
+    assert said[letter] in drive.ask.preamble.text
+    assert drive.labels == before
+    assert drive.ask.key == "2:~2"
+    assert house.moves == []
+    assert proven(drive.say("PRC").result)["userChoice"] == "proceed"
+
+
+def test_time_spent_is_told_as_people_tell_it() -> None:
+    """Two units at most, and nothing invented where nobody kept the time."""
+    phase = PHASES[0]
+    now = "2026-01-02T03:04:05Z"
+    for since, told in [
+        ("2026-01-02T03:04:05Z", "has only just begun"),
+        ("2026-01-02T03:04:04Z", "has taken 1 second so far"),
+        ("2026-01-02T02:02:05Z", "has taken 1 hour 2 minutes so far"),
+        ("2025-12-31T01:04:05Z", "has taken 2 days 2 hours so far"),
+        ("", "Nobody kept when"),
+        ("yesterday", "Nobody kept when"),
+    ]:
+        assert told in gate_terms.spent(phase, since, now)
+
+
+def test_the_custom_action_goes_to_the_caller() -> None:
+    """By its code or its words; nothing moves."""
+    for reply in ("CUS", "run benchmarks", "Run benchmarks!"):
+        house = House()
+        drive = Drive(gate(track(), custom=Custom("Run benchmarks", "Measure")), house).say(reply)
+        assert proven(drive.result)["userChoice"] == "custom"
+        assert drive.result is not None
+        assert drive.result["text"] == "Run benchmarks"
+        assert house.moves == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add dark mode to the scope first",
+        "we should not proceed yet",
+        "move to 3: Test",
+        "3",
+        "ship it to the moon",
+        "OTH/smart:See which phases lie ahead",
+        "custom: OTH/SKP",
+    ],
+)
+def test_free_text_moves_nothing(text: str) -> None:
+    """Own words are handed to the caller as they are."""
+    house = House()
+    drive = Drive(gate(track(), custom=Custom("Run benchmarks")), house).say(text)
+    assert proven(drive.result)["userChoice"] == "other"
+    assert drive.result is not None
+    assert drive.result["text"] == text
+    assert drive.result["nextPhase"] == ""
+    assert house.moves == []
+
+
+@pytest.mark.parametrize("text", ["!skip", "!", "!dismiss", "!OTH"])
+def test_leaving_the_menu_moves_nothing(text: str) -> None:
+    """Skipping the question is not skipping the phase."""
+    house = House()
+    drive = Drive(gate(track()), house).say(text)
+    assert proven(drive.result)["executed"] == "left the menu without choosing"
+    assert house.moves == []
+
+
+def test_a_remark_beside_the_choice_is_kept() -> None:
+    """What was said with a pick is in the result."""
+    drive = Drive(gate(track()))
+    drive.reply(Answer(drive.ask.key, ("PRC",), comment="but watch the logs"))
+    assert drive.result is not None
+    assert drive.result["comment"] == "but watch the logs"
+
+
+def test_questions_and_explanations_bring_the_menu_back() -> None:
+    """A prefix is no answer."""
+    house = House()
+    drive = Drive(gate(track()), house).say("?", "Q: is it safe?", "#later")
+    assert drive.ask.key == "2:~4"
+    assert house.moves == []
+
+
+# -- proof ---------------------------------------------------------------------------------------
+
+PROVING = (replace(PHASES[0], proof=PROOF), *PHASES[1:])
+LACKING = {"missing": ["scope", "hours"], "unfilled": ["risk"], "wrong": {}}
+
+
+@pytest.mark.parametrize("reply", ["PRC", "SKP"])
+def test_missing_proof_is_handed_back_where_nobody_can_be_asked(reply: str) -> None:
+    """The result says what is missing, and the caller has to find it."""
+    drive = Drive(gate(track("1", *PROVING)), House(LACKING)).say(f"!{reply}")
+    result = proven(drive.result)
+    assert result["proofProvided"] == (
+        "no: scope is missing; hours is missing; risk was left unfilled"
+    )
+    assert drive.result is not None
+    assert drive.result["missing"] == ["scope", "hours", "risk"]
+    assert result["nextPhase"] == ("2: Build" if reply == "PRC" else "3: Test")
+
+
+def test_proof_that_came_along_is_passed_on() -> None:
+    """What the caller piped in goes with the move."""
+    given = {"scope": "all", "risk": "low", "hours": 3}
+    house = House()
+    drive = Drive(gate(track("1", *PROVING), proof=given), house).say("PRC")
+    assert house.moves[0].proof == given
+    assert proven(drive.result)["proofProvided"] == "yes, 3 fields"
+
+
+def test_a_person_is_asked_field_by_field() -> None:
+    """What is missing is asked for, what is wrong is asked for again, the rest stands."""
+    house = House(LACKING, {"wrong": {"hours": "must be integer and is text"}})
+    flow = gate(track("1", *PROVING), proof={"other": 1}, at_hand=True)
+    drive = Drive(flow, house).say("PRC")
+    questions = drive.ask.questions
+    assert [q.title for q in questions] == ["scope", "risk", "hours"]
+    assert [[c.label for c in q.choices] for q in questions] == [[], ["low", "high"], []]
+    assert "it was left unfilled" in questions[1].text
+    values = {"scope": "#everything", "risk": "high", "hours": "many"}
+    answers = [read(values[q.title], q, "strict").answer(q.key, values[q.title]) for q in questions]
+    drive.reply(*answers)
+    (question,) = drive.ask.questions
+    assert question.title == "hours"
+    assert "must be integer and is text" in question.text
+    drive.say("12")
+    assert [move.proof for move in house.moves] == [
+        {"other": 1},
+        {"other": 1, **values},
+        {"other": 1, **values, "hours": "12"},
+    ]
+    assert house.moves[-1].typed == ("hours", "risk", "scope")
+    assert proven(drive.result)["userChoice"] == "proceed"
+
+
+def test_a_blank_brings_the_menu_back() -> None:
+    """Whoever cannot prove it chooses something else."""
+    house = House(LACKING)
+    drive = Drive(gate(track("1", *PROVING), at_hand=True), house).say("PRC", "")
+    assert "Nothing moved" in drive.ask.preamble.text
+    assert drive.labels[0] == "Proceed to 2: Build"
+    assert proven(drive.say("my own way").result)["userChoice"] == "other"
+    assert len(house.moves) == 1
+
+
+def test_proof_is_asked_in_screenfuls() -> None:
+    """No more questions at once than the host shows; an open one is asked again."""
+    fields = tuple(Field(f"f{n}") for n in range(6))
+    lacking = {"missing": [field.name for field in fields]}
+    flow = gate(track("1", Phase("1", proof=fields), Phase("2")), at_hand=True)
+    house = House(lacking)
+    drive = Drive(flow, house).say("PRC")
+    assert len(drive.ask.questions) == 4
+    drive.reply(*(Answer(q.key, text=f"v {q.title}") for q in drive.ask.questions[:3]))
+    assert [q.title for q in drive.ask.questions] == ["f3", "f4", "f5"]
+    drive.say("?")
+    assert "this is what has to be shown" in drive.ask.preamble.text
+    drive.say("done")
+    assert house.moves[-1].proof == {
+        **{f"f{n}": f"v f{n}" for n in range(3)},
+        **{f"f{n}": "done" for n in range(3, 6)},
+    }
+
+
+def test_what_the_house_refuses_ends_the_run() -> None:
+    """A track that moved meanwhile is not moved by an old answer."""
+    drive = Drive(gate(track()), lambda deed: Done(deed.key, error="the track has moved"))
+    with pytest.raises(Rejected, match="the track has moved"):
+        drive.say("PRC")
+
+
+def test_a_phase_without_a_gate_passes_unasked() -> None:
+    """No menu; proof is still due."""
+    phases = (replace(PHASES[0], gate=False, proof=PROOF), *PHASES[1:])
+    house = House()
+    drive = Drive(gate(track("1", *phases)), house)
+    assert proven(drive.result)["executed"] == "passed on without a menu"
+    assert (house.moves[0].menu, house.moves[0].reason) == (False, "")
+    unproven = Drive(gate(track("1", *phases)), House(LACKING))
+    assert unproven.result is not None
+    assert unproven.result["missing"]
+    asked = Drive(gate(track("1", *phases), at_hand=True), House(LACKING))
+    assert [q.title for q in asked.ask.questions] == ["scope", "risk", "hours"]
+
+
+def test_a_person_is_required() -> None:
+    """By the caller or by the phase; then even a phase without a gate has one."""
+    phases = (replace(PHASES[0], gate=False, approval="person"), *PHASES[1:])
+    for flow in (gate(track("1", *phases)), gate(track("1"), require_person=True)):
+        drive = Drive(flow)
+        assert drive.ask.require == "person"
+        assert [note.kind for note in drive.ask.notes] == ["person"]
+        drive.say("B", "")
+        assert [ask.require for ask in drive.asks] == ["person"] * 3
+    assert Drive(gate(track())).ask.require == ""
+
+
+# -- walking through -----------------------------------------------------------------------------
+
+
+def test_a_walk_through_asks_in_batches_of_four() -> None:
+    """Every artifact once, then the same menu again."""
+    house = House(files={f"{name}.md": "1" for name in "abcdefghi"})
+    drive = Drive(gate(track()), house).say("WLK")
+    before = drive.asks[0].questions[0].choices
+    sizes = []
+    while drive.ask.questions[0].choices != before:
+        sizes.append(len(drive.ask.questions))
+        drive.say("OK")
+    assert sizes == [4, 4, 1]
+    assert "- i.md: OK" in drive.ask.preamble.text
+    assert drive.asks[1].key == "2:+PLAN_REVIEW+2/1:"
+    result = drive.say("PRC").result
+    assert result is not None
+    assert [review["item"] for review in result["review"]] == list(house.files)
+
+
+def test_what_was_reviewed_is_not_asked_again() -> None:
+    """Only what is new, was changed, or was left open comes up the next time."""
+    house = House(files={"a.md": "1", "b.md": "1", "c.md": "1"})
+    drive = Drive(gate(track()), house).say("WLK")
+    first, second, third = drive.ask.questions
+    answers = [Answer(first.key, ("OK",)), Answer(second.key, ("RWK",))]
+    drive.reply(*answers, read("!skip", third, "strict").answer(third.key, "!skip"))
+    house.files |= {"b.md": "2", "d.md": "1"}
+    drive.say("WLK")
+    assert [question.title for question in drive.ask.questions] == ["b.md", "c.md", "d.md"]
+    drive.say("OK", "WLK")
+    assert "Everything was looked at before" in drive.ask.preamble.text
+    assert drive.labels[0] == "Proceed to 3: Test"
+
+
+def test_reviews_of_earlier_gates_count() -> None:
+    """What people said before, of the same content, is taken from the journal."""
+
+    def house(deed: Do) -> Done:
+        one = {"path": "a.md", "digest": "1", "about": "old", "reviewed": "OK"}
+        two = {"path": "b.md", "digest": "1", "about": "new"}
+        return Done(deed.key, text=msgspec.json.encode({"artifacts": [one, two]}).decode())
+
+    drive = Drive(gate(track()), house).say("WLK")
+    assert [question.title for question in drive.ask.questions] == ["b.md"]
+
+
+def test_a_walk_through_of_nothing() -> None:
+    """An empty folder is said, and the menu comes again."""
+    drive = Drive(gate(track())).say("WLK")
+    assert "nothing to walk through" in drive.ask.preamble.text
+
+
+def test_a_walk_through_of_what_the_caller_gave() -> None:
+    """Items take the place of files; each is asked about once."""
+    items = [Item("1", "Auth", "Auth design", "Tokens expire."), Item("2", "Cache")]
+    house = House()
+    drive = Drive(gate(track(), items=items), house).say("WLK")
+    assert [question.title for question in drive.ask.questions] == ["Auth design", "Cache"]
+    drive.say("OK", "WLK", "BAK")
+    assert house.listed == 0
+    assert drive.result is not None
+    assert [review["path"] for review in drive.result["review"]] == ["OK", "OK"]
+
+
+# -- what cannot be asked ------------------------------------------------------------------------
+
+
+def test_a_gate_before_the_beginning_is_refused() -> None:
+    """There is nothing to leave."""
+    with pytest.raises(Rejected, match="no phase has begun"):
+        gate(Track(PHASES))
+    with pytest.raises(QuandaryError, match="needs a label"):
+        gate(track(), custom=Custom(" "))
+
+
+# -- whatever is said ----------------------------------------------------------------------------
+
+_TEXTS = st.one_of(
+    st.sampled_from(
+        ["PRC", "WLK", "BAK", "CUS", "RST", "SKP", "OK", "A", "B", "C", "", "?", "!skip", "!OTH"]
+    ),
+    st.sampled_from(["Q: why", "#tag", "@x", "+OK", "1", "none", "proceed", "yes", "low", "12"]),
+    st.text(max_size=12),
+)
+
+
+@given(
+    st.sampled_from(["1", "2", "3", "4"]),
+    st.booleans(),
+    st.booleans(),
+    st.lists(_TEXTS, max_size=8),
+    st.sampled_from([Limits(), Limits(3, 3), Limits(1, 4)]),
+)
+def test_whatever_is_said(
+    at: str, custom: bool, at_hand: bool, texts: list[str], limits: Limits
+) -> None:
+    """The menu waits or a valid result is there; a move is only ever what a choice names."""
+    phases = tuple(replace(phase, proof=PROOF) for phase in PHASES)
+    house = House(LACKING, files={"a.md": "1", "b.md": "1"})
+
+    def deeds(deed: Do) -> Done:
+        return Done(deed.key, error="no") if deed.deed == "read-file" else house(deed)
+
+    action = Custom("Run benchmarks") if custom else None
+    flow = gate(track(at, *phases), custom=action, at_hand=at_hand, limits=limits)
+    drive = Drive(flow, deeds)
+    for text in texts:
+        if drive.result is not None:
+            break
+        assert len(drive.ask.questions) <= limits.questions
+        drive.say(text)
+    where = track(at, *phases)
+    reachable = {p.title for p in (where.next, where.previous, where.beyond, where.current) if p}
+    assert {move.target for move in house.moves} <= reachable
+    if drive.result is not None:
+        proven(drive.result)
