@@ -7,6 +7,7 @@ round a person. The exit status is 0 if everything behaved as told.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -36,10 +37,9 @@ class Player:
         quoted = " ".join(f"'{word}'" if " " in word else word for word in arguments)
         print(f"$ {piped}quandary {quoted}", flush=True)
         ended = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-m", "quandary", *arguments, "--store", "journal.db"]
-            if arguments[:2] != ("phase", "start")
-            else [sys.executable, "-m", "quandary", *arguments],
+            [sys.executable, "-m", "quandary", *arguments],
             cwd=self.folder,
+            env={**os.environ, "QUANDARY_STORE": str(self.folder / "journal.db")},
             input=None if proof is None else json.dumps(proof).encode(),
             stdin=subprocess.DEVNULL if proof is None else None,
             stderr=subprocess.STDOUT,
@@ -68,17 +68,17 @@ def play(player: Player) -> None:
     player.run("phase", "go", "release", "4: Watch", status=1)
 
     player.say("At the end of a phase a person chooses; here a script does, and takes a branch.")
-    replies = [{"answers": [{"picked": ["OTH/ALT"]}]}]
-    (folder / "replies.json").write_text(json.dumps(replies), encoding="utf-8")
+    (folder / "turn.json").write_text('["turn to 3.B: Roll out everywhere"]', encoding="utf-8")
+    (folder / "proceed.json").write_text('["proceed"]', encoding="utf-8")
     built = {"package": "package.tar", "tests": "412 passed, none failed", "warnings": 0}
-    player.run("gate", "release", "--answers", "replies.json", "--proof", proof=built)
+    player.run("gate", "release", "--answers", "turn.json", "--proof", proof=built)
     player.run("phase", "go", "release", "4: Watch")
 
     player.say("This phase can be left only by a person, at a terminal or in a browser.")
     watched = {"hours": 24, "verdict": "healthy"}
     words = ("--user-approved", "the user is fine with it")
     player.run("phase", "go", "release", "5: Announce", *words, proof=watched, status=1)
-    player.run("gate", "release", "--answers", "replies.json", proof=watched, status=1)
+    player.run("gate", "release", "--answers", "proceed.json", proof=watched, status=1)
 
     player.say("And everyone can see who let it pass so far.")
     player.run("phase", "status", "release")

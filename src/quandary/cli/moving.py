@@ -166,12 +166,12 @@ def _granted(store: Store, folder: str, kept: Kept, transition: Transition) -> O
     what = f"{_title(transition.source)} can be left only on a person's own word"
     if run is None:
         raise Rejected(
-            f"{what}: have them choose in quandary gate {folder} at a terminal or in the browser, "
-            "and name that run with --user-approved RUN"
+            f"{what}: have them choose in quandary gate DIR, at a terminal or in the browser, and "
+            "name that run with --user-approved RUN"
         )
     raise Rejected(
         f"{what}, and in run {run} no person chose to go to {transition.target.title} from where "
-        f"the track stands now; have them choose in quandary gate {folder}"
+        "the track stands now; have them choose in quandary gate DIR"
     )
 
 

@@ -31,7 +31,11 @@ def phase() -> None:
 @phase.command(epilog="Exit status: 0 begun, 1 there is a track already, 2 unreadable input.")
 @click.argument("folder", metavar="DIR")
 @click.option(
-    "--phases", "file", required=True, metavar="FILE", help="JSON: a list of phases, or of more."
+    "--phases",
+    "file",
+    required=True,
+    metavar="FILE",
+    help="A JSON list of phases, or an object with one.",
 )
 def start(folder: str, file: str) -> int:
     """Begin a track in DIR with the phases that FILE declares.
@@ -84,7 +88,7 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
     return 0
 
 
-@phase.command()
+@phase.command(epilog="Exit status: 0 shown, 2 there is no track, or an unreadable one.")
 @click.argument("folder", metavar="DIR")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @running.store_option

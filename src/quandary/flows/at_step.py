@@ -96,6 +96,13 @@ class _Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
     """The run is to stop here."""
 
 
+def tokens_of(output: Output) -> int:
+    """What a call cost: as its agent counted, else as its answer says."""
+    if not output.tokens and isinstance(output.meaning, Process):
+        return output.meaning.tokens_used
+    return output.tokens or 0
+
+
 class Visit:
     """A step being done, and what it has cost."""
 
@@ -290,9 +297,7 @@ class Visit:
             raise _Stop(over)
 
     def _paid(self, output: Output) -> None:
-        tokens = output.tokens or 0
-        if not tokens and isinstance(output.meaning, Process):
-            tokens = output.meaning.tokens_used
+        tokens = tokens_of(output)
         self.seconds += output.seconds
         self.tokens += tokens
         self.spent.calls += 1

@@ -331,7 +331,7 @@ class Walk:
         output = yield Call(f"{question.key}+advice", self.terms.advisor, prompt)
         if not isinstance(output, Output):
             raise TypeError("a call is answered with its output")
-        return output.text.strip()
+        return "" if output.error else output.text.strip()
 
     def _aside(self, place: Place, question: Question, answer: Answer) -> Steps:
         """Another tree is asked inline; what comes of it is kept, and the question comes again."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from quandary.model.ask import Item, Limits
-from quandary.model.track import Phase, Track
+from quandary.model.track import Phase, Track, order
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
@@ -145,8 +145,13 @@ def question(terms: Terms) -> str:
 
 def context(name: str, track: Track, phase: Phase) -> str:
     """What a person has to know of a track before they let it pass."""
-    here = [other.label for other in track.ordered]
-    at = f", phase {here.index(phase.label) + 1} of {len(here)}" if phase.label in here else ""
+    behind = [
+        p for p in track.ordered if order(p.label) <= order(phase.label) and not track.passed_by(p)
+    ]
+    count, following = len(behind), track.next
+    while following is not None:
+        count, following = count + 1, track.after(following.label)
+    at = f", phase {len(behind)} of {count}" if phase in behind else ""
     lines = [f"**{name}** stands at {phase.title}{at}."]
     if phase.proof:
         due = ", ".join(field.described for field in phase.proof)

@@ -75,7 +75,7 @@ class Pages:
     """The pages of a chart while statements come in."""
 
     def __init__(self) -> None:
-        self.title = ""
+        self.title: str | None = None
         self.start = ""
         self.problems: list[Problem] = []
         self._root = _Sheet("", "", 0)
@@ -124,7 +124,9 @@ class Pages:
         root = self._root
         used = root.id or root.name or root.nodes or root.strokes or root.scenery
         sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
-        name = self.title or os.path.splitext(os.path.basename(path))[0]
+        name = self.title
+        if name is None:
+            name = os.path.splitext(os.path.basename(path))[0]
         return Chart(name, tuple(map(self._page, sheets)), self.start)
 
     def _page(self, sheet: _Sheet) -> Page:

@@ -36,7 +36,7 @@ _NAMED: dict[str, Shape] = {
 """The names of shapes in `a@{ shape: diamond }`."""
 
 _UNSAFE = re.compile(r"[^\w ]|_")
-_UNSAFE_IN_PROSE = re.compile(r"[^\w ,?!'().-]|_|(?<![^\W\d_])[.)-]")
+_UNSAFE_IN_PROSE = re.compile(r"[^\w ,?!'().-]|_|(?<![^\W\d_])[)-]|(?<![^\W\d_])(?<!\))\.")
 _ENTITY = re.compile(r"[#&](?:#?(\d{1,7})|([A-Za-z][A-Za-z0-9]{1,31}));")
 _BREAK = re.compile(r"[ \t]*<br\s*/?>[ \t]*", re.IGNORECASE)
 _TELLING = re.compile(r"[%<>&]")

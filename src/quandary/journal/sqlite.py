@@ -185,6 +185,10 @@ class SqliteStore:
         sql = f"SELECT {_ENTRY}, seq FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
         return [Entry(*row) for row in self._rows(sql, (after, limit))]
 
+    def newest(self) -> int:
+        """The `seq` of the newest entry; 0 where there is none."""
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM entry", ())[0][0])
+
     def document(self, digest: str) -> bytes | None:
         """A document that runs began with."""
         rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))

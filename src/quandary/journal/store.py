@@ -132,6 +132,9 @@ class Store(Protocol):
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """The entries of all runs as they came, beyond the one with that `seq`."""
 
+    def newest(self) -> int:
+        """The `seq` of the newest entry; 0 where there is none."""
+
     def document(self, digest: str) -> bytes | None:
         """A document that runs began with."""
 

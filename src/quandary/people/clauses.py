@@ -15,10 +15,8 @@ _MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant")
 _RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
 _LONGEST = max(map(len, CORRECTIONS))
 _SAYING = wordset("i id ill im let lets we well go use do just please pick")
-_SHORT = {
-    **{"em": "them", "u": "you", "ur": "your", "w": "with", "tho": "though", "n": "and"},
-    **{"prolly": "probably", "probs": "probably", "tmrw": "tomorrow", "lemme": "let"},
-}
+_SHORT = {"em": "them", "u": "you", "ur": "your", "w": "with", "n": "and"}
+_SHORT |= {"tho": "though", "prolly": "probably", "probs": "probably"}
 """What is typed in a hurry."""
 
 

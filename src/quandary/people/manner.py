@@ -43,7 +43,7 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
     while first < last and said[first] in front and (said[first] != "and" or not first):
         first += 1
     while last > first:
-        joint = said[last - 1] == "and" and last < len(said)
+        joint = said[last - 1] == "and" and INTERJECTIONS.issuperset(said[last:]) and said[last:]
         if said[last - 1] not in back and not joint:
             break
         last -= 1
@@ -58,7 +58,7 @@ def stripped(said: Words) -> Words:
 def of_a_kind(said: Words) -> bool:
     """`a bike` is a thing of their own more often than the `bike shop` of a description."""
     core = edges(said, FILLERS - _ARTICLES, ENDINGS)
-    return len(core) == 2 and core[0] in _ARTICLES
+    return len(core) == 2 and core[0] in _ARTICLES and said[-1] not in {"one", "option"}
 
 
 def chosen(said: Words) -> bool:

@@ -299,6 +299,9 @@ class Interpreter:
                 return own
         after = edges(after, _REFERRING, frozenset(("again",)))
         dropped = self._several(after) or self.lexicon.labelled(stripped(after))
+        preferred = self.names.worded(before) if negator in {"instead", "rather"} else ()
+        if dropped and preferred:
+            return _of(code for code in preferred if code not in dropped)
         return self._left(before, dropped) if dropped else None
 
     def _excluded(self, said: Words) -> tuple[Words, Words, str] | None:
@@ -322,9 +325,10 @@ class Interpreter:
 
     def _dropped(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
-        if said[0] not in DROPPING or stem(said[0]) in self.lexicon.label_stems:
+        core = edges(said, FILLERS, frozenset())
+        if not core or core[0] not in DROPPING or stem(core[0]) in self.lexicon.label_stems:
             return None
-        codes = self._several(said[1:]) if len(said) > 1 else None
+        codes = self._several(core[1:]) if len(core) > 1 else None
         return Meaning("drop", codes) if codes else None
 
     def _denied(self, said: Words) -> Meaning | None:
@@ -335,8 +339,6 @@ class Interpreter:
     def _left(self, before: Words, dropped: Words) -> Meaning | None:
         """What is left when some options are ruled out of those named before."""
         quantity = set(before) - FUNCTION - FILLERS
-        if self.names.worded(before):
-            return _of(code for code in self.names.worded(before) if code not in dropped)
         if not quantity:
             return Meaning("not", dropped)
         if quantity <= QUANTIFIERS | {"options"}:

@@ -83,6 +83,8 @@ def places(
     together = _every(words, options) or _some(words, options)
     if together is not None:
         return together
+    if words[-1] == "first" and len(words) > 1 and cardinal(words[-2]) is not None:
+        words = words[:-1]
     listed = tuple(word for word in words if word not in {"both", "very"})
     return _list(listed, count, nouns, kinds) if listed else None
 

@@ -1,0 +1,1 @@
+"""The browser: everything that waits for a person, on a page."""
