@@ -24,6 +24,17 @@ PHASES: list[dict[str, Any]] = [
 ]
 PLANNED = {"scope": "all of it", "risk": "low"}
 EVERYTHING = {**PLANNED, "report": "phases.json", "hours": 1}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        **{n: {"type": "string"} for n in ("executed", "phaseGated", "nextPhase", "proofProvided")},
+        "userChoice": {"enum": ["back", "custom", "other", "proceed", "walkthrough"]},
+    },
+    "required": ["phaseGated", "userChoice", "executed"],
+}
+"""The form of a gate's result."""
+FIVE = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")
 _KILLER = """\
 import os, signal, sys
 from quandary.cli import run

@@ -9,20 +9,19 @@ import resource
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from phases import EVERYTHING, PLANNED, Tried
 from program import at_terminal
 from quandary.cli import piping
+from quandary.errors import StoreError
 from quandary.formats import files
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -398,6 +397,22 @@ def test_a_full_disk_leaves_the_old_state(
     assert last.status == "failed"
 
 
+def test_a_journal_that_fails_after_the_move(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file has moved, which is said; the next command completes the record."""
+    tried.stand("1")
+
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "append", full)
+        ended = tried.go("2", PLANNED)
+    assert ended.status == 2
+    assert "the track is at 2: Build now" in ended.err
+    assert tried.status["history"][-1]["journalled"]
+    assert SqliteStore(tried.store).runs(waits="house") == []
+
+
 def test_no_room_for_the_journal_either(tried: Tried) -> None:
     """Where the intent cannot be kept, nothing is done."""
     tried.stand("1")
@@ -563,3 +578,18 @@ def test_state_of_a_phase_run(tried: Tried) -> None:
     assert state.result == {"from": "", "phase": "1: Plan"}
     ended = tried.run("log")
     assert "rel: 1: Plan" in ended.out
+
+
+# -- the example ---------------------------------------------------------------------------------
+
+
+def test_the_example_plays(tmp_path: Path) -> None:
+    """The release behaves as its script tells, as far as an agent can take it."""
+    script = Path(__file__).parents[2] / "examples" / "release" / "play.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "only a person can answer this" in done.stdout
+    kept = json.loads((tmp_path / "release" / ".state.json").read_text(encoding="utf-8"))
+    assert kept["currentPhase"] == "4: Watch"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import strategies  # noqa: F401 - loads the profile
+from phases import FIVE, SCHEMA
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows import gate_terms
 from quandary.flows.gate import gate
@@ -26,16 +30,6 @@ if TYPE_CHECKING:
 
     from quandary.flows import Flow
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        **{n: {"type": "string"} for n in ("executed", "phaseGated", "nextPhase", "proofProvided")},
-        "userChoice": {"enum": ["proceed", "walkthrough", "back", "custom", "other"]},
-    },
-    "required": ["executed", "userChoice", "phaseGated"],
-    "additionalProperties": False,
-}
-FIVE = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")
 PHASES = tuple(Phase(str(n), name) for n, name in enumerate(("Plan", "Build", "Test", "Ship"), 1))
 PROOF = (
     Field("scope"),
@@ -591,3 +585,56 @@ def test_whatever_is_said(
     assert {move.target for move in house.moves} <= reachable
     if drive.result is not None:
         proven(drive.result)
+
+
+_SCRIPT = """\
+import json, sys
+import msgspec
+from quandary.flows.gate import start
+from quandary.model.ask import Ask, Reply
+from quandary.model.call import Done
+
+told = json.load(sys.stdin)
+flow = start(told["arguments"])
+shown, request = [], next(flow)
+for response in told["responses"]:
+    shown.append(msgspec.json.encode(request).decode())
+    kind = Reply if isinstance(request, Ask) else Done
+    try:
+        request = flow.send(msgspec.convert(response, kind))
+    except StopIteration as end:
+        shown.append(json.dumps(end.value))
+        break
+print(json.dumps(shown))
+"""
+
+
+def test_a_gate_is_the_same_in_every_process() -> None:
+    """The same responses give the same requests, whatever the hash seed."""
+    found = {"now": "", "artifacts": [{"path": "a.md", "digest": "1", "about": "x"}]}
+    typed = [{"key": f"1:proof/{field.name}", "text": "12"} for field in PROOF]
+    responses: list[dict[str, Any]] = [
+        {"type": "reply", "answers": [{"key": "1:", "picked": ["WLK"]}]},
+        {"type": "done", "key": "1:+artifacts", "text": json.dumps(found)},
+        {"type": "reply", "answers": [{"key": "1:+PLAN_REVIEW+1/1:", "picked": ["OK"]}]},
+        {"type": "reply", "answers": [{"key": "1:~2", "extra": "B"}]},
+        {"type": "reply", "answers": [{"key": "1:~3", "picked": ["PRC"]}]},
+        {"type": "done", "key": "1:+move", "text": json.dumps({"lacking": LACKING})},
+        {"type": "reply", "answers": typed},
+        {"type": "done", "key": "1:+move~2", "text": "{}"},
+    ]
+    terms = {"folder": "f", "track": track("1", *PROVING), "at_hand": True}
+    told = {"arguments": msgspec.to_builtins(terms), "responses": responses}
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", _SCRIPT],
+            input=json.dumps(told),
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "33")
+    }
+    (output,) = outputs
+    assert json.loads(json.loads(output)[-1])["userChoice"] == "proceed"

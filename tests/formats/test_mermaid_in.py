@@ -59,7 +59,7 @@ WRITTEN = (
     "flowchart TD\nA ~~~ B\nA --> C",
     'flowchart TD\n  A["`Markdown **text**`"] --> B',
     "flowchart TD\n\n\n  A  -->  B  \n\n",
-    "graph LR\nA[Hard edge] -->|Link text| B(Round edge)\nB --> C{Decision}\nC -->|One| D[Result one]",
+    "graph LR\nA[Hard] -->|Link text| B(Round)\nB --> C{Which?}\nC -->|One| D[Result one]",
     "flowchart TD\nA[multi\nline text] --> B",
     "flowchart BT\nx1 --> o1\no1 --> x2",
 )
@@ -150,7 +150,7 @@ def test_labels() -> None:
 
 
 def test_directions() -> None:
-    """A line without a head goes the way it is written, one with two heads goes nowhere for sure."""
+    """A line without a head goes the way it is written, one with two heads is an error."""
     assert edges("flowchart TD\nA <-- back --- B") == ["B>A:back"]
     (headless,) = complaints("flowchart TD\nA --- B")
     assert (headless.rule, headless.severity, headless.line) == ("no-arrow", "warning", 2)
@@ -164,9 +164,8 @@ def test_subgraphs_are_frames() -> None:
     """They are no steps; a step in one knows its title, and a line to one leads nowhere."""
     page = read("flowchart TD\nA --> B\nsubgraph box [The box]\n B --> C\n D\nend\nE")
     assert page.scenery == (Scenery("box", "container", "The box"),)
-    assert {step.id: step.lane for step in page.steps} == {
-        **{"A": "", "B": "", "C": "The box", "D": "The box", "E": ""},
-    }
+    lanes = {step.id: step.lane for step in page.steps}
+    assert lanes == {"A": "", "B": "", "C": "The box", "D": "The box", "E": ""}
     page = read("flowchart TD\nA --> box\nsubgraph box\n B\nend")
     assert [step.id for step in page.steps] == ["A", "B"]
     (problem, *_) = (p for p in check(Chart("C", (page,))) if p.rule == "line-to-nowhere")
@@ -227,7 +226,7 @@ def test_comments_that_cannot_be_understood(comment: str, severity: str) -> None
     ("text", "line", "said"),
     [
         ("A foo", 2, "expected an arrow such as --> at “foo”"),
-        ("A --> ", 2, "expected the name of a step at the end of the line"),
+        ("A --> ;", 2, "expected the name of a step at “;”"),
         ("\nA[open\nB --> C", 3, "expected ] behind the text of a shape at “open”"),
         ("A -- text", 2, "expected the end of the arrow that begins with --"),
         ("A -->|text B", 2, "expected a second | behind the text"),
@@ -241,8 +240,14 @@ def test_a_line_that_cannot_be_read(text: str, line: int, said: str) -> None:
     (problem,) = [p for p in problems if p.rule == "syntax"]
     assert (problem.severity, problem.line) == ("error", line)
     assert problem.message.startswith(said)
-    if "-->" not in text[-5:]:
-        assert "X" in [step.id for step in chart.pages[0].steps]
+    assert "X" in [step.id for step in chart.pages[0].steps]
+
+
+def test_an_arrow_may_go_on_in_the_next_line() -> None:
+    """At the end of the file there is none."""
+    assert edges("flowchart TD\nA -->\n\nB") == ["A>B"]
+    (problem,) = complaints("flowchart TD\nA --> ")
+    assert problem.message == "expected the name of a step at the end of the line"
 
 
 def test_brackets_in_a_text_without_quotes() -> None:

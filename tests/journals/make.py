@@ -20,7 +20,7 @@ from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Output
+from quandary.model.call import Do, Done, Output
 from quandary.people import relay
 from quandary.people.reading import read
 
@@ -104,7 +104,51 @@ def fill_decisions(store: SqliteStore) -> None:
     )
 
 
-FILLS = {"schema": fill, "decide": fill_decisions}
+TRACK = [
+    {"label": "1", "name": "Plan", "proof": [{"name": "risk", "schema": {"enum": ["low"]}}]},
+    {"label": "2.A", "name": "Slowly"},
+    {"label": "2.B", "name": "At once"},
+    {"label": "3", "name": "Watch"},
+]
+GATES = [
+    ["WLK", "OK", "RWK", "C", "A", "B", "PRC", "low"],
+    ["PRC"],
+    ["run benchmarks"],
+    ["turn to 2.B: At once"],
+    ["in my own words"],
+    ["WLK", "OK"],
+]
+
+
+def fill_gates(store: SqliteStore) -> None:
+    """Gates with extras, a walk-through, proof asked for and missing, a branch, and own words."""
+    track = {"phases": TRACK, "current": TRACK[0], "visited": ["1"]}
+    custom = {"label": "Run benchmarks", "description": "Measure first"}
+    for number, replies in enumerate(GATES):
+        arguments = {"folder": "rel", "seen": 1, "at_hand": number == 0, "custom": custom}
+        state = replay.begin(
+            store, "gate", arguments, documents={"track": track}, who="agent", through="command"
+        )
+        for text in replies:
+            questions = state.ask.questions if state.ask is not None else ()
+            reply = Reply(tuple(read(text, q, "strict").answer(q.key, text) for q in questions))
+            state = replay.advance(
+                store, state.run, reply, who="person", through="terminal", deeds=_do
+            )
+
+
+def _do(deed: Do) -> Done:
+    """A house with five files, in which a move goes through once its proof is there."""
+    told: dict[str, object] = {"proven": 1}
+    if deed.deed == "list-artifacts":
+        found = [{"path": f"{name}.md", "digest": name, "about": "4 bytes"} for name in "abcde"]
+        told = {"now": "2026-01-02T03:04:05Z", "artifacts": found, "more": 0}
+    elif not msgspec.json.decode(deed.argument).get("proof"):
+        told = {"lacking": {"missing": ["risk"]}}
+    return Done(deed.key, text=msgspec.json.encode(told).decode())
+
+
+FILLS = {"schema": fill, "decide": fill_decisions, "gate": fill_gates}
 
 
 def main() -> None:

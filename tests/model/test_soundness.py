@@ -181,6 +181,11 @@ def test_two_shapes_with_one_id() -> None:
     assert "“One” and “Two”" in problem.message
 
 
+def test_a_shape_without_an_id() -> None:
+    """No line could lead to it, and no answer could be kept under its name."""
+    assert rules(page(Step("", "Work"))) == ["ID-MISSING"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -36,9 +36,7 @@ def called(body: Called, matter: Matter) -> Exchange:
 
 def returned(before: Exchange, call: Call | None, body: Returned, matter: Matter) -> Exchange:
     """The same call with its output."""
-    after = replace(
-        before, answered=body.at, who=body.who, through=body.through, by=body.by, accepted=None
-    )
+    after = _open(before, body)
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
@@ -78,9 +76,7 @@ def answered(
     """The same question with its answer; whether it chooses a way is known by its step."""
     answer = next(iter(matter.answers or body.answers), None)
     question = ask.question(answer.key) if ask is not None and answer is not None else None
-    after = replace(
-        before, answered=body.at, who=body.who, through=body.through, by=body.by, accepted=None
-    )
+    after = _open(before, body)
     if answer is None or answer.advice or answer.prefix or answer.extra or answer.among:
         return replace(after, output=_said(answer) or None)
     labels = _labels(answer, question)
@@ -94,8 +90,23 @@ def answered(
         return replace(after, route=labels if known else "", accepted=chosen or None)
     accepted = _settled(before.role, answer)
     problem = "" if accepted or accepted is None else said or labels
-    return replace(
-        after, accepted=accepted, problem=problem, retry=REJECT not in answer.picked
+    return replace(after, accepted=accepted, problem=problem, retry=REJECT not in answer.picked)
+
+
+def _open(before: Exchange, body: Answered | Returned) -> Exchange:
+    """What was asked, with whoever answered now; an answer that was there before is forgotten."""
+    return Exchange(
+        key=before.key,
+        role=before.role,
+        agent=before.agent,
+        expects=before.expects,
+        prompt=before.prompt,
+        asked=before.asked,
+        answered=body.at,
+        who=body.who,
+        through=body.through,
+        by=body.by,
+        pruned=before.pruned,
     )
 
 
@@ -155,4 +166,5 @@ def _labels(answer: Answer, question: Question | None) -> str:
 def _said(answer: Answer | None) -> str:
     if answer is None:
         return ""
-    return (answer.text or answer.comment or answer.raw or answer.advice or "").strip()
+    raw = "" if answer.picked else answer.raw
+    return (answer.text or answer.comment or answer.advice or raw or "").strip()

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from quandary.flows.walk import Outcome
 from quandary.journal.entries import Status, Who
 from quandary.journal.store import Waits
 from quandary.model.chart import Kind
@@ -134,7 +135,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "waiting"
     waits: Waits | None = None
     """Who has to do something."""
-    outcome: Literal["completed", "failed", "stopped"] | None = None
+    outcome: Outcome | None = None
     error: str = ""
     began: str = ""
     ended: str = ""

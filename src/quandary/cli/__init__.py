@@ -33,6 +33,7 @@ COMMANDS = {
     "log": "Show what was asked and answered.",
     "amend": "Change an answer afterwards.",
     "withdraw": "End a run that nobody needs any more.",
+    "serve": "Show what waits in a browser, and take the answers.",
     "prefer": "Say which questions you want to be asked.",
     "stats": "Count the questions and what people make of them.",
     "hook": "Judge and keep the questions that a host asks by itself.",

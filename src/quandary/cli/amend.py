@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from quandary.cli import deeds, running
 from quandary.cli.screen import tell
-from quandary.cli.timeline import answer_text, standing
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Outcome
+from quandary.people.timeline import answer_text, standing
 
 if TYPE_CHECKING:
-    from quandary.cli.timeline import Standing
     from quandary.model.ask import Ask
+    from quandary.people.timeline import Standing
 
 
 @click.command()

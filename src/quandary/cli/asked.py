@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from quandary.cli.screen import put, tell
-from quandary.cli.timeline import moment
 from quandary.formats.visible import printable
 from quandary.journal.questions import occasions
+from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
     from quandary.journal.questions import Occasion

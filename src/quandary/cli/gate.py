@@ -11,7 +11,7 @@ from quandary.cli import items as given
 from quandary.cli import moving, running
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.piping import piped
-from quandary.cli.screen import complain
+from quandary.cli.screen import tell
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows import gate_terms
 from quandary.flows.gate_terms import Custom, Terms
@@ -53,7 +53,7 @@ def gate(
     taken = "-" in (items_file, way.answers)
     shown = proof.read("" if taken else piped(proof.LARGEST))
     if shown.lines:
-        complain("proof as `key: value` lines is deprecated; send a JSON object")
+        tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     real = moving.folder_of(folder)
     store = running.opened(way.where)
     moving.mend_gates(store, real)
@@ -82,6 +82,7 @@ def gate(
         way.limits(),
         way.values,
         gate_terms.context(os.path.basename(real), track, track.find(phase.label) or phase),
+        os.path.realpath(os.curdir),
     )
     arguments = msgspec.to_builtins(terms)
     return begin(way, "gate", arguments, {"track": arguments.pop("track")})

@@ -13,9 +13,9 @@ from quandary.cli import running
 from quandary.cli.ages import end_what_expired
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
-from quandary.cli.timeline import Event, events_with_words, moment
 from quandary.formats.visible import printable
 from quandary.journal.ids import find_run
+from quandary.people.timeline import Event, events_with_words, moment
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store

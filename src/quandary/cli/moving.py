@@ -14,7 +14,7 @@ import msgspec
 
 from quandary.cli import deeds
 from quandary.cli.screen import complain
-from quandary.errors import ParseError, QuandaryError, Rejected
+from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import entries as clock
@@ -97,12 +97,14 @@ def allowed(judged: Transition | Refusal) -> Transition:
     return judged
 
 
-def lacking(folder: str, transition: Transition, values: dict[str, Any]) -> Lacking:
-    """What the proof lacks; paths are looked for below the track's folder and the current one."""
+def lacking(
+    folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
+) -> Lacking:
+    """What the proof lacks; paths are looked for below the track's folder and the caller's."""
 
     def exists(path: str) -> bool:
         try:
-            return any(os.path.exists(os.path.join(base, path)) for base in (folder, os.curdir))
+            return any(os.path.exists(os.path.join(place, path)) for place in (folder, base))
         except ValueError:
             return False
 
@@ -137,14 +139,22 @@ def _carry_out(
     )
     passage = msgspec.structs.replace(passage, run=state.run)
 
+    written = False
+
     def write(deed: Do) -> Done:
+        nonlocal written
         try:
             tracks.save(folder, tracks.moved(kept, transition, passage))
         except QuandaryError as error:
             return Done(deed.key, error=str(error))
+        written = True
         return Done(deed.key)
 
-    state = replay.advance(store, state.run, who=who, through=through, by=by, deeds=write)
+    try:
+        state = replay.advance(store, state.run, who=who, through=through, by=by, deeds=write)
+    except StoreError as error:
+        moved = f"the track is at {passage.phase} now, and the next command completes the journal"
+        raise StoreError(f"{error}; {moved}" if written else str(error)) from error
     if state.status != "done":
         raise QuandaryError(state.error or f"run {state.run} is {state.status}")
     return passage
@@ -214,7 +224,7 @@ def _decided(run: str, deed: Do, ordered: Move, chosen: Ordered, kept: Kept) -> 
     if judged.needs_person and not chosen.source.in_person:
         return Done(deed.key, error=f"{_title(judged.source)} can be left only by a person")
     values = proof.converted(judged.due, ordered.proof, ordered.typed)
-    lack = lacking(ordered.folder, judged, values)
+    lack = lacking(ordered.folder, judged, values, ordered.base or os.curdir)
     if lack.names:
         told = {"missing": lack.missing, "unfilled": lack.unfilled, "wrong": lack.wrong}
         return Done(deed.key, text=msgspec.json.encode({"lacking": told}).decode())

@@ -73,7 +73,7 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
     """
     given = proof.read(piped(proof.LARGEST))
     if given.lines:
-        complain("proof as `key: value` lines is deprecated; send a JSON object")
+        tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     person = running.is_terminal()
     moved = moving.go(
         running.opened(where),

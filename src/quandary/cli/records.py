@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from quandary.cli import outcomes
-from quandary.cli.timeline import moment
+from quandary.people import outcomes
 from quandary.formats.visible import printable
 from quandary.journal import replay
+from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.cli.timeline import Event
     from quandary.journal.store import State, Store
+    from quandary.people.timeline import Event
 
 _MEANING = re.compile(r"[\\`*<\[\]]")
 """What would mean something in Markdown, were it not for the backslash before it."""

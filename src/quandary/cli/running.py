@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import deeds, outcomes
+from quandary.cli import deeds
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
 from quandary.journal.store import open_store, place_of
 from quandary.model.ask import Reply
+from quandary.people import outcomes
 from quandary.settings import project_of
 
 if TYPE_CHECKING:

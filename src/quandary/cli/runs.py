@@ -11,9 +11,9 @@ import msgspec
 from quandary.cli import running
 from quandary.cli.ages import end_what_expired
 from quandary.cli.screen import coloured, put, tell, width
-from quandary.cli.timeline import about, moment
 from quandary.formats.visible import printable
 from quandary.journal.entries import Status
+from quandary.people.timeline import about, moment
 
 if TYPE_CHECKING:
     from quandary.journal.store import Run

@@ -227,6 +227,7 @@ class _Gate:
                 self.proof,
                 tuple(sorted(self.typed)),
                 bool(label),
+                terms.base,
             )
             told = yield from self._do("move", "move-phase", move.argument)
             lacking = told.get("lacking")
@@ -252,7 +253,7 @@ class _Gate:
             raise TypeError("a deed is answered with what was done")
         if done.error:
             raise Rejected(done.error)
-        told: dict[str, Any] = msgspec.json.decode(done.text)
+        told: dict[str, Any] = msgspec.json.decode(done.text or "{}")
         return told
 
     # -- looking ---------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ class _Gate:
             return [_Piece(_titled(item), item.id) for item in self.terms.items]
         found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
         pieces = []
-        for number, one in enumerate(found["artifacts"], 1):
+        for number, one in enumerate(found.get("artifacts", []), 1):
             name = one["path"].rpartition("/")[2]
             item = Item(f"{self.phase.label}/{number}", name, one["path"], one["about"])
             pieces.append(_Piece(item, one["digest"]))

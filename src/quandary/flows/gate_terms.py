@@ -70,6 +70,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     values: dict[str, str] = {}
     context: str = ""
+    base: str = ""
+    """Where the caller works, for paths in the proof."""
 
     @property
     def phase(self) -> Phase:
@@ -174,7 +176,7 @@ def ahead(track: Track) -> str:
 
 def output(phase: Phase, found: dict[str, Any]) -> str:
     """What the folder of the track holds."""
-    lines = [f"- {one['path']}: {one['about']}" for one in found["artifacts"]]
+    lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
     if found.get("more"):
         lines.append(f"- and {found['more']} more")
     return f"At {phase.title} there is:\n" + "\n".join(lines) if lines else "There is nothing yet."

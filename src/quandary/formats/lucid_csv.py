@@ -71,7 +71,7 @@ def read(text: str, path: str) -> tuple[Chart, list[Problem]]:
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     book = _Book(_columns(next(filter(None, reader), []), path))
     last = book.fill(reader, reader.line_num)
     if last < reader.line_num:
@@ -84,7 +84,8 @@ def _require_closed(text: str, begin: int, delimiter: str, path: str) -> None:
     """A last row of many lines may be all that follows a quotation mark that is not closed."""
     lines = islice(io.StringIO(text, newline=""), begin - 1, None)
     try:
-        deque(csv.reader(lines, delimiter=delimiter, strict=True), maxlen=0)
+        again = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+        deque(again, maxlen=0)
     except csv.Error as error:
         if _UNCLOSED in str(error):
             message = "a quotation mark is opened here and never closed; export the document again"
@@ -157,7 +158,7 @@ class _Book:
 
     def __init__(self, columns: _Columns) -> None:
         self.columns = columns
-        self.title = ""
+        self.title: str | None = None
         self.sheets: dict[str, Sheet] = {}
         self.problems: list[Problem] = []
 
@@ -195,8 +196,9 @@ class _Book:
     def _add(self, role: _Role, cells: Cells, rest: Cells, line: int) -> None:
         """Any row: the document, a page, a line or a shape."""
         key, _, at, source, target, tail, head, container, text = cells
-        if not at and role.title:
-            self._entitle(role.title, key, text, line)
+        if not at and role.title and self._entitle(role.title, key, text, line):
+            return
+        if not any(map(str.strip, (*cells, *rest))):
             return
         if (sheet := self.sheets.get(at)) is None:
             sheet = self.sheets[at] = Sheet(at, "")
@@ -222,14 +224,15 @@ class _Book:
         pairs = zip(self.columns.fields, values, strict=True)
         return {name: value for name, value in pairs if value}
 
-    def _entitle(self, role: str, key: str, text: str, line: int) -> None:
-        """The title of the document, or of a page."""
+    def _entitle(self, role: str, key: str, text: str, line: int) -> bool:
+        """Take in the title of the document, or of a page; a second document is a shape."""
         title = " ".join(text.split())
-        if role == "document":
-            self.title = self.title or title
-            return
-        sheet = self.sheets.setdefault(key, Sheet(key, title, line))
-        sheet.name, sheet.line = title, line
+        if role == "page":
+            sheet = self.sheets.setdefault(key, Sheet(key, title, line))
+            sheet.name, sheet.line = title, line
+            return True
+        first, self.title = self.title is None, self.title or title
+        return first
 
     def _fit(self, row: Row, line: int) -> bool:
         """Make a row as long as the header, if it says anything; what is behind it is reported."""

@@ -293,7 +293,9 @@ class _Reader:
         return end + 1
 
     def _closing_brace(self, at: int) -> int:
-        found = _ATTRIBUTES.match(self.text, at, at + LONGEST_ATTRIBUTES)
+        limit = at + LONGEST_ATTRIBUTES
+        last = self.text.rfind("}", at, limit)
+        found = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
         if not found:
             raise _Lost(at, "} behind the attributes")
         return found.end() - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -79,7 +79,9 @@ def load(folder: str) -> Kept:
 def save(folder: str, text: str) -> None:
     """Put a text in the place of the file, all of it or nothing, and on disk when this returns."""
     write_text(path_in(folder), text)
-    if sys.platform != "win32":
+    if sys.platform == "win32":  # pragma: no cover - folders cannot be opened there
+        return
+    with suppress(OSError):  # the move is made; not every file system can say that it will last
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -131,6 +133,8 @@ else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError as error:
+            raise QuandaryError(f"the track's folder cannot be locked ({error.strerror})") from None
         return True
 
 

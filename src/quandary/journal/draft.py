@@ -72,13 +72,27 @@ class Draft:
         self.parts.append((body, matter))
 
     def answer(
-        self, reply: Reply, key: str, *, amends: int = 0, amendment: int = 0, why: str = ""
+        self,
+        reply: Reply,
+        key: str,
+        *,
+        amends: int = 0,
+        amendment: int = 0,
+        why: str = "",
+        token: str = "",
     ) -> None:
         """Book a reply: its codes in the body, its words in the matter."""
         answers = without_words(reply)
         spoken = () if answers == reply.answers else reply.answers
         matter = Matter(answers=spoken, why=why) if spoken or why else EMPTY
-        body = Answered(key=key, answers=answers, amends=amends, amendment=amendment, **self.said)
+        body = Answered(
+            key=key,
+            answers=answers,
+            amends=amends,
+            amendment=amendment,
+            token=token,
+            **self.said,
+        )
         self.add(body, matter)
 
     def decide(self, ask: Ask, reply: Reply) -> None:

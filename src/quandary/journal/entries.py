@@ -85,6 +85,8 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
     so that no reply to an earlier showing fits a later one."""
     origin: str = ""
     """The run that it was taken over from."""
+    token: str = ""
+    """What its sender called it, so that the same reply sent twice is booked once."""
 
 
 class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):

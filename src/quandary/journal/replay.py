@@ -163,15 +163,19 @@ def advance(
     who: Who,
     through: str,
     by: str | None = None,
+    token: str = "",
     deeds: Deeds | None = None,
 ) -> State:
     """Go on with a run: book a response, if there is one, and say where the run stands then.
 
-    A reply names with `to`, and with the keys of its answers, what it answers. The house's own
-    deeds are done by `deeds`; without it they wait for somebody who has it.
+    A reply names with `to`, and with the keys of its answers, what it answers; one with a `token`
+    that the run has seen before is not booked again. The house's own deeds are done by `deeds`;
+    without it they wait for somebody who has it.
     """
     if isinstance(response, Outcome):
         return note(store, run, response, to=to, who=who, through=through, by=by)
+    if token and _seen(store, run, token):
+        return look(store, run)
     source = Source(who, through, by or "")
     while True:
         row = _row(store, run)
@@ -185,7 +189,7 @@ def advance(
                 return _do_deeds(store, row, progress, source, deeds)
             _keep(store, row, progress)
             return look_at(store, row)
-        _book(store, draft, progress, response, to)
+        _book(store, draft, progress, response, to, token)
         try:
             row = draft.append(store)
         except Moved:
@@ -378,6 +382,7 @@ def _book(
     progress: Progress,
     response: Reply | Output | tuple[Output, ...],
     to: str | None,
+    token: str = "",
 ) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
     row, request = draft.run, progress.request
@@ -391,7 +396,7 @@ def _book(
                 raise _already(row, key)
         require_fit(request, response)
         require_person(request, response, draft.source.who, draft.source.through)
-        draft.answer(response, request.key)
+        draft.answer(response, request.key, token=token)
         progress.take(response)
     else:
         for output in response if isinstance(response, tuple) else (response,):
@@ -455,6 +460,11 @@ def _row(store: Store, run: str) -> Run:
 def _require_waiting(row: Run, response: object, to: str | None) -> None:
     if response is not None and row.status != "waiting":
         raise _already(row, to)
+
+
+def _seen(store: Store, run: str, token: str) -> bool:
+    bodies = (entry.read() for entry in store.entries(run, kinds=("answered",)))
+    return any(isinstance(body, Answered) and body.token == token for body in bodies)
 
 
 def _waits_for(store: Store, row: Run, key: str) -> bool:

@@ -96,6 +96,9 @@ def _doubles(page: Page) -> Iterator[Problem]:
         if other is not step:
             message = f"two shapes have the id {_cut(step.id)}: “{other.name}” and “{step.name}”"
             yield Problem("duplicate-id", "error", message, (step.id,), step.line)
+    if "" in known:
+        message = f"“{_cut(known[''].text)}” has no id, so that no line can lead to it"
+        yield Problem("id-missing", "error", message, ("",), known[""].line)
 
 
 def _ends(plan: Map) -> Iterator[Problem]:

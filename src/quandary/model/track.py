@@ -246,6 +246,8 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "f
     """Fields of the proof that somebody typed, so that a number may have come as text."""
     menu: bool = True
     """Whether somebody chose it; a phase may also be declared to pass without."""
+    base: str = ""
+    """The folder that paths in the proof may start from, beside the track's own."""
 
     @property
     def argument(self) -> str:

@@ -30,6 +30,8 @@ FILLERS = CHOOSING | INTERJECTIONS
 DETERMINERS = wordset("the a an my our your these those some any")
 _ARTICLES = frozenset(("a", "an"))
 _COPULAS = wordset("is are was were looks look seems feels sounds")
+_OTHERS = wordset("there theres nobody he she they people users everybody")
+"""Words that open a statement about something or somebody else."""
 _PLEAS = {("help",), ("help", "me"), ("help", "please")}
 _SPEAKERS = wordset("i we you they")
 _VOTING = wordset("my our answer choice vote pick preference favourite favorite")
@@ -110,7 +112,7 @@ def tells(said: Words, lexicon: Lexicon) -> bool:
             return True
         if said[:long] in OWNING and said[long] != "to":
             return True
-    if said[0] in {"there", "theres"} or said in _PLEAS or complaint(said):
+    if said[0] in _OTHERS or said in _PLEAS or complaint(said):
         return True
     return any(_tells_of(said, at, lexicon) for at in range(1, len(said) - 1))
 

@@ -240,7 +240,8 @@ class Interpreter:
         phrased = self._phrased(said) if core else None
         if phrased or not core or "too" in core[:-1]:
             return phrased
-        mistyped = self.names.mistyped(" ".join(core)) or self.names.mistyped(" ".join(said))
+        mistyped = self.names.mistyped(" ".join(core), wordwise=True)
+        mistyped = mistyped or self.names.mistyped(" ".join(said), wordwise=True)
         if mistyped:
             return _of(mistyped)
         fit = self.lexicon.bag(said, self.context) or self.lexicon.bag(core, self.context)

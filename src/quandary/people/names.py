@@ -82,14 +82,22 @@ class Names:
             or (long == 1 and len(n.words) > 2 and n.words[0] + n.words[1] == said[0])
         )
 
-    def mistyped(self, text: str) -> tuple[str, ...]:
-        """The options whose whole label was meant, with a slip or two: the nearest only."""
+    def mistyped(self, text: str, *, wordwise: bool = False) -> tuple[str, ...]:
+        """The options whose whole label was meant, with a slip or two: the nearest only.
+
+        Read word by word, two slips are not one word for another: `hate links`, `Share links`.
+        """
         folded = fold(_bare(text[: self.longest]))
+        typed = words(folded)
         near: dict[str, int] = {}
         for name in self.names:
             distance = slips(folded, name.folded) if folded else None
-            if distance is not None and name.code != MORE:
-                near[name.code] = distance
+            if distance is None or name.code == MORE:
+                continue
+            apart = wordwise and distance > 1 and len(typed) == len(name.words)
+            if apart and not all(map(_near, typed, name.words)):
+                continue
+            near[name.code] = distance
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
@@ -126,6 +134,11 @@ def _past_joint(rest: str) -> str | None:
         cut = 4 if bare.startswith("and ") else 5 if bare.startswith("plus ") else 1
         bare = bare[cut:].lstrip(" \"“«'")
     return bare
+
+
+def _near(typed: str, meant: str) -> bool:
+    """Whether a word is typed with a slip, or with two if it is long."""
+    return slips(typed, meant, least=2 if len(meant) > 5 else 1) is not None
 
 
 def _exact(label: str) -> str:

@@ -30,7 +30,7 @@ CHOOSING = wordset(
     "definitely probably obviously certainly surely clearly think guess suppose say said "
     "feel the a an that this goes gonna shall should can could may you make please pls plz "
     "ok okay yeah yes yep sure am actually honestly personally really totally still now "
-    "then so both put down as mark stick sticking settle either between favor favour"
+    "then so both put down as mark stick sticking either between favor favour"
 )
 CHOOSERS = wordings(
     "lets,let us,go with,go for,going with,going for,id go,i go,i pick,i choose,i select,"
@@ -53,7 +53,7 @@ _PLAIN = wordset(
     "some very quite rather bit somewhere someone somebody something anything everything anyone "
     "everyone everybody talk thing things stuff kind sort type version way ways route path "
     "variant alternative yet maybe basically essentially simply straight away right quickly "
-    "soon seems sounds feel feels want needs likes wish hope these those your yours mine ours "
+    "soon seems sounds feel feels want wish hope these those your yours mine ours "
     "however though although also plus while than where im ill theres thats heres whats happy "
     "glad keen ahead said says sounding believe reckon assume lets let"
 )
@@ -116,7 +116,7 @@ DROPPING = wordset("drop remove skip lose forget scratch omit exclude")
 """Verbs that take an option out of a list; an option's own word goes before."""
 LEADS = wordings(
     "start with,begin with,starting with,start by,begin by,same as,just like,goes to,"
-    "the answer is,my answer is,the choice is,my choice is,the winner is"
+    "settle on,settle for,the answer is,my answer is,the choice is,my choice is,the winner is"
 )
 """What leads to a choice at the beginning of a clause."""
 OPINING = wordset("think guess say suppose believe reckon prefer choose pick vote would assume")

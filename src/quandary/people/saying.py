@@ -79,7 +79,7 @@ def _asking(said: Words) -> bool:
         said = said[1:]
     if said in YES:
         return False
-    if len(said) > 1 and said[-1] in {"what", "why", "huh"}:
+    if len(said) == 2 and said[-1] in {"what", "why", "huh"}:
         return True
     if said[0] == "were" and len(said) > 1 and said[1] not in SUBJECTS | FUNCTION:
         return False

@@ -151,12 +151,13 @@ _OPPOSITES = frozenset(("",)) | wordset(
 _DIGITS = re.compile(r"\d+")
 
 
-def slips(typed: str, meant: str) -> int | None:
+def slips(typed: str, meant: str, least: int = 0) -> int | None:
     """How many slips lie between what was typed and what may be meant; None when too many.
 
-    Other digits are no slip, nor is a prefix that makes a word its opposite.
+    Other digits are no slip, nor is a prefix that makes a word its opposite. However short, it
+    forgives at `least` so many.
     """
-    allowed = typos(sum(map(str.isalnum, meant)))
+    allowed = max(least, typos(sum(map(str.isalnum, meant))))
     if not allowed or abs(len(typed) - len(meant)) > allowed:
         return None
     if _DIGITS.findall(typed) != _DIGITS.findall(meant):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from quandary.cli import outcomes
 from quandary.errors import Diverged
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
+from quandary.people import outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

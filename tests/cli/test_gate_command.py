@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from flows.test_gate import FIVE, SCHEMA
-from phases import PHASES, PLANNED, Tried
+from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
 from quandary.cli import deeds
 from quandary.errors import Rejected
 from quandary.journal import moves, replay
@@ -106,6 +105,17 @@ def test_proof_prints_the_five_names_alone(tried: Tried) -> None:
     jsonschema.validate(ended.state, SCHEMA)
     assert tuple(ended.state) == FIVE
     assert tried.state["phaseHistory"][-1]["who"] == "api"
+
+
+def test_paths_start_where_the_gate_was_begun(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever answers may sit somewhere else, such as a server."""
+    tried.stand("2")
+    run = begun(tried, proof={"report": "phases.json"})
+    (tried.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(tried.folder / "elsewhere")
+    assert answer(tried, run, "PRC", through="web").result["nextPhase"] == "3.A: Slowly"
 
 
 def test_missing_proof_is_handed_back(tried: Tried) -> None:
