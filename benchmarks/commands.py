@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def main() -> int:
     """Measure, print a table, and judge."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
         folder = Path(name)
-        return table([*a_process(folder), *a_decision(folder)])
+        return table([*a_process(folder), *a_move(folder), *a_decision(folder)])
 
 
 # -- time --------------------------------------------------------------------------------------
@@ -90,6 +91,24 @@ def one_of_each(
     bare = timed(lambda: run(sys.executable, "-c", "pass"))
     ours = timed(lambda: run(PROGRAM, *words, stdin=reply))
     return ours, bare
+
+
+def a_move(folder: Path) -> list[Row]:
+    """`quandary phase go`, as a process, each time to the next of many phases, with proof."""
+    track, store, phases = folder / "track", folder / "moves.db", folder / "phases.json"
+    declared = [{"label": str(n), "proof": ["tests"]} for n in range(TIMES + 2)]
+    phases.write_text(json.dumps(declared), encoding="utf-8")
+    run(PROGRAM, "phase", "start", str(track), "--phases", str(phases))
+    pairs = []
+    for number in range(TIMES + 1):
+        words = ["phase", "go", str(track), str(number), "--store", str(store)]
+        bare = timed(lambda: run(sys.executable, "-c", "pass"))
+        ours = timed(partial(run, PROGRAM, *words, stdin='{"tests": "42 passed"}'))
+        pairs.append((ours, bare))
+    ratio = statistics.median(ours / bare for ours, bare in pairs[1:])
+    ours, bare = (statistics.median(taken) * 1000 for taken in zip(*pairs[1:], strict=True))
+    shown = f"{ours:.0f} against {bare:.1f} ms"
+    return [at_most(ratio, 8, f"quandary phase go with proof, a process ({shown})")]
 
 
 # -- bytes -------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
-"""What Quandary does, in five acts: `make demo`, or `python examples/demo.py`."""  # noqa: INP001
+"""What Quandary does, in four acts: `make demo`, or `python examples/demo.py`."""  # noqa: INP001
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,30 +87,34 @@ class Stage:
         print(self._paint(words, colour), end="\n\n", flush=True)
 
     def run(
-        self, *arguments: str, folder: Path, status: int = 0, interactive: bool = False
+        self,
+        *arguments: str,
+        folder: Path,
+        status: int = 0,
+        proof: object = None,
+        interactive: bool = False,
     ) -> None:
-        """Run a real command before everyone's eyes; its exit status has to be as expected."""
-        print(self._paint(f"$ quandary {' '.join(arguments)}", "32"), flush=True)
+        """Run a real command before everyone's eyes; its exit status has to be as expected.
+
+        Somebody who answers may also leave, and the demo goes on.
+        """
+        piped = "" if proof is None else f"echo {shlex.quote(json.dumps(proof))} | "
+        print(self._paint(f"$ {piped}quandary {shlex.join(arguments)}", "32"), flush=True)
         command = [sys.executable, "-m", "quandary", *arguments]
         ended = subprocess.run(  # noqa: S603 - our own program
             command,
             cwd=folder,
-            stdin=None if interactive else subprocess.DEVNULL,
+            env={**os.environ, "QUANDARY_STORE": str(folder / "journal.db")},
+            input=None if proof is None else json.dumps(proof).encode(),
+            stdin=None if interactive or proof is not None else subprocess.DEVNULL,
             stderr=None if interactive else subprocess.STDOUT,
             check=False,
         )
         print(flush=True)
-        if ended.returncode != status:
+        if interactive and ended.returncode == 1:
+            self.say("You left, so the question waits; nothing was taken for an answer.")
+        elif ended.returncode != status:
             raise Unexpected(f"exit status {ended.returncode}, where {status} was expected")
-
-    def may_ask(self) -> bool:
-        """Whether somebody is there who wants to answer."""
-        if not self.pauses:
-            return False
-        try:
-            return input(self._paint("Answer yourself? y/N ", "2")).strip().lower() == "y"
-        except EOFError:
-            return False
 
     def _pause(self) -> None:
         if not self.pauses:
@@ -124,45 +130,76 @@ class Stage:
 
 
 def play(stage: Stage, folder: Path) -> None:
-    """The acts, the last three on files of their own in a folder that nobody needs."""
-    stage.act("Every tree below a folder is found and checked.")
-    stage.run("check", "examples/trees", folder=ROOT)
+    """The acts, each in a folder that nobody needs."""
+    for act in (decide, release, walk, check):
+        place = folder / act.__name__
+        place.mkdir()
+        act(stage, place)
+    stage.say("Next: docs/tutorial.md takes ten minutes.")
 
-    stage.act("A tree can be looked at as a whole.")
-    stage.run("show", "examples/trees/purchase.md", folder=ROOT)
 
-    stage.act("What is wrong is named with line and column.")
+def decide(stage: Stage, folder: Path) -> None:
+    """At a terminal whoever watches is asked; elsewhere a script answers."""
+    stage.act("A person decides about the five steps of a plan, and every answer is kept.")
+    (folder / "steps.json").write_text(json.dumps(STEPS), encoding="utf-8")
+    (folder / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
+    shutil.copy(ROOT / "examples/trees/plan-review.md", folder)
+    words = ["ask", "plan-review.md", "--items", "steps.json", "--context", CONTEXT]
+    if stage.pauses:
+        stage.run(*words, folder=folder, interactive=True)
+    else:
+        stage.run(*words, "--answers", "replies.json", "--proof", folder=folder)
+    stage.run("log", folder=folder)
+    stage.run("verify", folder=folder)
+
+
+def release(stage: Stage, folder: Path) -> None:
+    """A release goes from phase to phase, and an agent tries to get round a person."""
+    stage.act("A release goes through five phases; nobody passes without proof or a person's word.")
+    spec = importlib.util.spec_from_file_location("play", ROOT / "examples/release/play.py")
+    if spec is None or spec.loader is None:
+        raise Unexpected("examples/release/play.py is not there")
+    played = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(played)
+
+    class Player:
+        """The same commands, on this stage."""
+
+        def __init__(self) -> None:
+            self.folder = folder
+
+        def say(self, words: str) -> None:
+            stage.say(words)
+
+        def run(self, *arguments: str, proof: object = None, status: int = 0) -> None:
+            stage.run(*arguments, folder=folder, proof=proof, status=status)
+
+    played.play(Player())
+
+
+def walk(stage: Stage, folder: Path) -> None:
+    """Agents do the steps of a chart; here one that plays its part from a script."""
+    stage.act("A chart is walked by agents: each step is checked, and done again if it has to be.")
+    shutil.copytree(ROOT / "examples/walk", folder, dirs_exist_ok=True)
+    stage.run("show", "fix.mmd", folder=folder)
+    item = "1|Dates|Dates are sorted wrongly|Reported by three people."
+    stage.run("walk", "fix.mmd", "--item", item, folder=folder)
+
+
+def check(stage: Stage, folder: Path) -> None:
+    """Trees are checked and mended."""
+    stage.act("Every tree below a folder is found and checked; what can be mended is mended.")
+    stage.run("check", str(ROOT / "examples/trees"), folder=folder)
     file = folder / "deploy.md"
     file.write_text(BROKEN, encoding="utf-8")
     print(BROKEN)
     stage.run("check", file.name, folder=folder, status=1)
-
-    stage.act("What can be mended without guessing is mended in place.")
     stage.run("check", "--fix", file.name, folder=folder)
     mended = file.read_text(encoding="utf-8")
     print(mended)
     if mended != MENDED:
         raise Unexpected("the tree was mended otherwise")
     stage.run("fmt", "--check", file.name, folder=folder)
-
-    stage.act("A person decides about the five steps of a plan, and every answer is kept.")
-    ask(stage, folder)
-    stage.run("log", "--store", "journal.db", folder=folder)
-    stage.run("verify", "--store", "journal.db", folder=folder)
-    stage.say("Next: docs/tutorial.md takes five minutes.")
-
-
-def ask(stage: Stage, folder: Path) -> None:
-    """At a terminal whoever watches may answer; elsewhere a script does."""
-    (folder / "steps.json").write_text(json.dumps(STEPS), encoding="utf-8")
-    (folder / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
-    shutil.copy(ROOT / "examples/trees/plan-review.md", folder)
-    words = ["ask", "plan-review.md", "--items", "steps.json", "--context", CONTEXT]
-    words += ["--store", "journal.db"]
-    if stage.may_ask():
-        stage.run(*words, folder=folder, interactive=True)
-    else:
-        stage.run(*words, "--answers", "replies.json", "--proof", folder=folder)
 
 
 def main() -> int:

@@ -18,6 +18,29 @@ Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
 
+KNOWN: dict[str, type] = {
+    "default_cli": str,
+    "default_validate_cli": str,
+    "default_retry_cli": str,
+    "default_retry_count": int,
+    "default_timeout": int,
+    "log_dir": str,
+    "write_log_short": bool,
+    "write_log_long": bool,
+    "max_visits": int,
+    "on_exhausted": str,
+    "on_interrupted": str,
+    "store": str,
+    "trees": list,
+    "agents": dict,
+    "hooks": dict,
+    "notify": dict,
+    "questions": dict,
+    "serve": dict,
+    "users": dict,
+}
+"""Every setting there is; tables are dictionaries."""
+
 
 class Part(NamedTuple):
     """One file of settings."""
@@ -92,11 +115,14 @@ class Settings(NamedTuple):
 def read_settings(start: str | None = None) -> Settings:
     """The settings of the project that a folder is in, by default the current one."""
     root = project_root(start or os.curdir)
-    parts = []
-    if root is not None:
-        parts.append(_part("project", os.path.join(root, "quandary.toml")))
-    parts.append(_part("user", os.path.join(config_folder(), "config.toml")))
-    return Settings(root, tuple(part for part in parts if part is not None))
+    own = _part("project", os.path.join(root, "quandary.toml")) if root is not None else None
+    return Settings(root, (*((own,) if own is not None else ()), *user_settings().parts))
+
+
+def user_settings() -> Settings:
+    """The user's own settings alone, for what no repository has a say in."""
+    part = _part("user", os.path.join(config_folder(), "config.toml"))
+    return Settings(None, (part,) if part is not None else ())
 
 
 def project_of(start: str) -> str:

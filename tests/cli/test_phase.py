@@ -83,7 +83,7 @@ def test_all_that_is_wrong_with_a_proof_is_said_at_once(tried: Tried) -> None:
         (("2: Build",), '"x"', 1, "the proof is text"),
         (("2: Build",), "{", 1, "not JSON"),
         (("2: Build",), "hello", 1, "says no `key: value`"),
-        (("2: Build",), b"\xff\xfe", 2, "not UTF-8"),
+        (("2: Build",), b"\xff\xfe", 1, "not UTF-8"),
         (("3.A: Slowly",), "{}", 1, "skips 2: Build; allowed now: 1: Plan, 2: Build"),
         (("4",), "{}", 1, "skips 2: Build"),
         (("0: Before",), "{}", 1, "goes back"),

@@ -130,6 +130,7 @@ def test_otherwise_a_run_begins_where_nothing_leads_to() -> None:
     assert start(a, b, c, routes="a>c b>c") == ["a", "b"]
     assert start(a, b, routes="a>b b>a") == []
     assert Map(page(a, b, c, routes="a>c b>c")).start is None
+    assert start(a, b, routes="a>a:again a>b:on") == ["a"]
 
 
 # steps

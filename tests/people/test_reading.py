@@ -48,8 +48,8 @@ DEPLOY = question(
 )
 APPROVAL = question(
     Choice("APR", "Approve", "Accept as-is"),
-    Choice("REJ", "Reject", "Send back for revision"),
-    Choice("DEF", "Defer", "Not ready to decide yet"),
+    Choice("REJ", "Reject", "It goes back for changes"),
+    Choice("DEF", "Defer", "Too early to tell"),
 )
 CHORES = question(
     Choice("TST", "Run the tests", "About four minutes"),
@@ -474,6 +474,138 @@ def test_undecided_between_named_options_is_ambiguous() -> None:
     assert picks("can't decide between now and monday", DEPLOY) == "?DEP,WAIT"
 
 
+SERVICE = question(
+    Choice("SPLIT", "Break it into modules", "Pricing and stock become packages"),
+    Choice("TEST", "Tests first", "Pin the behaviour before anything moves"),
+    Choice("LEAVE", "Leave it alone", "It works, nobody touches it"),
+    Choice("ASK", "Ask for a second reviewer", "Short talk with payments"),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "take a break",
+        "i have to leave now",
+        "make it shorter",
+        "leave everything",
+        "nobody likes modules",
+        "the modules we have are old",
+        "modules is out",
+        "more modules",
+        "the tests are broken",
+        "tests?",
+        "wait what",
+        "2 if the build is green",
+        "tests first unless it is urgent",
+    ],
+)
+def test_words_of_an_option_said_of_something_else_are_own_words(text: str) -> None:
+    """A deed of their own, a statement and a condition share words with labels, and name none."""
+    assert picks(text, SERVICE) == "own-words"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("break it up", "SPLIT"),
+        ("start with modules", "SPLIT"),
+        ("a second reviewer", "ASK"),
+        ("the second", "TEST"),
+        ("number 4 first", "ASK"),
+        ("the one before last", "LEAVE"),
+        ("last but one", "LEAVE"),
+        ("don't touch it", "LEAVE"),
+        ("3 please and thank you", "LEAVE"),
+        ("the answer is 2", "TEST"),
+        ("answer: 2", "TEST"),
+        ("between 1 and 3", "?SPLIT,LEAVE"),
+        ("1 or 3?", "?SPLIT,LEAVE"),
+        ("break it up? or leave it?", "?SPLIT,LEAVE"),
+    ],
+)
+def test_turns_of_speech_around_a_choice(text: str, expected: str) -> None:
+    """Ordinals, fillers and second words of labels are told apart."""
+    assert picks(text, SERVICE) == expected
+
+
+LIMITS = question(
+    Choice("M", "25 MB", "Most attachments"),
+    Choice("L", "100 MB", "Short videos, two weeks"),
+    Choice("XL", "No limit", "Pay per gigabyte"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("25 or 100", "?M,L"),
+        ("100 mb or no limit", "?L,XL"),
+        ("not no limit", "?M,L"),
+        ("25 mb. actually no limit", "XL"),
+        ("no limit rather than 25", "XL"),
+        ("2 weeks", "L"),
+        ("one week", "own-words"),
+        ("two", "L"),
+        ("just pay it", "own-words"),
+        ("make it 100 mb", "L"),
+        ("25, hmm, make it 3", "XL"),
+    ],
+)
+def test_numbers_and_the_no_of_a_label(text: str, expected: str) -> None:
+    """A "no" that a label has denies nothing, and a number counts what the option counts."""
+    assert picks(text, LIMITS) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("all, except the docs", "TST,CHL,TAG"),
+        ("all, just skip the docs", "TST,CHL,TAG"),
+        ("1 and 2. hmm, drop 2", "TST"),
+        ("tests and docs. actually no docs", "TST"),
+        ("tests and the moon", "own-words"),
+        ("tests, moon", "own-words"),
+        ("1/2", "TST,DOC"),
+        ("tests first, then docs", "TST,DOC"),
+        ("update that test", "own-words"),
+    ],
+)
+def test_a_list_is_taken_whole_or_not_at_all(text: str, expected: str) -> None:
+    """What is left out again is left out, and a list with something unknown is own words."""
+    assert picks(text, CHORES) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "labels", "yes", "no"),
+    [
+        ("Send it?", ("Send it now", "Edit it", "Discard it"), "X0", "own-words"),
+        ("What now?", ("Accept the risk", "Mitigate", "Cancel the run"), "own-words", "own-words"),
+        ("Which plan?", ("Continue with Pro", "Free", "Stop paying"), "own-words", "own-words"),
+        ("How does it look?", ("Approve the plan", "Reject the plan", "Edit"), "X0", "X1"),
+        ("Allow it?", ("Allow once", "Allow for good", "Deny"), "?X0,X1", "X2"),
+        ("Keep the data?", ("Delete it", "Keep for 30 days", "Hide it"), "own-words", "own-words"),
+    ],
+)
+def test_yes_and_no_answer_what_was_asked(
+    asked: str, labels: tuple[str, ...], yes: str, no: str
+) -> None:
+    """Where it was asked what to do, yes approves nothing but what is there to approve."""
+    choices = (Choice(f"X{at}", label) for at, label in enumerate(labels))
+    made = msgspec.structs.replace(question(*choices), text=asked)
+    assert (picks("yes", made), picks("no", made)) == (yes, no)
+
+
+def test_a_code_that_says_no_is_an_answer_of_its_own() -> None:
+    """`no` is the option of that code, unless another one is named behind it."""
+    asked = question(Choice("YES", "Approve"), Choice("EDIT", "Edit it"), Choice("NO", "Reject"))
+    assert picks("no", asked) == "NO"
+    assert picks("no, too many files", asked) == "NO"
+    assert picks("no, edit it", asked) == "EDIT"
+    assert picks("no let me edit", asked) == "EDIT"
+    assert picks("approve, edit it", asked) == "?YES,EDIT"
+
+
 def test_the_object_of_an_undoing_does_not_name_it() -> None:
     """The account alone is not "Cancel the account"."""
     asked = question(Choice("UP", "Upgrade"), Choice("END", "Cancel the account"))
@@ -635,3 +767,56 @@ def test_a_remark_behind_a_whole_name_is_a_comment(text: str, comment: str) -> N
 def test_a_condition_or_a_question_is_no_remark(text: str) -> None:
     """What takes the pick back, or asks about it, is the person's own words."""
     assert picks(text, PLAN, "strict") == "own-words"
+
+
+CASES = [json.loads(line) for line in REPLIES.read_text("utf-8").splitlines()]
+ASKED = list(
+    {
+        json.dumps(case["options"]): question_from_options(case["question"], case["options"])
+        for case in CASES
+        if case["mode"] == "plain"
+    }.values()
+)
+CHOOSING = """{}|{} please|let's go with {}|I think {}|{}, thanks|ok {}|definitely {}|my vote: {}
+{} - and let me know when done|{} because it's the simplest|{} sounds good|just {}|{} for now
+hmm, {}|i'd say {}|{} it is|{}, and add a test for it|{} works for me|the answer is {}
+can we go with {}?"""
+ASKING = """{}?|why {}?|what about {}?|maybe {}|not sure about {}|is {} safe?|how long does {} take
+what happens if we go with {}|{} if the tests pass|should we go with {}?|{} unless it breaks
+would {} be reversible?|who suggested {}?|tell me about {} first"""
+RULING_OUT = """not {}|anything but {}|anything except {}|don't go with {}|not {}, please"""
+
+
+@st.composite
+def said_of_an_option(draw: st.DrawFn, frames: str) -> tuple[str, Question, str]:
+    """An option of a real question, named in a turn of speech."""
+    asked = draw(st.sampled_from(ASKED))
+    at = draw(st.integers(0, len(asked.choices) - 1))
+    label = asked.choices[at].label
+    name = draw(st.sampled_from([label, label.lower(), str(at + 1), f"option {at + 1}"]))
+    frame = draw(st.sampled_from(frames.replace("\n", "|").split("|")))
+    return frame.format(name), asked, asked.choices[at].code
+
+
+@given(said_of_an_option(CHOOSING))
+def test_what_stands_around_a_name_leads_to_no_other_option(
+    said: tuple[str, Question, str],
+) -> None:
+    """A label or number is read as its option, whatever is said around it, or it is asked about."""
+    text, asked, code = said
+    found = read(text, asked)
+    assert found.kind == "own-words" or code in found.codes
+
+
+@given(said_of_an_option(ASKING))
+def test_to_ask_about_an_option_is_not_to_choose_it(said: tuple[str, Question, str]) -> None:
+    """Questions, hedges and conditions pick nothing."""
+    text, asked, _ = said
+    assert read(text, asked).kind != "pick"
+
+
+@given(said_of_an_option(RULING_OUT))
+def test_what_is_ruled_out_is_not_picked(said: tuple[str, Question, str]) -> None:
+    """An option that is not wanted is never the one that is read."""
+    text, asked, code = said
+    assert code not in read(text, asked).codes

@@ -144,6 +144,8 @@ class Follower:
 
     def _verdict(self, here: Here, group: list[Exchange]) -> tuple[Verdict | None, str]:
         """Whether an attempt counted, and what was held against it."""
+        if group[-1].role == "again" and not group[-1].accepted:
+            return None, ""
         if here.decides:
             return self._decision(group)
         work = [exchange for exchange in group if exchange.role == "work"]
@@ -177,8 +179,6 @@ class Follower:
         if not attempts:
             return False
         last = attempts[-1]
-        if last.exchanges[-1].role == "again" and last.exchanges[-1].accepted is False:
-            return False
         if here.decides or last.verdict == "passed":
             return last.verdict == "passed"
         checks = [exchange for exchange in last.exchanges if exchange.role == "check"]

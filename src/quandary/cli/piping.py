@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 
-from quandary.errors import ParseError, Rejected
+from quandary.errors import Rejected
 
 SILENCE = 1.0
 """Seconds that an open pipe may say nothing before it is taken to be nobody's."""
@@ -39,7 +38,7 @@ def piped(largest: int) -> str:
     try:
         return b"".join(parts).decode()
     except UnicodeDecodeError as error:
-        raise ParseError(f"-: not UTF-8 text (byte at offset {error.start})") from None
+        raise Rejected(f"what was piped in is not UTF-8 text (byte {error.start})") from None
 
 
 def _speaks(descriptor: int) -> bool:
@@ -48,6 +47,5 @@ def _speaks(descriptor: int) -> bool:
         return True
     import select  # noqa: PLC0415 - not everywhere
 
-    deadline = time.monotonic() + SILENCE
-    ready, _, _ = select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))
+    ready, _, _ = select.select([descriptor], [], [], SILENCE)
     return bool(ready)

@@ -43,7 +43,8 @@ def reply(
     data = read_text(file) if file else read_standard_input() if text == "-" else text or ""
     state = replay.look(store, run)
     if state.ask is None:
-        raise AlreadyAnswered(f"already answered: run {run} is {state.status}")
+        reason = f": {state.error}" if state.error else ""
+        raise AlreadyAnswered(f"already answered: run {run} is {state.status}{reason}")
     if to is not None and to != state.key and to not in [q.key for q in state.ask.questions]:
         raise AlreadyAnswered(f"already answered: {to}; run {run} waits for {state.key}")
     meant = running.answered(store, run, state.ask, data, to)

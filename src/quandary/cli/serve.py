@@ -46,7 +46,7 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     here = host in LOOPBACK
     if not here and not keys.guarded:
         raise QuandaryError(
-            f"{host} can be reached by others: give --token, or users in the settings ([users.NAME])"
+            f"{host} can be reached by others: give --token, or [users.NAME] in the settings"
         )
     named = settings.table("serve").get("hosts", [])
     hosts = LOOPBACK | {host.casefold()} | {str(name).casefold() for name in named}

@@ -39,7 +39,7 @@ class Inquiry(msgspec.Struct, frozen=True):
     """A question with all its choices, however few of them a host can show at once."""
 
     place: str
-    """Its number, such as `D3.1`; it opens the text."""
+    """Its number, such as `D3.1`; it opens the text of a question that is part of a chain."""
     label: str
     """What the header says behind the number."""
     text: str
@@ -62,6 +62,8 @@ class Inquiry(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     """What is to be known at every showing."""
     why: str = ""
+    chain: bool = True
+    """Whether it is one of a chain, which goes by numbers and is never decided by preference."""
 
 
 class Chosen(NamedTuple):
@@ -152,14 +154,15 @@ class Asker:
         if len(shown) < room and not fitting:
             shown += none
         codes = {choice.code for choice in shown}
-        said = [f"{inquiry.place}: {inquiry.text}"]
+        said = [f"{inquiry.place}: {inquiry.text}" if inquiry.chain else inquiry.text]
         if view.gathered:
             said.append(f"Chosen so far: {', '.join(view.gathered)}.")
         if not view.among:
             said += [f"(“{c.label}” can be typed.)" for c in none if c.code not in codes]
+        number = inquiry.place if inquiry.chain else inquiry.item
         return Question(
             key=keys.turn(inquiry.place, turn),
-            header=wording.header(Item(inquiry.place, inquiry.label), self.limits.header),
+            header=wording.header(Item(number, inquiry.label), self.limits.header),
             text=" ".join([*said, inquiry.asked]),
             choices=tuple(shown),
             multi=inquiry.multi,
@@ -171,7 +174,7 @@ class Asker:
             extras=view.offers,
             gathered=view.gathered,
             id=inquiry.id,
-            chain=True,
+            chain=inquiry.chain,
         )
 
     def _ask(self, inquiry: Inquiry, question: Question, view: _View) -> Ask:

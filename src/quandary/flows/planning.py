@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
 from quandary.flows.prompting import CHECK
 from quandary.model.call import fold, is_human
-from quandary.model.chart import Kind, Map
+from quandary.model.chart import QUIET, Kind, Map
 from quandary.model.soundness import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from quandary.model.chart import Chart, Page, Step
 
@@ -21,8 +21,12 @@ T = TypeVar("T")
 RETRIES = 3
 TIMEOUT = 600.0
 MAX_VISITS = 25
+MOST_RETRIES = 1000
 MOST_VOTES = 25
+_LONGEST_NUMBER = 9
 _YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
+
+Exhausted = Literal["fail", "continue"]
 
 
 class Defaults(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,21 +39,21 @@ class Defaults(msgspec.Struct, frozen=True, omit_defaults=True):
     retries: int = RETRIES
     timeout: float = TIMEOUT
     max_visits: int = MAX_VISITS
-    on_exhausted: Literal["fail", "continue"] = "fail"
+    on_exhausted: Exhausted = "fail"
     on_interrupted: Literal["retry", "ask"] = "retry"
 
 
-class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
+class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A step with everything that will be used at it."""
 
     id: str
     name: str
     kind: Kind
     page: str = ""
+    """The id of the page that it is drawn on."""
     prompt: str = ""
-    check: str = ""
-    """What the validator is told."""
-    validates: bool = False
+    validate_prompt: str = ""
+    """What the validator is told; nothing where nobody judges."""
     cli: str = ""
     validate_cli: str = ""
     retry_cli: str = ""
@@ -57,32 +61,53 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout: float = TIMEOUT
     votes: tuple[str, ...] = ()
     """The agents that are asked at once; nothing where one decides."""
-    on_exhausted: Literal["fail", "continue"] = "fail"
+    on_exhausted: Exhausted = "fail"
     routes: tuple[str, ...] = ()
+    """What a decision can be answered with."""
+    targets: tuple[str, ...] = ()
+    """The names of the steps that the routes lead to."""
     problems: tuple[str, ...] = ()
     """What is wrong with the step's own settings."""
 
     @property
+    def validates(self) -> bool:
+        """Whether somebody judges what was done."""
+        return bool(self.validate_prompt)
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked here; a chart that runs another may only do that."""
+        return self.kind not in QUIET and (self.kind != "subprocess" or bool(self.routes))
+
+    @property
     def agents(self) -> tuple[str, ...]:
-        """Every agent that may be asked, each once."""
-        if self.kind in ("terminator", "connector"):
+        """Everybody who may be asked, each once; an empty name where none was given."""
+        if not self.asks:
             return ()
-        deciding = self.kind != "process"
-        judging = (self.validate_cli,) if self.validates else ()
-        asked = (*(self.votes if deciding and self.votes else (self.cli,)), self.retry_cli)
-        return tuple(dict.fromkeys((*asked, *judging)))
+        asked = list(self.votes or (self.cli,))
+        if self.retries and not self.votes:
+            asked.append(self.retry_cli)
+        if self.validates:
+            asked.append(self.validate_cli)
+        return tuple(dict.fromkeys(asked))
 
     @property
     def most_calls(self) -> int:
         """The largest number of calls for one visit; a person is no call."""
-        if not self.agents or (self.kind == "subprocess" and not self.routes):
+        if not self.asks:
             return 0
-        first = self.votes or (self.cli,)
-        calls = [first[0]] if self.kind == "process" else list(first)
-        calls += [self.retry_cli] * self.retries
+        attempts = 1 + self.retries
+        if self.votes:
+            return attempts * sum(map(_is_call, self.votes))
+        calls = _is_call(self.cli) + self.retries * _is_call(self.retry_cli)
         if self.validates:  # and each of them once more, where it cannot be read
-            calls += [self.validate_cli] * (2 * (1 + self.retries))
-        return sum(not is_human(agent) for agent in calls)
+            calls += 2 * attempts * _is_call(self.validate_cli)
+        return calls
+
+
+@lru_cache(maxsize=64)
+def _is_call(agent: str) -> int:
+    return 0 if is_human(agent) else 1
 
 
 class _Wrong(Exception):  # noqa: N818 - always caught
@@ -92,40 +117,47 @@ class _Wrong(Exception):  # noqa: N818 - always caught
 def planned(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
     """A step's own fields, then its tags, then the defaults. What is wrong is said, not raised."""
     problems: list[str] = []
+    field = step.field if step.metadata else _no_field
 
-    def read(field: str, convert: Callable[[str], T], otherwise: T) -> T:
-        value = step.field(field)
+    def read(name: str, convert: Callable[[str], T], otherwise: T) -> T:
+        value = field(name)
         if value is None:
             return otherwise
         try:
             return convert(value.strip())
         except _Wrong as wrong:
-            problems.append(f"{named(step)}: {field} is {wrong}, not {value.strip()!r}")
+            said = " ".join(value.split())[:60]
+            problems.append(f"{named(step)}: {name} is {wrong}, not {said!r}")
             return otherwise
 
     kind = ways.kind(step)
-    cli = step.field("cli") or _tagged(step, codenames) or defaults.cli
-    silent = step.tagged("NoValidation") or read("no_validation", _flag, otherwise=False)
-    check = step.field("validate_prompt") or CHECK
-    routes = tuple(route.label for route in ways.ways(step) if route.label)
+    cli = (field("cli") or _tagged(step, codenames) or defaults.cli).strip()
+    judge = (field("validate_cli") or defaults.validate_cli).strip()
+    silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
+    # A person is not asked whether they are content with themselves.
+    checked = kind == "process" and not silent and bool(judge or not is_human(cli))
+    choices = [] if kind in QUIET else [way for way in ways.ways(step) if way.label.strip()]
     none: tuple[str, ...] = ()
     votes = read("votes", _votes, otherwise=none)
+    if votes and not choices:
+        problems.append(f"{named(step)}: votes is for decisions, and no way out has a label")
+        votes = ()
     return Planned(
         id=step.id,
         name=step.name,
         kind=kind,
-        page=ways.page.name,
+        page=ways.page.id,
         prompt=step.prompt,
-        check=check,
-        validates=kind == "process" and not silent,
-        cli=cli.strip(),
-        validate_cli=(step.field("validate_cli") or defaults.validate_cli or cli).strip(),
-        retry_cli=(step.field("retry_cli") or defaults.retry_cli or cli).strip(),
-        retries=read("retries", _count, otherwise=defaults.retries),
+        validate_prompt=(field("validate_prompt") or CHECK) if checked else "",
+        cli=cli,
+        validate_cli=judge or cli,
+        retry_cli=(field("retry_cli") or defaults.retry_cli).strip() or cli,
+        retries=read("retries", _retries, otherwise=defaults.retries),
         timeout=read("timeout", _seconds, otherwise=defaults.timeout),
-        votes=tuple(cli.strip() if vote == "" else vote for vote in votes),
+        votes=tuple(vote or cli for vote in votes),
         on_exhausted=read("on_exhausted", _exhausted, otherwise=defaults.on_exhausted),
-        routes=routes if kind in ("decision", "subprocess") else (),
+        routes=tuple(way.label for way in choices),
+        targets=tuple(ways.follow(way).name for way in choices),
         problems=tuple(problems),
     )
 
@@ -135,11 +167,12 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
     found: list[Planned] = []
     pages: list[Page] = [chart.first] if chart.first is not None else []
     seen = {page.id for page in pages}
+    names = tuple(codenames)
     for page in pages:  # grows while we look
         ways = Map(page, chart)
         start = ways.start
         for step in ways.walk(start) if start is not None else ():
-            found.append(planned(ways, step, defaults, codenames))
+            found.append(planned(ways, step, defaults, names))
             called = chart.called(step)
             if called is not None and called.id not in seen:
                 seen.add(called.id)
@@ -147,53 +180,35 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
     return found
 
 
-def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> int:
-    """The largest number of calls that one item can cost; what is in a loop may come again."""
-    looping = {(page.name, step) for page in chart.pages for step in _looping(page)}
-    return sum(
-        step.most_calls * (defaults.max_visits if (step.page, step.id) in looping else 1)
-        for step in steps
-    )
-
-
-def _looping(page: Page) -> set[str]:
-    """The ids of steps that can be come to again; at worst also some between two loops."""
-    routes = [(route.source, route.target) for route in page.routes]
-    left = {step.id for step in page.steps}
-    for ends in (routes, [(target, source) for source, target in routes]):
-        left = _without_firsts(left, ends)
-    return left
-
-
-def _without_firsts(steps: Iterable[str], routes: Iterable[tuple[str, str]]) -> set[str]:
-    """Steps without those that nothing leads to, again and again."""
-    left = set(steps)
-    onward: dict[str, list[str]] = {}
-    for source, target in routes:
-        if source in left and target in left:
-            onward.setdefault(source, []).append(target)
-    into = Counter(target for targets in onward.values() for target in targets)
-    free = [step for step in left if not into[step]]
-    while free:
-        step = free.pop()
-        left.discard(step)
-        for target in onward.get(step, ()):
-            into[target] -= 1
-            if not into[target]:
-                free.append(target)
-    return left
+def _no_field(name: str) -> None:  # noqa: ARG001 - what a step without any has under every name
+    return None
 
 
 def _tagged(step: Step, codenames: Sequence[str]) -> str:
     """The agent that a tag names."""
-    known = {fold(name): name for name in codenames}
+    if not step.tags:
+        return ""
+    known = _folded(tuple(codenames))
     return next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.removesuffix(".0").isdigit():
-        raise _Wrong("a whole number from 0 up")
-    return int(text.removesuffix(".0"))
+@lru_cache(maxsize=8)
+def _folded(codenames: tuple[str, ...]) -> dict[str, str]:
+    return {fold(name): name for name in codenames}
+
+
+def _whole(text: str) -> int | None:
+    """A whole number as people and drawing programs write it: `3`, or `3.0`."""
+    digits = text.removesuffix(".0")
+    fitting = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
+    return int(digits) if fitting else None
+
+
+def _retries(text: str) -> int:
+    count = _whole(text)
+    if count is None or count > MOST_RETRIES:
+        raise _Wrong(f"a whole number from 0 to {MOST_RETRIES}")
+    return count
 
 
 def _seconds(text: str) -> float:
@@ -212,18 +227,18 @@ def _flag(text: str) -> bool:
     return text.casefold() in _YES
 
 
-def _exhausted(text: str) -> Literal["fail", "continue"]:
-    if text == "continue":
+def _exhausted(text: str) -> Exhausted:
+    if text.casefold() == "continue":
         return "continue"
-    if text == "fail":
+    if text.casefold() == "fail":
         return "fail"
     raise _Wrong("fail or continue")
 
 
 def _votes(text: str) -> tuple[str, ...]:
     """A number of votes by the step's own agent, or the agents that vote."""
-    if text.removesuffix(".0").isdigit():
-        count = int(text.removesuffix(".0"))
+    count = _whole(text)
+    if count is not None:
         if not 1 <= count <= MOST_VOTES:
             raise _Wrong(f"1 to {MOST_VOTES} votes")
         return ("",) * count if count > 1 else ()

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from quandary.formats.drawing import Canvas, cells
 from quandary.formats.visible import printable
-from quandary.model.chart import Map
+from quandary.model.chart import Map, plain
 
 if TYPE_CHECKING:
     from quandary.model.chart import Chart, Page, Route, Scenery, Step
 
 LONGEST_LABEL = 20
-"""A label longer than this does not push the others to the right."""
+"""A label longer than this stands above its arrow."""
 LONGEST_LIST = 10
 """How many notes and frames are listed."""
 
@@ -22,9 +22,9 @@ def text(chart: Chart, pages: list[Page], *, width: int, colour: bool) -> str:
     canvas = Canvas(width, colour=colour)
     canvas.add("", chart.name, "bold")
     for page in pages:
-        if len(pages) > 1 or (page.name and page.name != chart.name):
+        if page.name and (len(pages) > 1 or page.name != chart.name):
             canvas.lines.append("")
-            canvas.add("", page.name or page.id, "bold")
+            canvas.add("", page.name, "bold")
         if page.steps:
             canvas.lines.append("")
         _page(canvas, chart, page)
@@ -52,10 +52,12 @@ def _step(canvas: Canvas, plan: Map, step: Step, numbers: dict[str, int]) -> Non
     margin = " " * (len(str(len(numbers))) + 2)
     number = str(numbers[step.id]).rjust(len(margin) - 2)
     kind = plan.kind(step)
-    first, *rest = canvas.wrap(step.name, len(margin)) or [""]
-    note = "" if kind == "process" else canvas.paint(f"  {kind}", "dim")
-    canvas.lines.append(f"{canvas.paint(number, 'code')}  {canvas.paint(first, 'bold')}{note}")
-    canvas.lines.extend(margin + canvas.paint(line, "bold") for line in rest)
+    note = "" if kind == "process" else f"  {kind}"
+    names = canvas.wrap(step.name, len(margin) + len(note)) or [""]
+    canvas.lines.extend(margin + canvas.paint(line, "bold") for line in names)
+    canvas.lines[-1] += canvas.paint(note, "dim")
+    first = canvas.lines[-len(names)]
+    canvas.lines[-len(names)] = f"{canvas.paint(number, 'code')}  {first[len(margin) :]}"
     canvas.add(margin, _further(step))
     for name, value in _facts(plan, step):
         canvas.add(margin, f"{name}: {' '.join(value.split())}", "dim")
@@ -76,18 +78,24 @@ def _facts(plan: Map, step: Step) -> list[tuple[str, str]]:
         facts.append(("tags", ", ".join(step.tags)))
     if step.lane:
         facts.append(("in", step.lane))
-    facts += ((name, value) for name, value in step.metadata.items() if value != step.prompt)
+    hidden = {"page", "chart", "file"} if called is not None else set()
+    for name, value in step.metadata.items():
+        if value != step.prompt and plain(name) not in hidden:
+            facts.append((name, value))
     return [*facts, *(("note", note) for note in step.notes)]
 
 
 def _ways(
     canvas: Canvas, plan: Map, ways: list[Route], numbers: dict[str, int], margin: str
 ) -> None:
-    labels = [printable(route.label) for route in ways]
+    labels = [printable(route.label).strip(" ") for route in ways]
     column = max((cells(label) for label in labels if cells(label) <= LONGEST_LABEL), default=0)
     for route, label in zip(ways, labels, strict=True):
         target = plan.follow(route)
-        gap = " " * (max(column - cells(label), 0) + 1) if column or label else ""
+        if cells(label) > LONGEST_LABEL:
+            canvas.add(margin, label, "code")
+            label = ""  # noqa: PLW2901 - it stands above the arrow
+        gap = " " * (column - cells(label) + 1) if column else ""
         arrow = f"{gap}→ {numbers[target.id]}  "
         room = len(margin) + cells(label) + len(arrow)
         first, *rest = canvas.wrap(target.name, room) or [""]

@@ -101,6 +101,14 @@ def _kind(text: str) -> str:
 
 
 def _parsed(text: str, path: str) -> tuple[Chart, list[Problem]]:
+    chart, problems = _as_written(text, path)
+    keys = {page.id for page in chart.pages}
+    free = next(str(n) for n in range(1, len(keys) + 2) if str(n) not in keys)
+    pages = tuple(page if page.id else replace(page, id=free) for page in chart.pages)
+    return replace(chart, pages=pages), problems
+
+
+def _as_written(text: str, path: str) -> tuple[Chart, list[Problem]]:
     ending = _kind(text) if path == "-" else path.lower()
     if ending.endswith(".csv"):
         from quandary.formats import lucid_csv  # noqa: PLC0415 - one format at a time

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     Deeds = Callable[[Do], Done]
+    Listener = Callable[[Run, Ask], None]
 
 __all__ = [
     "FLOWS",
@@ -66,6 +67,7 @@ __all__ = [
     "begin",
     "find_run",
     "inbox",
+    "listen",
     "look",
     "note",
     "record_output",
@@ -181,7 +183,7 @@ def advance(
         row = _row(store, run)
         if response is None and row.status != "waiting":
             return look_at(store, row)
-        _require_waiting(row, response, to)
+        _require_waiting(store, row, response, to)
         progress = _open(store, row)
         draft = Draft(row, source)
         if response is None:
@@ -227,7 +229,7 @@ def note(
         what = Note(what.kind, what.detail)
     while True:
         row = _row(store, run)
-        _require_waiting(row, what, to)
+        _require_waiting(store, row, what, to)
         if to is not None and not _waits_for(store, row, to):
             raise _already(row, to)
         draft = Draft(row, Source(who, through, by or ""))
@@ -268,8 +270,12 @@ def amend(
     through: str,
     by: str | None = None,
     deeds: Deeds | None = None,
+    elsewhere: bool = False,
 ) -> State:
-    """Change an earlier answer: the old one is kept, and everything after it is asked again."""
+    """Change an earlier answer: the old one is kept, and everything after it is asked again.
+
+    An answer that was given `elsewhere`, in a box that is not ours, is kept whoever gave it.
+    """
     source = Source(who, through, by or "")
     while True:
         row = _row(store, run)
@@ -284,7 +290,8 @@ def amend(
         if strange is not None:
             raise Rejected(f"{strange} was not asked together with {ask.key}")
         require_fit(ask, reply)
-        require_person(ask, reply, who, through)
+        if not elsewhere:
+            require_person(ask, reply, who, through)
         answers = {a.key: a for a in (old.answers if isinstance(old, Reply) else ())}
         answers |= {a.key: a for a in reply.answers}
         merged = Reply(tuple(answers.values()))
@@ -319,6 +326,15 @@ def wait(store: Store, run: str, n: int, seconds: float) -> State:
         time.sleep(min(1 / LOOKS_PER_SECOND, left))
 
 
+def listen(store: Store, listener: Listener) -> None:
+    """Have somebody told of each question that begins to wait for a person in this store.
+
+    Whoever answers at a terminal or in the browser has the next question before them, so that
+    nobody is told of that one.
+    """
+    _listeners[store] = listener
+
+
 def inbox(
     store: Store, *, project: str | None = None, after: int = 0, limit: int = 100
 ) -> list[Run]:
@@ -334,6 +350,7 @@ MOST_OPEN = 32
 _opened: WeakKeyDictionary[Store, dict[str, tuple[int, Progress]]] = WeakKeyDictionary()
 """The runs that this process went on with last, a few for each store: as good as rebuilt as long
 as nobody else has appended to them."""
+_listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
 
 
 def _open(store: Store, row: Run) -> Progress:
@@ -437,6 +454,9 @@ def _do_deeds(
             who, through, by = source
             return advance(store, row.id, who=who, through=through, by=by, deeds=deeds)
         _keep(store, row, progress)
+    listener = _listeners.get(store)
+    if listener is not None and isinstance(progress.request, Ask) and not source.in_person:
+        listener(row, progress.request)
     state = state_of(row, progress)
     return replace(state, notes=(*state.notes, *decided)) if decided else state
 
@@ -457,9 +477,9 @@ def _row(store: Store, run: str) -> Run:
             continue
 
 
-def _require_waiting(row: Run, response: object, to: str | None) -> None:
+def _require_waiting(store: Store, row: Run, response: object, to: str | None) -> None:
     if response is not None and row.status != "waiting":
-        raise _already(row, to)
+        raise _already(row, to, look_at(store, row).error or "")
 
 
 def _seen(store: Store, run: str, token: str) -> bool:
@@ -472,10 +492,11 @@ def _waits_for(store: Store, row: Run, key: str) -> bool:
     return key == row.key or (ask is not None and ask.question(key) is not None)
 
 
-def _already(row: Run, key: str | None) -> AlreadyAnswered:
+def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
     what = f"already answered: {key}" if key else "already answered"
     if row.status != "waiting":
-        return AlreadyAnswered(f"{what} (run {row.id} is {row.status})")
+        reason = f": {why}" if why else ""
+        return AlreadyAnswered(f"{what} (run {row.id} is {row.status}{reason})")
     return AlreadyAnswered(f"{what} (run {row.id} now waits for {row.key})")
 
 

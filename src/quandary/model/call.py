@@ -37,6 +37,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     timeout: float | None = None
     """Seconds; without it, those of the settings."""
     attempt: int = 1
+    about: str = ""
+    """What it is for, in words for whoever watches."""
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):

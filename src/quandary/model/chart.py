@@ -248,13 +248,16 @@ class Map:
 
     @property
     def starts(self) -> list[Step]:
-        """Where a run could begin: at the Start terminator, else at a step with no way in."""
+        """Where a run could begin: at the Start terminator, else at a step with no way in.
+
+        A way from a step to itself is no way in.
+        """
+        first = {s.id for s in self.steps.values() if all(r.source == s.id for r in self.into(s))}
         ends = [s for s in self.steps.values() if s.shape == "terminator"]
-        starts = [s for s in ends if self.ways(s) or not self.into(s)]
         return (
-            [s for s in starts if loosened(s.text) in STARTS]
-            or [s for s in starts if self.ways(s) and not self.into(s)]
-            or [s for s in self.steps.values() if not self.into(s)]
+            [s for s in ends if loosened(s.text) in STARTS and (self.ways(s) or s.id in first)]
+            or [s for s in ends if self.ways(s) and s.id in first]
+            or [s for s in self.steps.values() if s.id in first]
         )
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]")
+_UNSAFE_OR_LOW = re.compile(r"[^A-Za-z0-9./-]")
+_CLEAR = re.compile(r"(?!.*_[0-9a-f]+_)[A-Za-z0-9._/-]*")
 
 
 def place(item: str, path: tuple[str, ...] = (), root: int | None = None) -> str:
@@ -20,7 +22,7 @@ def decision(number: int, part: str = "") -> str:
 
 def visit(step: str, number: int, what: str) -> str:
     """Something done at a step of a chart, at the run's second visit there: `S7@2/validate-1`."""
-    return f"S{_safe(step)}@{number}/{what}"
+    return f"S{_distinct(step)}@{number}/{what}"
 
 
 def turn(key: str, number: int) -> str:
@@ -49,3 +51,10 @@ def unamended(key: str, number: int) -> str:
 def _safe(text: str) -> str:
     """Letters, digits and a few signs stay; anything else is written as its number."""
     return _UNSAFE.sub(lambda found: f"_{ord(found[0]):x}_", text)
+
+
+def _distinct(text: str) -> str:
+    """The same so that no two texts are written alike: one that looks like that is changed too."""
+    if _CLEAR.fullmatch(text):
+        return text
+    return _UNSAFE_OR_LOW.sub(lambda found: f"_{ord(found[0]):x}_", text)

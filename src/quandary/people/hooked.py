@@ -6,8 +6,6 @@ import os
 import sys
 from contextlib import suppress
 
-_LARGEST_LOG = 1_000_000
-
 
 def run(event: str) -> int:
     """Hear what a host says before or after it asks; whatever comes in, the status is 0."""
@@ -40,21 +38,15 @@ def _answer(event: str, data: bytes) -> bytes:
     if event == "post":
         hook.after(told, open_store(start=where), project_of(where))
         return b""
-    settings = read_settings(where)
-    output = hook.before(told, open_store(start=where), project_of(where), settings)
+    from quandary.people import notify  # noqa: PLC0415 - the same
+
+    store = open_store(start=where)
+    notify.watch(store)
+    output = hook.before(told, store, project_of(where), read_settings(where))
     return msgspec.json.encode(output) if output is not None else b""
 
 
 def _log(error: BaseException) -> None:
-    from datetime import UTC, datetime  # noqa: PLC0415 - only when something went wrong
+    from quandary.people import troubles  # noqa: PLC0415 - only when something went wrong
 
-    from quandary.settings import data_folder  # noqa: PLC0415 - the same
-
-    folder = data_folder()
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    path = os.path.join(folder, "hook.log")
-    large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
-    line = " ".join(f"{type(error).__name__}: {error}".split())
-    with open(path, "w" if large else "a", encoding="utf-8") as file:
-        file.write(f"{moment} {line[:2000]}\n")
+    troubles.keep("hook", f"{type(error).__name__}: {error}")

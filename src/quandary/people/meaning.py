@@ -129,6 +129,8 @@ class Interpreter:
 
     def foreign(self, said: Words) -> bool:
         """Whether words of an option are said of something else."""
+        if len(said) > 1 and self.lexicon.verbatim(said):
+            return False
         if tells(said, self.lexicon):
             return True
         core = edges(said, FILLERS - {"make"}, frozenset())

@@ -155,7 +155,7 @@ def _unhedged(said: Words) -> Words:
 def _corrected(clauses: list[Clause], interpreter: Interpreter) -> list[Clause]:
     """The clauses that still count after a second thought.
 
-    One that only leaves something out leaves the rest as it was: `1 and 2. actually no 2`.
+    One that only leaves something out lets the rest stand: `tests and docs. actually no docs`.
     """
     first = 0
     for at, clause in enumerate(clauses):

@@ -62,11 +62,12 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(fold(m) for m in _WORD.findall(text))
 
 
-_NUMERALS = {
+_SAME = {
     word: str(number)
     for word, number in counted("one two three four five six seven eight nine ten").items()
     if number > 1
-}
+} | dict.fromkeys(("another", "others", "different"), "other")
+"""Words that say the same as a shorter one."""
 _IRREGULAR = {
     form: verb
     for verb, *forms in map(
@@ -104,7 +105,7 @@ _VOWEL = frozenset(_VOWELS)
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
-    word = _NUMERALS.get(word) or _IRREGULAR.get(word, word)
+    word = _SAME.get(word) or _IRREGULAR.get(word, word)
     if len(word) <= 3 or not word.isalpha():
         return word
     word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)

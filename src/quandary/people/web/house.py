@@ -79,4 +79,5 @@ class House:
         """What to say to whoever comes too late."""
         if state.status == "waiting":
             return AlreadyAnswered(f"already answered; the run now waits for {state.key}")
-        return AlreadyAnswered(f"already answered; the run is {state.status}")
+        reason = f": {state.error}" if state.error else ""
+        return AlreadyAnswered(f"already answered; the run is {state.status}{reason}")

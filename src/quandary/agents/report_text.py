@@ -1,0 +1,94 @@
+"""A report of a walk for the terminal, and for whoever reads plain text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quandary.agents import report_words as words
+from quandary.model.chart import QUIET, Map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from quandary.agents.retelling import Told
+    from quandary.agents.story import Attempt, Exchange, Stop, Story
+    from quandary.model.chart import Chart, Page
+
+TAKEN, DRAWN = "━▶", "─▷"
+REACHED, UNREACHED = "●", "○"
+
+
+def report(told: Told) -> str:
+    """Where the run stands, the chart with its route, and each step with all that was said."""
+    story = told.story
+    found = [f"{words.one_line(story.chart) or 'A walk'}: {words.headline(story)}", ""]
+    facts = words.about(story)
+    column = max(len(name) for name, _ in facts)
+    found += [f"  {name:{column}}  {text}" for name, text in facts]
+    if told.chart is not None:
+        found += ["", f"The chart ({REACHED} reached, {TAKEN} taken)", *drawn(told.chart, story)]
+    for stop in story.stops:
+        found += ["", *_stop(stop)]
+    for name, exchanges in (
+        ("Asked, and it is not known at which step", story.unplaced),
+        ("Taken back when an answer was amended", story.taken_back),
+    ):
+        if exchanges:
+            found += ["", name, *_exchanges(exchanges)]
+    if story.remarks:
+        found += ["", "Also noted"]
+    for remark in story.remarks:
+        said = words.one_line(f"{remark.kind} {remark.key} {remark.text}")
+        found.append(f"  {words.moment(remark.at)}  {said}")
+    return "\n".join(found) + "\n"
+
+
+def drawn(chart: Chart, story: Story) -> Iterator[str]:
+    """The pages that the run came to, each step with its ways, and those marked that it took."""
+    reached = {stop.page for stop in story.stops}
+    pages = [page for page in chart.pages if page.id in reached]
+    for page in pages:
+        yield ""
+        if len(pages) > 1:
+            yield f"  {words.one_line(page.name or page.id)}"
+        yield from _page(page, chart, story)
+
+
+def _page(page: Page, chart: Chart, story: Story) -> Iterator[str]:
+    ways = Map(page, chart)
+    visits: dict[str, int] = {}
+    for stop in story.stops:
+        if stop.page == page.id:
+            visits[stop.id] = stop.visit
+    taken = {(leg.source, leg.target, leg.label) for leg in story.legs if leg.page == page.id}
+    for step in ways.steps.values():
+        often = visits.get(step.id, 0)
+        times = f"  ({often} times)" if often > 1 else ""
+        yield f"  {REACHED if often else UNREACHED} {words.one_line(step.name)}{times}"
+        for route in ways.ways(step):
+            arrow = TAKEN if (route.source, route.target, route.label) in taken else DRAWN
+            label = f"{words.one_line(route.label)} " if route.label else ""
+            yield f"      {label}{arrow} {words.one_line(ways.follow(route).name)}"
+
+
+def _stop(stop: Stop) -> Iterator[str]:
+    margin = "  " * stop.depth
+    kind = f"  ({stop.kind})" if stop.kind != "process" else ""
+    yield f"{margin}{stop.number}. {words.title(stop)}{kind}"
+    if stop.kind not in QUIET and (came := words.came_of(stop)):
+        yield f"{margin}   {came}"
+    for attempt in stop.attempts:
+        yield from (f"{margin}   {line}".rstrip() for line in _attempt(attempt))
+
+
+def _attempt(attempt: Attempt) -> Iterator[str]:
+    yield words.tried(attempt)
+    yield from _exchanges(attempt.exchanges)
+
+
+def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
+    for exchange in exchanges:
+        yield f"  {words.asked(exchange)}: {words.answer(exchange)}"
+        for name, text in words.texts(exchange):
+            yield f"    {name}"
+            yield from (f"    │ {line}" for line in words.lines(text))

@@ -1,0 +1,178 @@
+"""The words that every report and log of a walk uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quandary.formats.visible import printable
+from quandary.model.call import HUMAN
+
+if TYPE_CHECKING:
+    from quandary.agents.story import Attempt, Exchange, Stop, Story
+
+LONGEST = 100_000
+"""As many characters of one text as a report for people shows; JSON has them all."""
+NO_ITEM = "1"
+"""What the item of a walk is called that was begun without any."""
+PRUNED = "(taken out of the journal)"
+NOTHING = "(nothing)"
+
+_ROLES = {
+    "work": "does it",
+    "check": "judges it",
+    "vote": "votes",
+    "tie": "breaks the tie",
+    "again": "says whether to make the interrupted call again",
+}
+_VERDICTS = {"passed": "accepted", "failed": "not accepted", None: "open"}
+
+
+def headline(story: Story) -> str:
+    """How the run ended, or where it stands."""
+    here = next((stop.name for stop in story.stops if stop.current), "")
+    at = f" at “{one_line(here)}”" if here else ""
+    if story.status == "waiting":
+        if story.waits == "person":
+            return f"waits for a person{at}"
+        return f"under way{at}" if story.waits else "under way"
+    if story.status in ("declined", "withdrawn"):
+        return f"{story.status}{at}"
+    return f"{story.outcome or story.status}{at}"
+
+
+def about(story: Story) -> list[tuple[str, str]]:
+    """The facts of a run, each with its name."""
+    facts = [
+        ("item", story.item if story.item != NO_ITEM else ""),
+        ("why", story.error),
+        ("run", story.run),
+        ("began", moment(story.began)),
+        ("ended", moment(story.ended)),
+        ("spent", f"{count(story.calls, 'call')}, {spent(story.seconds, story.tokens)}"),
+        ("route", " → ".join(route(story))),
+        ("pruned", f"{count(story.pruned, 'entry')} without texts" if story.pruned else ""),
+    ]
+    return [(name, one_line(text)) for name, text in facts if text]
+
+
+def route(story: Story) -> list[str]:
+    """The steps that it came to, each with the way that was taken from it."""
+    return [f"{stop.name} [{stop.route}]" if stop.route else stop.name for stop in story.stops]
+
+
+def title(stop: Stop) -> str:
+    """A visit by the name of its step, and which one it is where there are several."""
+    return f"{one_line(stop.name)} (visit {stop.visit})" if stop.visit > 1 else one_line(stop.name)
+
+
+def came_of(stop: Stop) -> str:
+    """What came of a visit, on one line."""
+    parts = [f"route: {stop.route}"] if stop.route else []
+    if len(stop.attempts) > 1:
+        parts.append(count(len(stop.attempts), "attempt"))
+    if stop.validation:
+        parts.append(f"validation {stop.validation}")
+    if stop.error:
+        parts.append(f"given up: {stop.error}")
+    elif stop.current:
+        parts.append("the run stands here")
+    if stop.attempts:
+        parts += [stop.cli, spent(stop.seconds, stop.tokens)]
+    return one_line(", ".join(filter(None, parts)))
+
+
+def tried(attempt: Attempt) -> str:
+    """An attempt and whether it counted."""
+    return f"attempt {attempt.number}, {_VERDICTS[attempt.verdict]}"
+
+
+def asked(exchange: Exchange) -> str:
+    """Who was asked for what."""
+    return f"{one_line(who(exchange))} {_ROLES[exchange.role]}"
+
+
+def who(exchange: Exchange) -> str:
+    """The agent; or the person, with whose hand the answer came and through what."""
+    if exchange.agent != HUMAN:
+        return exchange.agent or "an agent"
+    if not exchange.who:
+        return "a person"
+    hand = f"{exchange.who}, {exchange.through}"
+    return f"{exchange.by} ({hand})" if exchange.by else hand.replace(", ", " (", 1) + ")"
+
+
+def answer(exchange: Exchange) -> str:
+    """What came back, on one line."""
+    if not exchange.answered:
+        return "no answer yet"
+    parts = [_gist(exchange)]
+    if exchange.status is not None:
+        parts.append(f"exit status {exchange.status}")
+    if exchange.timed_out:
+        parts.append("out of time")
+    if exchange.interrupted:
+        parts.append("interrupted")
+    if exchange.truncated:
+        parts.append("printed more than is kept")
+    if exchange.agent != HUMAN:
+        parts.append(spent(exchange.seconds, exchange.tokens))
+    return one_line(", ".join(filter(None, parts)))
+
+
+def _gist(exchange: Exchange) -> str:
+    if exchange.route:
+        return f"chose “{exchange.route}”"
+    if exchange.accepted is None:
+        return "" if exchange.pruned else "no answer to the question"
+    words = {"check": ("passed", "not passed"), "again": ("again", "stop")}
+    return words.get(exchange.role, ("done", "not done"))[not exchange.accepted]
+
+
+def texts(exchange: Exchange) -> list[tuple[str, str]]:
+    """What was written on the way there and back, each text with its name."""
+    gone = exchange.pruned
+    found = [("prompt", exchange.prompt or (PRUNED if gone else NOTHING))]
+    if exchange.answered:
+        found.append(("output", exchange.output or (PRUNED if gone else NOTHING)))
+    if exchange.problem and exchange.problem != exchange.output:
+        found.append(("problem", exchange.problem))
+    return [*found, ("standard error", exchange.stderr)] if exchange.stderr.strip() else found
+
+
+def spent(seconds: float, tokens: int) -> str:
+    """Time, and tokens where any were counted."""
+    return f"{duration(seconds)}, {count(tokens, 'token')}" if tokens else duration(seconds)
+
+
+def duration(seconds: float) -> str:
+    """A length of time, as exactly as anybody needs it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
+
+
+def moment(at: str) -> str:
+    """When something happened, in UTC."""
+    return f"{at[:10]} {at[11:19]}Z" if at else ""
+
+
+def one_line(text: str) -> str:
+    """A text on one line, with nothing hidden in it."""
+    return " ".join(printable(text).split())
+
+
+def lines(text: str, most: int | None = LONGEST) -> list[str]:
+    """A text line by line, with nothing hidden in it; the middle of a very long one is left out."""
+    if most is not None and len(text) > most:
+        left = len(text) - most
+        text = f"{text[: most // 2]}\n[… {left:,} characters left out …]\n{text[-(most // 2) :]}"
+    rows = text.replace("\r\n", "\n").strip("\n").split("\n")
+    return ["\t".join(map(printable, row.split("\t"))) for row in rows]
