@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
-from quandary.cli import deeds
+from quandary import deeds
 from quandary.errors import Rejected
 from quandary.journal import moves, replay
 from quandary.journal.entries import Answered

@@ -340,13 +340,12 @@ def test_a_source_that_is_no_tree(
 
 
 @pytest.mark.parametrize("source", ["c.csv", "c.JSON", "c.mmd", "c.csv#Page 1", "nowhere.csv"])
-def test_charts_are_for_later(capsys: pytest.CaptureFixture[str], source: str) -> None:
-    """A chart is not taken for a tree; one line says that it cannot be read yet."""
-    for chart in ("c.csv", "c.JSON", "c.mmd"):
-        put(chart, "Id,Name\n")
+def test_a_chart_is_not_taken_for_a_tree(source: str) -> None:
+    """It is shown, but who wants a tree is told that this is none."""
+    with pytest.raises(quandary.ParseError) as error:
+        quandary.load(source)
     path = source.partition("#")[0]
-    said = f"{path}: charts are not read by this version; name a Markdown file"
-    assert refused(capsys, source) == said
+    assert str(error.value) == f"{path}: a chart, not a tree; name a Markdown file"
 
 
 # Extends

@@ -333,7 +333,8 @@ def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
     state = small_flows.begin(store)
     for code in ("OK", "NO"):
         state = small_flows.answer(store, state, code)
-    for key, code, waiting in (("2:", "SUB", "3:~a1"), ("2:", "OK", "3:~a2"), ("1:", "NO", "2:~a3")):
+    turns = (("2:", "SUB", "3:~a1"), ("2:", "OK", "3:~a2"), ("1:", "NO", "2:~a3"))
+    for key, code, waiting in turns:
         assert amend(store, state.run, key, code).key == waiting
     with pytest.raises(Rejected, match="no answer to 2:"):
         amend(store, state.run, "2:", "OK")

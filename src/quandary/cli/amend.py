@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from quandary.cli import deeds, running
+from quandary import deeds
+from quandary.cli import running
 from quandary.cli.screen import tell
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import replay

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from quandary.cli import deeds, running
+from quandary import deeds
 from quandary.cli import items as given
+from quandary.cli import running
 from quandary.cli.ages import later
 from quandary.journal import replay
 from quandary.journal.ids import find_run
@@ -101,9 +102,10 @@ def begin(
 ) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
     entries = running.script(way.answers) if way.answers else []
-    if way.via == "terminal":
+    here = way.via == "terminal"
+    if here:
         running.require_terminal()
-    store = running.opened(way.where)
+    store = running.opened(way.where, telling=False)  # what a script answers, nobody need know
     who: Who = "api" if way.answers else "agent"
     state = replay.begin(
         store,
@@ -121,6 +123,7 @@ def begin(
         state = replay.advance(store, state.run, who=who, through="command", deeds=do)
     if way.answers:
         state = running.with_answers(store, state, entries)
-    if way.via == "terminal":
+    if here:
         return running.ask_here(store, state, proof=way.proof)
+    running.tell_of(store, state)
     return running.shown(store, state, proof=way.proof)

@@ -8,10 +8,11 @@ import click
 import msgspec
 
 from quandary.cli import items as given
-from quandary.cli import moving, running
+from quandary.cli import running
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.piping import piped
-from quandary.cli.screen import tell
+from quandary.cli.screen import complain, tell
+from quandary.deeds import moving
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows import gate_terms
 from quandary.flows.gate_terms import Custom, Terms
@@ -56,7 +57,8 @@ def gate(
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     real = moving.folder_of(folder)
     store = running.opened(way.where)
-    moving.mend_gates(store, real)
+    for stuck in moving.mend_gates(store, real):
+        complain(stuck)
     with tracks.locked(real):
         kept = tracks.load(folder)
         moving.mend(store, real, kept)

@@ -6,7 +6,8 @@ from math import isnan
 
 import click
 
-from quandary.cli import deeds, running
+from quandary import deeds
+from quandary.cli import running
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from quandary.cli import moving, running, tracking
+from quandary.cli import running, tracking
 from quandary.cli.piping import piped
 from quandary.cli.screen import complain, put, tell
+from quandary.deeds import moving
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.files import read_standard_input, read_text
@@ -98,7 +99,8 @@ def status(folder: str, form: str, where: str | None) -> int:
     tracks.load(folder)
     try:
         store = running.opened(where)
-        moving.mend_gates(store, real)
+        for stuck in moving.mend_gates(store, real):
+            complain(stuck)
         with tracks.locked(real):
             moving.mend(store, real, tracks.load(folder))
     except StoreError as error:

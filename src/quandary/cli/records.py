@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from quandary.people import outcomes
 from quandary.formats.visible import printable
 from quandary.journal import replay
+from quandary.people import outcomes
 from quandary.people.timeline import moment
 
 if TYPE_CHECKING:

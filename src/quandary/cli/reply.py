@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from quandary.cli import deeds, running
+from quandary import deeds
+from quandary.cli import running
 from quandary.cli.screen import complain
 from quandary.errors import AlreadyAnswered
 from quandary.formats.files import read_standard_input, read_text

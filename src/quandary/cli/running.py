@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import deeds
+from quandary import deeds
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
@@ -27,13 +27,26 @@ store_option = click.option(
 )
 
 
-def opened(where: str | None, *, existing: bool = False) -> Store:
-    """The store that is meant; one that is only looked at is not made."""
+def opened(where: str | None, *, existing: bool = False, telling: bool = True) -> Store:
+    """The store that is meant; one that is only looked at is not made.
+
+    As `[notify]` says, people are told of questions that begin to wait in it.
+    """
     if existing:
         place = place_of(where)
         if "://" not in place and not os.path.exists(place):
             raise NotFound(f"there is no store {place}; `quandary ask` begins one")
-    return open_store(where)
+    store = open_store(where)
+    if telling:
+        notify.watch(store)
+    return store
+
+
+def tell_of(store: Store, state: State) -> None:
+    """Have people told of what a run waits for, where nobody listened on the way there."""
+    row = store.run(state.run)
+    if row is not None and state.ask is not None:
+        notify.tell(row, state.ask)
 
 
 def project() -> str:

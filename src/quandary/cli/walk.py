@@ -115,7 +115,7 @@ def walk(
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     if items_file and not items:
         raise QuandaryError(f"{items_file}: there is no item in it")
-    store = running.opened(way.where)
+    store = running.opened(way.where, telling=not entries)
     arguments = {
         "defaults": msgspec.to_builtins(defaults),
         "codenames": [*catalogue.names, "HUMAN"],
@@ -133,6 +133,8 @@ def walk(
     states = _driven(driver, driver.all(beginnings, jobs))
     if entries:
         states = [_answered(driver, state, list(entries)) for state in states]
+        for state in states:
+            running.tell_of(store, state)
     return _ended(driver, states, way, several=bool(items) and len(items) > 1)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.flows import asking_people as people
 from quandary.flows import prompting
-from quandary.flows.responding import heard
+from quandary.flows.asking_people import Tried, Verdict
+from quandary.flows.responding import heard, match_route
 from quandary.model import keys
 from quandary.model.call import Call, Output, is_human
 from quandary.model.response import Decision, Process, Validation
@@ -18,67 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from quandary.flows import Request, Response
-    from quandary.flows.planning import Defaults, Planned
-    from quandary.model.ask import Item, Limits
-    from quandary.model.chart import Chart
-    from quandary.model.response import Expects, Meaning
+    from quandary.flows.choosing import Asker
+    from quandary.flows.planning import Planned
+    from quandary.flows.walk_terms import Spent, Terms
+    from quandary.model.response import Expects
 
-    Steps = Generator[Request, Response, Any]
-
-
-class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one item may cost; nothing set is no limit."""
-
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-
-
-class Spent(msgspec.Struct):
-    """What it has cost so far."""
-
-    calls: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-
-    def over(self, budget: Budget, further: int) -> str:
-        """Which limit further calls would break."""
-        most = budget.max_calls
-        if most is not None and self.calls + further > most:
-            return f"the budget of {most} calls is used up"
-        if budget.max_tokens is not None and self.tokens >= budget.max_tokens:
-            return f"the budget of {budget.max_tokens} tokens is used up"
-        if budget.max_seconds is not None and self.seconds >= budget.max_seconds:
-            return f"the budget of {budget.max_seconds:g} seconds is used up"
-        return ""
-
-
-class Around(Protocol):
-    """What a visit has to know of the walk that it is part of."""
-
-    @property
-    def chart(self) -> Chart:
-        """The chart that is walked."""
-
-    @property
-    def item(self) -> Item:
-        """What it is walked for."""
-
-    @property
-    def defaults(self) -> Defaults:
-        """What holds where steps say nothing."""
-
-    @property
-    def budget(self) -> Budget:
-        """What it may cost."""
-
-    @property
-    def limits(self) -> Limits:
-        """What a person can be shown at once."""
-
-    @property
-    def person(self) -> bool:
-        """Whether there is somebody to ask where agents cannot agree."""
+INTERRUPTIONS = 3
+"""How often a validator is asked once more because it was interrupted."""
+LONGEST_KEPT = 100_000
+"""Characters of an output that the result repeats; the journal has all of it."""
+_KINDS = {"process": Process, "decision": Decision, "validation": Validation}
 
 
 class Ended(NamedTuple):
@@ -86,13 +33,15 @@ class Ended(NamedTuple):
 
     route: str = ""
     output: str | None = None
+    reasons: str = ""
+    """Why that route was chosen."""
     why: str = ""
     """Why it was given up."""
     stopped: bool = False
     """It was not the step's fault: the budget is used up, or a person stopped the run."""
 
 
-class _Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
+class Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
     """The run is to stop here."""
 
 
@@ -107,15 +56,27 @@ class Visit:
     """A step being done, and what it has cost."""
 
     def __init__(
-        self, plan: Planned, task: str, *, prefix: str, visit: int, terms: Around, spent: Spent
+        self,
+        terms: Terms,
+        plan: Planned,
+        task: str,
+        *,
+        prefix: str,
+        number: int,
+        spent: Spent,
+        asker: Asker,
     ) -> None:
+        self.terms = terms
         self.plan = plan
         self.task = task
+        """The step's prompt, with its slots filled."""
         self.prefix = prefix
-        self.visit = visit
-        self.terms = terms
+        self.number = number
         self.spent = spent
+        self.asker = asker
         self.attempts = 0
+        self.granted = 0
+        """Further attempts that a person allowed."""
         self.seconds = 0.0
         self.tokens = 0
         self.validation: str | None = None
@@ -125,178 +86,155 @@ class Visit:
 
     def flow(self) -> Generator[Request, Response, Ended]:
         """Do it; a decision ends with a route, a process with its output."""
-        doing = self._process() if self.plan.kind == "process" else self._decide()
+        doing = self._decide() if self.plan.routes else self._process()
         try:
             self.ended = yield from doing
-        except _Stop as stop:
+        except Stop as stop:
             self.ended = Ended(why=str(stop), stopped=True)
         return self.ended
 
     def record(self) -> dict[str, Any]:
         """The entry of the result."""
+        ended = self.ended
         entry: dict[str, Any] = {
             "id": self.plan.id,
             "name": self.plan.name,
             "kind": "decision" if self.plan.routes else "process",
             "cli": self.cli,
-            "route": self.ended.route or None,
+            "route": ended.route or None,
             "attempts": self.attempts,
             "validation": self.validation,
             "seconds": round(self.seconds, 3),
             "tokens": self.tokens,
-            "visit": self.visit,
+            "visit": self.number,
             "page": self.plan.page,
-            "output": self.ended.output,
+            "output": ended.output and ended.output[:LONGEST_KEPT],
         }
-        if self.ended.why:
-            entry["error"] = self.ended.why
+        if ended.reasons:
+            entry["reasons"] = ended.reasons
+        if ended.why:
+            entry["error"] = ended.why
         return entry
 
-    # -- a step that is done -------------------------------------------------------------------
+    # -- a step that is done ---------------------------------------------------------------------
 
     def _process(self) -> Generator[Request, Response, Ended]:
         output = ""
-        for attempt in range(1 + self.plan.retries):
-            said, meaning, problem = yield from self._attempt(attempt, "process")
-            output = said or output
-            if isinstance(meaning, Process) and meaning.completed:
-                output = meaning.comments.strip() or said
-                verdict = yield from self._validated(attempt, said)
+        while True:
+            tried = yield from self._attempt("process")
+            output = tried.said or output
+            critique, again = tried.problem, tried.again
+            if isinstance(tried.meaning, Process):
+                output = tried.meaning.comments.strip() or tried.said
+                verdict = yield from self._validated(tried.said)
                 if verdict is None:
                     return Ended(output=output)
-                problem, again = verdict
-            else:
-                again = True
-            self.critiques.append(problem)
-            if not again:
-                break
-        return Ended(output=output or None, why=f"not done after {self._times}: {self._last}")
+                critique, again = verdict
+            self.critiques.append(critique)
+            if not again or self._used_up:
+                why = f"not done after {self._times}: {self._last}"
+                return Ended(output=output or None, why=why)
 
-    def _attempt(self, attempt: int, expects: Expects) -> Steps:
-        """One try: what was said, what it means, and why it does not count."""
+    def _attempt(self, expects: Expects) -> Generator[Request, Response, Tried]:
+        """One try: by the step's own agent first, and by the one for further tries then."""
         plan = self.plan
-        agent = plan.cli if attempt == 0 else plan.retry_cli
-        name = "run" if attempt == 0 else f"retry-{attempt}"
+        name = f"retry-{self.attempts}" if self.attempts else "run"
+        self.cli = plan.retry_cli if self.attempts else plan.cli
         self.attempts += 1
-        self.cli = agent
-        if is_human(agent):
-            answer = yield from people.do(self, name)
-            return answer
+        if is_human(self.cli):
+            if expects == "decision":
+                decision = yield from people.choose(self, name)
+                return Tried(decision.answer, decision)
+            tried = yield from people.do(self, name)
+            return tried._replace(again=tried.again or not is_human(plan.retry_cli))
         prompt = prompting.run_prompt(self.task, plan.routes, self.critiques)
-        output = yield from self._call(name, agent, prompt, expects, attempt + 1)
-        return self._heard(output, expects, plan.routes)
+        output = yield from self.asked(name, self.cli, prompt, expects)
+        return self.hear(output, expects)
 
-    def _heard(
-        self, output: Output, expects: Expects, routes: tuple[str, ...]
-    ) -> tuple[str, Meaning | None, str]:
-        call = Call(output.key, "", "", expects, routes)
-        meaning, problem = heard(call, output)
-        if isinstance(meaning, Process) and not meaning.completed:
-            said = meaning.comments.strip()
-            problem = f"It was not completed{f': {said}' if said else ''}."
-        return output.text, meaning, problem
-
-    def _validated(self, attempt: int, output: str) -> Steps:
-        """Nothing if the work passes; else what was held against it, and whether to try again."""
-        plan = self.plan
-        if not plan.validates:
+    def _validated(self, work: str) -> Generator[Request, Response, Verdict | None]:
+        """Nothing if the work passes, or nobody is to judge it."""
+        if not self.plan.validates:
             return None
-        name = f"validate-{attempt + 1}"
-        if is_human(plan.validate_cli):
-            verdict = yield from people.judge(self, name, output)
-        else:
-            verdict = yield from self._judged(name, output)
+        name = f"validate-{self.attempts}"
+        judging = people.judge if is_human(self.plan.validate_cli) else _judged
+        verdict = yield from judging(self, name, work)
         self.validation = "passed" if verdict is None else "failed"
         return verdict
-
-    def _judged(self, name: str, output: str) -> Steps:
-        """The verdict of an agent; one that cannot be read is asked for once more."""
-        plan = self.plan
-        prompt = prompting.validation_prompt(self.task, output, plan.check)
-        problem = ""
-        for turn, key in enumerate((name, f"{name}-again")):
-            asked = prompting.again_prompt(prompt, problem) if turn else prompt
-            came = yield from self._call(key, plan.validate_cli, asked, "validation", turn + 1)
-            _, meaning, problem = self._heard(came, "validation", ())
-            if isinstance(meaning, Validation):
-                if meaning.fully_completed:
-                    return None
-                return prompting.critique_of(meaning), meaning.should_retry
-        return f"the validator could not be understood: {problem}", False
 
     # -- a decision ------------------------------------------------------------------------------
 
     def _decide(self) -> Generator[Request, Response, Ended]:
         if self.plan.votes:
-            return (yield from self._vote())
-        for attempt in range(1 + self.plan.retries):
-            _, meaning, problem = yield from self._attempt(attempt, "decision")
-            if isinstance(meaning, Decision):
-                return Ended(route=meaning.route or meaning.answer, output=meaning.answer)
-            self.critiques.append(problem)
-        return Ended(why=f"no route was chosen after {self._times}: {self._last}")
+            from quandary.flows.voting import vote  # noqa: PLC0415 - it needs this module
 
-    def _vote(self) -> Generator[Request, Response, Ended]:
-        """Several at once; the majority counts, and a tie is a person's to break."""
-        plan = self.plan
-        voters = list(enumerate(plan.votes, 1))
-        self.attempts += 1
-        prompt = prompting.run_prompt(self.task, plan.routes)
-        calls = tuple(
-            Call(self._key(f"vote-{n}"), agent, prompt, "decision", plan.routes, plan.timeout)
-            for n, agent in voters
-            if not is_human(agent)
-        )
-        self._afford(len(calls))
-        outputs = yield calls
-        if not isinstance(outputs, tuple):
-            raise TypeError("calls are answered with their outputs")
-        counted: Counter[str] = Counter()
-        for output in outputs:
-            self._paid(output)
-            _, meaning, problem = self._heard(output, "decision", plan.routes)
-            if isinstance(meaning, Decision):
-                counted[meaning.route] += 1
-            else:
-                self.critiques.append(problem)
-        for n, agent in voters:
-            if is_human(agent):
-                _, meaning, _ = yield from people.do(self, f"vote-{n}")
-                counted[meaning.route] += 1
-        best = counted.most_common()
-        self.cli = ", ".join(dict.fromkeys(plan.votes))
-        if best and (len(best) == 1 or best[0][1] > best[1][1]):
-            return Ended(route=best[0][0], output=best[0][0])
-        result = ", ".join(f"{route}: {count}" for route, count in best) or "no vote could be read"
-        if not self.terms.person:
-            return Ended(why=f"the vote is tied ({result}) and nobody is there to break it")
-        self.critiques.append(f"The agents could not agree ({result}).")
-        _, meaning, _ = yield from people.do(self, "tie")
-        return Ended(route=meaning.route, output=meaning.route)
+            return (yield from vote(self))
+        while True:
+            tried = yield from self._attempt("decision")
+            if isinstance(tried.meaning, Decision):
+                chosen = tried.meaning
+                return Ended(chosen.route, chosen.route, chosen.reasons.strip())
+            self.critiques.append(tried.problem)
+            if self._used_up:
+                return Ended(why=f"no route was chosen after {self._times}: {self._last}")
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def _call(self, name: str, agent: str, prompt: str, expects: Expects, attempt: int) -> Steps:
-        self._afford(1)
-        plan = self.plan
-        routes = plan.routes if expects == "decision" else ()
-        call = Call(self._key(name), agent, prompt, expects, routes, plan.timeout, attempt)
-        output = yield call
+    def asked(
+        self, name: str, agent: str, prompt: str, expects: Expects
+    ) -> Generator[Request, Response, Output]:
+        """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
+        self.afford(1)
+        output = yield self.call(self.key(name), agent, prompt, expects)
         if not isinstance(output, Output):
             raise TypeError("a call is answered with its output")
-        self._paid(output)
-        if output.interrupted and self.terms.defaults.on_interrupted == "ask":
-            again = yield from people.again(self, f"{name}-interrupted")
-            if not again:
-                raise _Stop("a call was interrupted, and it was not to be made again")
+        self.paid(output)
+        if output.interrupted:
+            yield from self.interrupted(name, attempt=expects != "validation")
         return output
 
-    def _afford(self, calls: int) -> None:
-        over = self.spent.over(self.terms.budget, calls)
-        if over:
-            raise _Stop(over)
+    def call(self, key: str, agent: str, prompt: str, expects: Expects, calls: int = 1) -> Call:
+        """A call, one of so many at once."""
+        plan = self.plan
+        routes = plan.routes if expects == "decision" else ()
+        seconds = self.spent.time(plan.timeout, calls)
+        return Call(key, agent, prompt, expects, routes, seconds, self.attempts, plan.name)
 
-    def _paid(self, output: Output) -> None:
+    def interrupted(self, name: str, *, attempt: bool) -> Generator[Request, Response, None]:
+        """Ask whether to go on after an interruption, where that is wanted.
+
+        Whoever wants an attempt to be made again gets it, however many there were.
+        """
+        if self.terms.defaults.on_interrupted != "ask":
+            return
+        again = yield from people.again(self, f"{name}-interrupted")
+        if not again:
+            raise Stop("a call was interrupted, and it was not to be made again")
+        self.granted += attempt
+
+    def hear(self, output: Output, expects: Expects) -> Tried:
+        """What an output means; work that is not complete, and a way that is none, do not count."""
+        routes = self.plan.routes if expects == "decision" else ()
+        meaning, problem = heard(Call(output.key, "", "", expects, routes), output)
+        if isinstance(meaning, Process) and not meaning.completed:
+            said = meaning.comments.strip()
+            return Tried(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
+        if isinstance(meaning, Decision) and routes:
+            route = match_route(meaning.route or meaning.answer, routes)
+            if route is None:
+                return Tried(output.text, None, f"“{meaning.answer}” is none of the routes.")
+            meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
+        if meaning is not None and not isinstance(meaning, _KINDS[expects]):
+            return Tried(output.text, None, "That answers another question than was asked.")
+        return Tried(output.text, meaning, problem)
+
+    def afford(self, calls: int) -> None:
+        """Stop where so many calls would be too many."""
+        over = self.spent.over(calls)
+        if over:
+            raise Stop(over)
+
+    def paid(self, output: Output) -> None:
+        """Count what a call cost."""
         tokens = tokens_of(output)
         self.seconds += output.seconds
         self.tokens += tokens
@@ -304,8 +242,13 @@ class Visit:
         self.spent.seconds += output.seconds
         self.spent.tokens += tokens
 
-    def _key(self, name: str) -> str:
-        return f"{self.prefix}{keys.visit(self.plan.id, self.visit, name)}"
+    def key(self, name: str) -> str:
+        """The key of something that is asked at this visit."""
+        return f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
+
+    @property
+    def _used_up(self) -> bool:
+        return self.attempts > self.plan.retries + self.granted
 
     @property
     def _times(self) -> str:
@@ -313,4 +256,29 @@ class Visit:
 
     @property
     def _last(self) -> str:
-        return " ".join(self.critiques[-1].split()) if self.critiques else "nothing came of it"
+        return " ".join(self.critiques[-1].split()) or "nothing came of it"
+
+
+def _judged(visit: Visit, name: str, work: str) -> Generator[Request, Response, Verdict | None]:
+    """The verdict of an agent.
+
+    One that cannot be read is asked for once more, and so is one that was interrupted.
+    """
+    plan = visit.plan
+    first = prompting.validation_prompt(visit.task, work, plan.validate_prompt)
+    names = [name, f"{name}-again"]
+    prompt, problem, interruptions = first, "", 0
+    while names:
+        came = yield from visit.asked(names[0], plan.validate_cli, prompt, "validation")
+        _, meaning, problem, _ = visit.hear(came, "validation")
+        if isinstance(meaning, Validation):
+            if meaning.fully_completed:
+                return None
+            return Verdict(prompting.critique_of(meaning), meaning.should_retry)
+        if came.interrupted and interruptions < INTERRUPTIONS:
+            interruptions += 1
+            names[0] = keys.turn(name, interruptions + 1)
+            continue
+        prompt = prompting.again_prompt(first, problem)
+        del names[0]
+    return Verdict(f"the validator could not be understood: {problem}", again=False)

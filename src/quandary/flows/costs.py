@@ -38,9 +38,7 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
     return min(costs.get(chart.first.id, 0), visits * sum(step.most_calls for step in steps))
 
 
-def _inner(
-    chart: Chart, page: Page, reached: Mapping[str, int]
-) -> Iterator[tuple[str, str]]:
+def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """The steps of a page that run another page, and the ids of those."""
     for step in page.steps:
         called = chart.called(step) if step.id in reached else None

@@ -1,6 +1,6 @@
 """A chart walked: agents do the steps and take the decisions, others check them, people are asked.
 
-One visit to a step is one `_Visit`; it asks, reads what came, has it judged, tries again, and ends
+One visit to a step is one `Visit`; it asks, reads what came, has it judged, tries again, and ends
 with a route or a failure. The walk itself only goes from step to step.
 """
 
@@ -14,54 +14,70 @@ from msgspec.structs import replace
 
 from quandary.errors import Failed, QuandaryError
 from quandary.flows import prompting
-from quandary.flows.at_step import Budget, Spent, Visit
-from quandary.flows.planning import Defaults, Planned, planned
+from quandary.flows.asking_people import context
+from quandary.flows.at_step import Visit
+from quandary.flows.choosing import Asker
+from quandary.flows.planning import Defaults, planned
+from quandary.flows.walk_terms import Budget, Spent, Terms
 from quandary.model import keys
-from quandary.model.ask import Item, Limits
-from quandary.model.chart import QUIET, Chart, Map, Page
+from quandary.model.ask import Item, Limits, Note
+from quandary.model.chart import QUIET, Map, Page, plain
 from quandary.model.soundness import check
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.model.chart import Step
+    from quandary.flows.planning import Planned
+    from quandary.model.chart import Chart, Route, Step
 
 VERSION = 1
 DEEPEST = 20
 """Charts inside one another."""
 
-
-class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run was begun with; plain data, kept in the journal as it is."""
-
-    chart: Chart
-    item: Item = Item("1")
-    defaults: Defaults = Defaults()
-    codenames: tuple[str, ...] = ()
-    """The agents that a tag can name."""
-    budget: Budget = Budget()
-    limits: Limits = Limits()
-    person: bool = True
-    """Whether somebody can be asked where agents cannot agree."""
+Outcome = Literal["completed", "failed", "stopped"]
 
 
 def start(arguments: dict[str, Any]) -> Flow:
-    """The flow that a journal's beginning describes."""
+    """The flow that a journal's `began` describes."""
     names = Terms.__struct_fields__
     known = {name: value for name, value in arguments.items() if name in names}
-    return walk(msgspec.convert(known, Terms))
+    return _flow(msgspec.convert(known, Terms))
 
 
-def walk(terms: Terms) -> Flow:
-    """Walk a chart once. A chart that cannot be walked is refused before anything is spent."""
+def walk(
+    chart: Chart,
+    item: Item | None = None,
+    *,
+    defaults: Defaults | None = None,
+    codenames: Sequence[str] = (),
+    budget: Budget | None = None,
+    limits: Limits | None = None,
+    person: bool = True,
+) -> Flow:
+    """Walk a chart once, for one item: yields Calls for agents and Asks for people.
+
+    The result says how it ended and what came of every step. A walk that cannot be finished ends
+    with `Failed`, which has the same as its `result`.
+    """
+    terms = Terms(
+        chart,
+        item or Item("1"),
+        defaults or Defaults(),
+        tuple(codenames),
+        budget or Budget(),
+        limits or Limits(),
+        person,
+    )
+    return _flow(terms)
+
+
+def _flow(terms: Terms) -> Flow:
+    """Refuse a chart that cannot be walked before anything is spent."""
     errors = [p.message for p in check(terms.chart) if p.severity == "error"]
     if errors:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
     return _Walk(terms).flow()
-
-
-Outcome = Literal["completed", "failed", "stopped"]
 
 
 class _End(Exception):  # noqa: N818 - leaves the walk, and is always caught
@@ -77,9 +93,16 @@ class _Walk:
         self.terms = terms
         self.steps: list[dict[str, Any]] = []
         self.path: list[str] = []
-        self.outputs: dict[str, str] = {}
         self.visits: Counter[tuple[str, str]] = Counter()
-        self.spent = Spent()
+        self.spent = Spent(terms.budget)
+        self.asker = Asker(context(terms), terms.limits)
+        self.notes: list[Note] = []
+        self.maps: dict[str, Map] = {}
+        self.plans: dict[tuple[str, str], Planned] = {}
+        self.outputs: dict[tuple[str, str], tuple[int, str]] = {}
+        """What each step handed on last, by its page and id, and when that was."""
+        self.named_outputs: dict[str, str] = {}
+        """The same by name, for pages that have no such step themselves."""
 
     def flow(self) -> Flow:
         """From the start to an end; what was done on the way is the result, however it ends."""
@@ -91,32 +114,37 @@ class _Walk:
         return self._result("completed")
 
     def _result(self, outcome: Outcome) -> dict[str, Any]:
-        item = self.terms.item
-        return {
+        result: dict[str, Any] = {
             "chart": self.terms.chart.name,
             "outcome": outcome,
-            "item": item.title or item.label or item.id,
+            "item": self.terms.about,
             "steps": self.steps,
             "path": self.path,
             "calls": self.spent.calls,
             "tokens": self.spent.tokens,
             "seconds": round(self.spent.seconds, 3),
+            **self.asker.remarks.of(self.terms.item.id),
         }
+        notes = (*self.notes, *self.asker.notes)
+        if notes:
+            result["notes"] = [msgspec.to_builtins(note) for note in notes]
+        return result
+
+    # -- from step to step -----------------------------------------------------------------------
 
     def _page(self, page: Page, prefix: str, depth: int) -> Generator[Request, Response, None]:
-        ways = Map(page, self.terms.chart)
+        ways = self.maps.setdefault(page.id, Map(page, self.terms.chart))
         step = ways.start
         while step is not None:
             self._arrive(page, step)
-            visit = self.visits[page.id, step.id]
-            plan = planned(ways, step, self.terms.defaults, self.terms.codenames)
+            plan = self._plan(ways, step)
+            route: Route | None
             if plan.kind in QUIET:
                 route = ways.onward(step)
             else:
-                label = yield from self._step(plan, step, visit, prefix, depth)
-                route = ways.choose(step, label) if label else ways.onward(step)
-                if label and route is None:
-                    raise _End("failed", f"“{plan.name}”: no line is labelled {label!r}")
+                label = yield from self._step(ways, step, plan, prefix, depth)
+                taken = (way for way in ways.ways(step) if way.label == label)
+                route = next(taken) if label else ways.onward(step)
             step = ways.follow(route) if route is not None else None
 
     def _arrive(self, page: Page, step: Step) -> None:
@@ -126,38 +154,66 @@ class _Walk:
         if self.visits[page.id, step.id] > most:
             raise _End("failed", f"“{step.name}” came round more than {most} times (max_visits)")
 
+    def _plan(self, ways: Map, step: Step) -> Planned:
+        place = (ways.page.id, step.id)
+        if place not in self.plans:
+            self.plans[place] = planned(ways, step, self.terms.defaults, self.terms.codenames)
+        return self.plans[place]
+
     def _step(
-        self, plan: Planned, step: Step, visit: int, prefix: str, depth: int
+        self, ways: Map, step: Step, plan: Planned, prefix: str, depth: int
     ) -> Generator[Request, Response, str]:
         """Do what a step asks for; the label of the way to take, if there is a choice."""
-        called = self.terms.chart.called(step)
-        if plan.kind == "subprocess" and called is not None:
+        number = self.visits[ways.page.id, step.id]
+        called = self.terms.chart.called(step) if plan.kind == "subprocess" else None
+        if called is not None:
             if depth >= DEEPEST:
                 raise _End("failed", f"“{plan.name}”: charts lie more than {DEEPEST} deep")
-            inner = keys.within(f"{prefix}{keys.visit(step.id, visit, 'chart')}", called.id, "")
+            inner = keys.within(f"{prefix}{keys.visit(step.id, number, 'chart')}", called.id, "")
             yield from self._page(called, inner, depth + 1)
             if not plan.routes:
                 return ""
-        task = self._filled(plan.prompt)
-        at = Visit(
-            replace(plan, check=self._filled(plan.check)),
-            task,
+        visit = Visit(
+            self.terms,
+            replace(plan, validate_prompt=self._filled(ways, plan.validate_prompt)),
+            self._filled(ways, plan.prompt),
             prefix=prefix,
-            visit=visit,
-            terms=self.terms,
+            number=number,
             spent=self.spent,
+            asker=self.asker,
         )
-        outcome = yield from at.flow()
-        self.steps.append(at.record())
-        if outcome.output is not None:
-            self.outputs[plan.name] = self.outputs[plan.id] = outcome.output
-        if outcome.stopped:
-            raise _End("stopped", outcome.why)
-        if outcome.why and (plan.on_exhausted != "continue" or plan.kind != "process"):
-            raise _End("failed", f"“{plan.name}”: {outcome.why}")
-        return outcome.route
+        ended = yield from visit.flow()
+        self.steps.append(visit.record())
+        if ended.output is not None:
+            self.outputs[ways.page.id, step.id] = (len(self.steps), ended.output)
+            self.named_outputs[plain(plan.name)] = ended.output
+        if ended.stopped:
+            raise _End("stopped", ended.why)
+        if ended.why:
+            why = f"“{plan.name}”: {ended.why}"
+            if plan.on_exhausted != "continue" or plan.routes:
+                raise _End("failed", why)
+            self.notes.append(Note("exhausted", why, self.terms.item.id))
+        return ended.route
 
-    def _filled(self, text: str) -> str:
+    # -- slots -----------------------------------------------------------------------------------
+
+    def _filled(self, ways: Map, text: str) -> str:
+        """A text with the item's fields and earlier outputs put in, as they are."""
+        if "{{" not in text:
+            return text
         item = self.terms.item
         own = {"id": item.id, "label": item.label, "title": item.title, "context": item.context}
-        return prompting.fill(text, {**own, **item.fields}, self.outputs)
+        _, names = prompting.slots(text)
+        found = {name: self._output(ways, name) for name in names}
+        known = {name: output for name, output in found.items() if output is not None}
+        return prompting.fill(text, {**own, **item.fields}, known)
+
+    def _output(self, ways: Map, name: str) -> str | None:
+        """What a step handed on: one of this page of that id or name, else one of any page."""
+        done = [
+            self.outputs[ways.page.id, step.id]
+            for step in ways.named(name)
+            if (ways.page.id, step.id) in self.outputs
+        ]
+        return max(done)[1] if done else self.named_outputs.get(plain(name))

@@ -23,6 +23,8 @@ HEAD = 400
 """How many characters of a reply can name an option; what follows is a remark."""
 OWN = Reading("own-words")
 _OTHER = "other"
+_SENSES = frozenset(("yes", "no"))
+"""Codes that are more than a code where several labels begin with them."""
 _QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
 _LETTER = re.compile(r"\(?\s*([a-z])\s*[:.)]?", re.IGNORECASE)
 _NUMBERED = re.compile(r"#\s*\d+(?!\w)")
@@ -123,6 +125,8 @@ def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
         return None
     known = names((*question.choices, *question.named))
     found = known.code(bare) or known.label(bare)
+    if found and mode == "plain" and trim(bare).casefold() in _SENSES:
+        found = (*found, *known.beginning(words(bare)))
     if found:
         return reading(found, question)
     if question.multi:

@@ -38,6 +38,8 @@ Words = tuple[str, ...]
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr)\.(?=\s*\d)", re.IGNORECASE)
 _WITH = re.compile(r"\bw/", re.IGNORECASE)
 _LEADING = re.compile(r"^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*", re.IGNORECASE)
+_COPULAS = frozenset(("is", "are"))
+"""In a second clause they tell of an option: `1 and 2; the cart is fine`."""
 _REFUSALS = frozenset(("no", "nope", "nah", "naw"))
 _LONGEST_HEDGE = max(map(len, HEDGES))
 
@@ -178,6 +180,11 @@ def _together(
     """What the clauses say together: the first that names something, and those that go with it."""
     told = [(at, m) for at, m in enumerate(meanings) if m is not None and m.how != "chatter"]
     naming = [(at, m) for at, m in told if m.how not in {"yes", "no"}] or told
+    naming = [
+        (at, m)
+        for at, m in naming
+        if at == naming[0][0] or m.how != "pick" or _COPULAS.isdisjoint(clauses[at].words)
+    ]
     if not naming:
         return OWN
     if _unsettled(naming[0], clauses, meanings, interpreter):

@@ -54,7 +54,7 @@ class House:
         token: str = "",
     ) -> State:
         """Book a reply."""
-        from quandary.cli import deeds  # noqa: PLC0415 - what the house does is the same everywhere
+        from quandary import deeds  # noqa: PLC0415 - what the house does is the same everywhere
 
         who, through, name = self.source(request)
         return replay.advance(

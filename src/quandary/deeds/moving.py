@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.cli import deeds
-from quandary.cli.screen import complain
+from quandary import deeds
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
@@ -269,9 +268,13 @@ def mend(store: Store, folder: str, kept: Kept) -> None:
             replay.withdraw(store, row.id, why, who=who, through=through, by=by)
 
 
-def mend_gates(store: Store, folder: str) -> None:
-    """Carry out what was chosen at a gate and never done; call it with the track unlocked."""
+def mend_gates(store: Store, folder: str) -> list[str]:
+    """Carry out what was chosen at a gate and never done; call it with the track unlocked.
+
+    What is given back is what could not be mended, in words.
+    """
     who, through, by = MENDING
+    stuck = []
     for row in list(moves.unfinished(store, folder)):
         if row.flow != "gate":
             continue
@@ -280,4 +283,5 @@ def mend_gates(store: Store, folder: str) -> None:
                 store, row.id, who=who, through=through, by=by, deeds=deeds.of(store, row.id)
             )
         except QuandaryError as error:
-            complain(f"run {row.id} was interrupted and cannot go on: {error}")
+            stuck.append(f"run {row.id} was interrupted and cannot go on: {error}")
+    return stuck

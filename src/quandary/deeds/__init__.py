@@ -22,10 +22,10 @@ def of(store: Store, run: str) -> Callable[[Do], Done]:
         if deed.deed == "read-file":
             return read_reference(deed)
         if deed.deed == "list-artifacts":
-            from quandary.cli.artifacts import listed  # noqa: PLC0415 - only at gates
+            from quandary.deeds.artifacts import listed  # noqa: PLC0415 - only at gates
 
             return listed(store, deed)
-        from quandary.cli.moving import move  # noqa: PLC0415 - only at gates
+        from quandary.deeds.moving import move  # noqa: PLC0415 - only at gates
 
         return move(store, run, deed)
 

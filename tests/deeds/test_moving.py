@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import strategies  # noqa: F401 - loads the profile
-from quandary.cli import deeds, moving
+from quandary import deeds
+from quandary.deeds import moving
 from quandary.errors import QuandaryError
 from quandary.formats import tracks
 from quandary.formats.proof import Given

@@ -1,0 +1,279 @@
+"""The server: tools, resources and a prompt, whatever carries them.
+
+`build` makes it, `over_stdio` serves it to the program that started this one, and `mounted` makes
+it part of a web server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import is_version_at_least
+
+from quandary import __version__
+from quandary.errors import NotFound, QuandaryError
+from quandary.journal import replay
+from quandary.journal.ids import find_run
+from quandary.people.mcp import asking, resources
+from quandary.people.mcp.asking import HOLD, ROUNDS, Desk, Standing, showable
+from quandary.people.mcp.house import Caller
+from quandary.people.mcp.tools import TOOLS, Checking, Following, Listing, Looking
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from quandary.journal.store import State
+    from quandary.people.mcp.house import House
+    from quandary.people.mcp.tools import Tool, Wanted
+
+    Context = ServerRequestContext[Desk, Any]
+    Result = types.CallToolResult | types.InputRequiredResult
+
+NAME = "quandary"
+INSTRUCTIONS = """\
+Quandary puts decisions before the person you work for and keeps what they decide. Whenever a choice
+is theirs, call ask, split or gate instead of choosing. A run that is waiting has not been answered:
+show its question as it is (the prompt `relay` says how), or look again with next. Never answer in
+the person's place.
+"""
+LONGEST = 7 * 24 * 3600.0
+"""How long, in seconds, a form may lie with a client that calls again with it."""
+RELAY = (
+    "This client has shown nobody the question. Show ask.preamble and the notes, call your own "
+    "question tool with ask.tool_input as it is, and give what it returns to the command in "
+    "ask.reply_with, on standard input. Or leave it to the person, who can answer with "
+    "`quandary next {run}` in a terminal, and call next with a wait."
+)
+IN_PERSON = (
+    "Only the person's own answer counts here: with `quandary next {run}` at a terminal, or in the "
+    "browser. Call next with a wait to learn what they chose."
+)
+WALKING = (
+    "Agents are at work on it. Call next with this run and a wait. If nothing happens any more, "
+    "`quandary walk --resume {run}` takes it up again."
+)
+UNDECIDED = "Nothing was decided. Do not choose in the person's place."
+
+
+def build(house: House, *, hold: float = HOLD) -> Server[Desk]:
+    """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
+    server: Server[Desk] = Server(
+        NAME,
+        version=__version__,
+        title="Quandary",
+        instructions=INSTRUCTIONS,
+        lifespan=lambda _: asking.desk(house, hold),
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=_read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+    )
+    sealed = RequestStateSecurity.ephemeral(ttl=LONGEST)
+    server.middleware.append(RequestStateBoundary(sealed, default_audience=NAME))
+    return server
+
+
+async def over_stdio(server: Server[Desk]) -> None:
+    """Serve whoever started this process, until they close the pipe."""
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class Mounted(NamedTuple):
+    """The server as a part of another one: an ASGI application, and what it needs around it."""
+
+    application: StreamableHTTPASGIApp
+    running: Callable[[], AbstractAsyncContextManager[None]]
+    """To be entered for as long as the other server runs."""
+
+
+def mounted(server: Server[Desk], security: TransportSecuritySettings | None = None) -> Mounted:
+    """The server over streamable HTTP; `security` names the hosts and origins that may come."""
+    sessions = StreamableHTTPSessionManager(app=server, security_settings=security)
+    return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
+
+
+# -- tools ---------------------------------------------------------------------------------------
+
+
+async def _list_tools(
+    _: Context, __: types.PaginatedRequestParams | None
+) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+
+
+def _described(tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=tool.looks_only,
+        destructive_hint=False,
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=hints,
+    )
+
+
+async def _call_tool(context: Context, params: types.CallToolRequestParams) -> Result:
+    """Do what an agent wants; what is wrong with it is told to the agent."""
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        names = ", ".join(TOOLS)
+        raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}; there are {names}")
+    try:
+        return await _done(context, params, tool.read(params.arguments))
+    except QuandaryError as error:
+        return types.CallToolResult(content=[_text(str(error))], is_error=True)
+
+
+async def _done(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
+    desk = context.lifespan_context
+    house = desk.house
+    if isinstance(wanted, Checking):
+        return _data(await desk.do(house.check, wanted))
+    if isinstance(wanted, Listing):
+        return _data(await desk.do(house.runs, wanted))
+    if isinstance(wanted, Looking):
+        run = await desk.do(find_run, house.store, wanted.run)
+        return _data(await desk.do(house.history, run))
+    caller = caller_of(context)
+    if caller.in_rounds and params.request_state is not None:
+        standing, turn = await desk.handed_back(
+            caller, params.request_state, params.input_responses
+        )
+        return await _handed(desk, caller, standing, turn)
+    if not isinstance(wanted, Following):
+        state = await desk.do(house.begin, wanted, caller)
+    else:
+        state = await _looked(desk, wanted.run, caller)
+        if wanted.wait:
+            return await _told(desk, Standing(await desk.changed(state, wanted.wait)), caller)
+    if caller.in_rounds:
+        return await _handed(desk, caller, Standing(state, answered=True), 0)
+    return await _told(desk, await desk.converse(context, caller, state), caller)
+
+
+async def _looked(desk: Desk, name: str, caller: Caller) -> State:
+    """Where a run stands, once the house has done what it was interrupted at."""
+    house = desk.house
+    run = await desk.do(find_run, house.store, name)
+    state = await desk.do(replay.look, house.store, run)
+    if state.deed is not None:
+        state = await desk.do(lambda: house.advance(run, None, to=None, by=caller.name))
+    return state
+
+
+async def _handed(desk: Desk, caller: Caller, standing: Standing, turn: int) -> Result:
+    """The next form, if there is one to show; else where the run stands."""
+    if standing.answered and showable(standing.state, caller):
+        if turn < ROUNDS:
+            return desk.handed_out(caller, standing.state, turn + 1)
+        standing = Standing(standing.state, asking.MORE_TO_ASK)
+    return await _told(desk, standing, caller)
+
+
+def caller_of(context: Context) -> Caller:
+    """The client, as it described itself. One that names no kind of form shows the usual kind."""
+    session = context.session
+    told = session.client_capabilities.elicitation if session.client_capabilities else None
+    info = session.client_params.client_info if session.client_params else None
+    version = context.protocol_version
+    return Caller(
+        name=info.name[:80] if info is not None else "",
+        forms=told is not None and (told.form is not None or told.url is None),
+        titled=is_version_at_least(version, "2025-11-25"),
+        in_rounds=is_version_at_least(version, "2026-07-28"),
+    )
+
+
+# -- what an agent is told -----------------------------------------------------------------------
+
+
+async def _told(desk: Desk, standing: Standing, caller: Caller) -> types.CallToolResult:
+    """The state as the command line prints it, and a sentence on what to do with it."""
+    data = await desk.do(desk.house.told, standing.state)
+    then = standing.said or _then(standing.state, caller)
+    return _data(data, then.format(run=standing.state.run))
+
+
+def _then(state: State, caller: Caller) -> str:
+    if state.status == "done":
+        return ""
+    if state.status != "waiting":
+        return UNDECIDED
+    if state.ask is None:
+        return WALKING
+    if state.ask.require:
+        return IN_PERSON
+    told = {note.kind for note in state.notes}
+    return RELAY if not caller.forms or "unavailable" in told else asking.WAITS
+
+
+def _data(data: bytes, then: str = "") -> types.CallToolResult:
+    found = msgspec.json.decode(data)
+    content: list[types.ContentBlock] = [_text(data.decode().strip())]
+    if then:
+        content.append(_text(then))
+    return types.CallToolResult(content=content, structured_content=found)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+# -- resources and prompts -----------------------------------------------------------------------
+
+
+async def _list_resources(
+    context: Context, _: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
+    desk = context.lifespan_context
+    return types.ListResourcesResult(resources=await desk.do(resources.resources, desk.house))
+
+
+async def _list_templates(
+    _: Context, __: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+
+async def _read_resource(
+    context: Context, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    desk = context.lifespan_context
+    try:
+        found = await desk.do(resources.resource, desk.house, str(params.uri))
+    except NotFound as error:
+        raise MCPError(types.INVALID_PARAMS, str(error), {"uri": str(params.uri)}) from None
+    except QuandaryError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": str(params.uri)}) from None
+    return types.ReadResourceResult(contents=[found])
+
+
+async def _list_prompts(
+    _: Context, __: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=[resources.RELAY])
+
+
+async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    if params.name != resources.RELAY.name:
+        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name}; there is relay")
+    return resources.prompt()

@@ -1,0 +1,310 @@
+"""Telling a person elsewhere that a question has begun to wait for them.
+
+`[notify]` names a command, a webhook, or both. Whoever asks does not wait for them: a process of
+its own runs the one and calls the other, and what goes wrong there is written to `notify.log` in
+the user's data folder. Only the user's own settings count, since a repository could name anything.
+
+What is told was written by an agent, so it comes by standard input and in variables. A word of the
+command may be `{text}` as a whole, and the text then begins with words of ours, so that no program
+takes it for an option or for the name of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.errors import ParseError
+from quandary.journal import replay
+from quandary.people import troubles
+from quandary.settings import user_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.journal.store import Run, Store
+    from quandary.model.ask import Ask
+
+SECONDS = 10.0
+"""How long a command or a webhook may take."""
+EVENT = "question.waiting"
+SIGNATURE = "X-Quandary-Signature"
+VARIABLE = "QUANDARY_NOTICE_"
+"""What the names of the variables begin with that a command sees."""
+WORDS = ("run", "project", "text", "link")
+"""What a word of the command can stand for, in braces."""
+_LONGEST_TEXT = 500
+
+
+class Means(NamedTuple):
+    """How a person wants to be told."""
+
+    command: tuple[str, ...] = ()
+    webhook: str = ""
+    secret: str = ""
+    address: str = ""
+    """Where their browser reaches the server, if not at the address that it announces itself."""
+
+
+# -- where the question is asked -------------------------------------------------------------------
+
+
+def watch(store: Store) -> None:
+    """From now on tell of every question that begins to wait in this store."""
+    replay.listen(store, tell)
+
+
+def tell(run: Run, ask: Ask) -> None:
+    """Tell of a question, without waiting for that and without ever failing."""
+    try:
+        table = user_settings().table("notify")
+        if table:
+            _start({"table": table, "notice": notice(run, ask)})
+    except Exception as error:  # noqa: BLE001 - the question waits whether or not this works
+        _keep(f"nobody could be told of run {run.id} ({type(error).__name__}: {error})")
+
+
+def notice(run: Run, ask: Ask) -> dict[str, Any]:
+    """What is told of a question."""
+    from quandary.formats.visible import printable  # noqa: PLC0415 - only where somebody is told
+    from quandary.people.hosts import shortened  # noqa: PLC0415 - the same
+
+    texts = "; ".join(question.text or question.title for question in ask.questions)
+    where = f" in {os.path.basename(run.project)}" if run.project else ""
+    told = f"Waiting for you{where}: {texts or ask.preamble.context}"
+    return {
+        "event": EVENT,
+        "run": run.id,
+        "flow": run.flow,
+        "project": run.project,
+        "key": ask.key,
+        "since": run.since,
+        "text": printable(shortened(told, _LONGEST_TEXT)),
+        "questions": [
+            {"text": question.text, "options": [choice.label for choice in question.choices]}
+            for question in ask.questions
+        ],
+    }
+
+
+def _start(order: dict[str, Any]) -> None:
+    """Start a process that carries out the order and outlives this one."""
+    import subprocess  # noqa: PLC0415 - only where somebody is told
+    import tempfile  # noqa: PLC0415 - the same
+    from threading import Thread  # noqa: PLC0415 - the same
+
+    with tempfile.TemporaryFile() as file:  # a pipe could be full before anybody reads from it
+        file.write(msgspec.json.encode(order))
+        file.seek(0)
+        process = subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, "-P", "-m", "quandary.people.notify"],
+            stdin=file,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
+        )
+    # A server lives longer than the process, and somebody has to take note of its end.
+    Thread(target=process.wait, daemon=True).start()
+
+
+# -- the settings ----------------------------------------------------------------------------------
+
+
+def read(table: dict[str, Any]) -> Means:
+    """The table `[notify]`, or what is wrong with it."""
+    unknown = [name for name in table if name not in Means._fields]
+    if unknown:
+        known = ", ".join(Means._fields)
+        raise ParseError(f"[notify] has no key {unknown[0]} (there are {known})")
+    command = table.get("command", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise ParseError('[notify] command is a list of words, like ["notify-send", "{text}"]')
+    if "command" in table and (not command or not command[0].strip()):
+        raise ParseError("[notify] command begins with a program")
+    if command and command[0] in _placeholders({}):
+        raise ParseError(f"[notify] command begins with a program, not with {command[0]}")
+    texts = {name: table.get(name, "") for name in ("webhook", "secret", "address")}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise ParseError(f"[notify] {name} is a text, not {value!r}")
+    if texts["webhook"]:
+        _require_safe(texts["webhook"])
+    if texts["secret"] and not texts["webhook"]:
+        raise ParseError("[notify] secret signs what goes to a webhook, and there is none")
+    return Means(tuple(command), **texts)
+
+
+def _require_safe(address: str) -> None:
+    """Questions go over a network only where nobody on the way can read them."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only for webhooks
+
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise ParseError("[notify] webhook is no address") from None
+    if parts.scheme == "https" and host:
+        return
+    if parts.scheme == "http" and _is_here(host):
+        return
+    raise ParseError("[notify] webhook is an address that begins with https://")
+
+
+def _is_here(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+# -- the process that tells ------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Carry out the order on standard input."""
+    try:
+        order = msgspec.json.decode(sys.stdin.buffer.read())
+        carry_out(read(order["table"]), order["notice"])
+    except Exception as error:  # noqa: BLE001 - nobody is there to see it
+        _keep(f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> None:
+    """Tell by all means at once; each that fails leaves a line in the log."""
+    from threading import Thread  # noqa: PLC0415 - not where the question is asked
+
+    from quandary.people import address  # noqa: PLC0415 - the same
+
+    link = address.page_of(means.address or address.known(), notice["run"])
+    body = msgspec.json.encode({**notice, "link": link})
+    told = {name: str({**notice, "link": link}[name]) for name in WORDS}
+    threads = []
+    if means.command:
+        threads.append(_watched(lambda: _run(means.command, told, body, seconds)))
+    if means.webhook:
+        threads.append(_watched(lambda: _post(means, body, seconds)))
+    running = [Thread(target=work, daemon=True) for work in threads]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(seconds + 2)
+        if thread.is_alive():  # a server that sends a byte now and then
+            _keep("a webhook took too long and was left")
+
+
+def _watched(work: Callable[[], str]) -> Callable[[], None]:
+    """The work, with a line in the log where something went wrong."""
+
+    def watched() -> None:
+        try:
+            wrong = work()
+        except Exception as error:  # noqa: BLE001 - nobody is there to see it
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            _keep(wrong)
+
+    return watched
+
+
+def _placeholders(told: dict[str, str]) -> dict[str, str]:
+    return {f"{{{name}}}": told.get(name, "") for name in WORDS}
+
+
+def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float) -> str:
+    """Run the user's command; what went wrong, if anything did."""
+    import signal  # noqa: PLC0415 - not where the question is asked
+    import subprocess  # noqa: PLC0415 - the same
+    import tempfile  # noqa: PLC0415 - the same
+
+    places = _placeholders(told)
+    words = [places.get(word, word) for word in command]
+    variables = {f"{VARIABLE}{name.upper()}": value for name, value in told.items()}
+    home = os.path.expanduser("~")
+    # Files, not pipes: the command may leave something running that keeps them open.
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaints:
+        given.write(body)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the user's own settings name it
+                words,
+                stdin=given,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                env={**os.environ, **variables},
+                cwd=home if os.path.isdir(home) else None,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"the command {command[0]} could not be started: {error.strerror}"
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError):
+                if os.name == "posix":
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            process.wait()
+            return f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
+        if status == 0:
+            return ""
+        complaints.seek(0)
+        said = complaints.read(2000).decode(errors="replace").strip()
+    return f"the command {command[0]} ended with status {status}" + (f": {said}" if said else "")
+
+
+def signature(secret: str, body: bytes) -> str:
+    """What shows the receiver that a body comes from somebody who knows the secret."""
+    import hashlib  # noqa: PLC0415 - not where the question is asked
+    import hmac  # noqa: PLC0415 - the same
+
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def _post(means: Means, body: bytes, seconds: float) -> str:
+    """Call the webhook; what went wrong, if anything did. Its path may be a secret."""
+    from urllib import error, request  # noqa: PLC0415 - not where the question is asked
+    from urllib.parse import urlsplit  # noqa: PLC0415 - the same
+
+    from quandary import __version__  # noqa: PLC0415 - the same
+
+    class Nowhere(request.HTTPRedirectHandler):
+        """What was meant for one receiver goes to no other."""
+
+        def redirect_request(self, *_: object, **__: object) -> None:
+            """Follow nothing."""
+
+    host = urlsplit(means.webhook).hostname or ""
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"quandary/{__version__}",
+        "X-Quandary-Event": EVENT,
+    }
+    if means.secret:
+        headers[SIGNATURE] = signature(means.secret, body)
+    ways: list[request.BaseHandler] = [Nowhere()]
+    if _is_here(host):
+        ways.append(request.ProxyHandler({}))
+    sent = request.Request(means.webhook, body, headers)  # noqa: S310 - read() allows http(s) only
+    try:
+        with request.build_opener(*ways).open(sent, timeout=seconds):
+            return ""
+    except error.HTTPError as answer:
+        answer.close()
+        return f"the webhook at {host} answered {answer.code}"
+    except OSError as trouble:
+        reason = getattr(trouble, "reason", trouble)
+        return f"the webhook at {host} cannot be reached ({reason})"
+
+
+def _keep(what: str) -> None:
+    with suppress(OSError):
+        troubles.keep("notify", what)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
