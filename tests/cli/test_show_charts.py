@@ -150,7 +150,7 @@ def test_a_tree_as_a_chart(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = call(capsys, "show", "t.md", "--chart")
     assert (status, err) == (0, "")
     assert out.startswith("DEPLOY\n\n1  Deploy: which one?  decision\n")
-    assert "   Deploy now           → 2  Deploy now\n" in out
+    assert "   Deploy now          → 2  Deploy now\n" in out
     assert call(capsys, "show", "t.md", "--page", "DEPLOY").status == 2
 
 

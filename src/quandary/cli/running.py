@@ -15,7 +15,7 @@ from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
 from quandary.journal.store import open_store, place_of
 from quandary.model.ask import Reply
-from quandary.people import outcomes
+from quandary.people import notify, outcomes
 from quandary.settings import project_of
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Hooks of a host: every question that it asks, by whatever skill, judged before and kept after.
 
-`before` says something only where it has to: an answer by preference, or (where the settings are
-strict) why the question cannot be asked like this. `after` keeps one record for each question of a
-call, however often the host tells of it. What a hook is told comes from the host and not from the
-person, so that nothing here counts where only a person can answer.
+`before` says something only where it has to: an answer by preference, an answer that the person
+gave in our inbox, or (where the settings are strict) why the question cannot be asked like this.
+`after` keeps one record for each question of a call, however often the host tells of it. What a
+hook is told comes from the host and not from the person, so that nothing here counts where only a
+person can answer.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class Told(NamedTuple):
     def name(self, question: Question) -> str:
         """What the record of a question is found by."""
         return f"hook\n{self.session}\n{self.call}\n{question.key}" if self.call else ""
+
+    def text(self, question: Question) -> str:
+        """The question to the letter, which is how the host finds its answer."""
+        return str(self.input["questions"][self.questions.index(question)]["question"])
 
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
@@ -115,7 +120,12 @@ def before(told: Told, store: Store, project: str, settings: Settings) -> dict[s
     if settings.table("hooks").get("strict") is True:
         wrong = unfit(told.questions)
         if wrong:
-            return _said("deny", wrong)
+            return said("deny", wrong)
+    return _preferred(told, store, project) or _routed(told, store, project, settings)
+
+
+def _preferred(told: Told, store: Store, project: str) -> dict[str, Any] | None:
+    """The answers, where a preference decides every question of the call."""
     policy = policy_of(store, project)
     verdicts = [policy.judge(question) for question in told.questions]
     if not all(verdict.decide for verdict in verdicts):
@@ -125,18 +135,35 @@ def before(told: Told, store: Store, project: str, settings: Settings) -> dict[s
         state = _kept(store, told, question, project, prefer=True)
         if state.status != "done" or state.result.get("codes") != [verdict.code]:
             return None
-        answers[question.text] = told.labels(question)[verdict.code]
+        answers[told.text(question)] = told.labels(question)[verdict.code]
     ids = ", ".join(question.id for question in told.questions)
     reason = f"Decided by the person's preference ({ids}); nobody was asked."
-    output = _said("allow", reason)
-    output["hookSpecificOutput"] |= {
-        "updatedInput": {**told.input, "answers": answers},
-        "additionalContext": reason,
-    }
+    output = allow(told, reason, answers)
+    output["hookSpecificOutput"]["additionalContext"] = reason
     return output
 
 
-def _said(decision: str, reason: str) -> dict[str, Any]:
+def _routed(
+    told: Told, store: Store, project: str, settings: Settings
+) -> dict[str, Any] | None:
+    """The answers that a person gives in the inbox, where the settings send questions there."""
+    if "route" not in settings.table("hooks"):
+        return None
+    from quandary.people import routing  # noqa: PLC0415 - not everybody wants that
+
+    seconds = routing.seconds(settings)
+    return routing.answered(told, store, project, seconds) if seconds is not None else None
+
+
+def allow(told: Told, reason: str, answers: dict[str, str]) -> dict[str, Any]:
+    """What answers the host's question without its form."""
+    output = said("allow", reason)
+    output["hookSpecificOutput"]["updatedInput"] = {**told.input, "answers": answers}
+    return output
+
+
+def said(decision: str, reason: str) -> dict[str, Any]:
+    """A decision about the call, with the reason for it."""
     return {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",

@@ -100,7 +100,7 @@ def _start(order: dict[str, Any]) -> None:
     with tempfile.TemporaryFile() as file:  # a pipe could be full before anybody reads from it
         file.write(msgspec.json.encode(order))
         file.seek(0)
-        process = subprocess.Popen(  # noqa: S603 - this very program
+        process = subprocess.Popen(
             [sys.executable, "-P", "-m", "quandary.people.notify"],
             stdin=file,
             stdout=subprocess.DEVNULL,

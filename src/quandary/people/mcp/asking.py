@@ -156,7 +156,7 @@ class Desk:
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except (MCPError, ValidationError) as error:
-            told = str(error) if isinstance(error, MCPError) else "the client sent no form back"
+            told = error.message if isinstance(error, MCPError) else "what came back is no form"
             return await self.do(self._noted, shown, Outcome("unavailable", told), caller.name)
         seconds = anyio.current_time() - began
         return await self.do(self._taken, shown, result, seconds, caller.name)

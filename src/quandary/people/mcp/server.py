@@ -210,7 +210,7 @@ async def _told(desk: Desk, standing: Standing, caller: Caller) -> types.CallToo
     """The state as the command line prints it, and a sentence on what to do with it."""
     data = await desk.do(desk.house.told, standing.state)
     then = standing.said or _then(standing.state, caller)
-    return _data(data, then.format(run=standing.state.run))
+    return _data(data, then.replace("{run}", standing.state.run))
 
 
 def _then(state: State, caller: Caller) -> str:
