@@ -3,12 +3,17 @@
 What is fair: each player has a process of its own, so that nobody collects another's garbage or
 waits for another's threads, and all have the same interpreter and the environment that
 `requirements.txt` describes, with Quandary installed in it. Each has its own file in one folder,
-with the same journal mode and the same `synchronous`, which is read back from every connection.
-They take turns answer by answer, in random order, and time themselves; a figure is the median of
-several rounds. All must ask the same and come to the same end.
+with the same journal mode and the same `synchronous`, which is read back from every player's
+connection. They take turns in random order and time themselves; a figure is the median of several
+rounds. All must ask the same and come to the same end.
+
+A turn is a burst of answers. With a single one, which is told besides, everybody is slower, and
+whoever does least is slowed down most.
 
 A player that opens its file for each reply makes anew what belongs to the file (connection, saver,
-compiled graph; persister, application; store and flow), not what is written down in code.
+compiled graph; persister, application; store and flow), not what is written down in code. The
+budget is for a file that somebody else has open too. Where nobody has, SQLite makes, copies and
+removes its write-ahead log for every reply, which takes longer than all the rest; that is told.
 
 LangGraph writes a checkpoint for every step unless it is told to write one for every call. Its own
 default counts for the budget; the other setting is told beside it.
@@ -59,13 +64,14 @@ def main() -> int:
     kept_open = compared("open", "the run open", {LANGGRAPH: 8, BARE: 0.7})
     reopened = compared("reopened", "opened for each reply", {LANGGRAPH: 4})
     alone = compared("alone", "opened for each reply, nobody else there", {})
-    return table(kept_open + reopened + alone)
+    single = compared("open", "the run open, one at a turn", {}, burst=1)
+    return table(kept_open + reopened + alone + single)
 
 
-def compared(keep: Keep, words: str, least: dict[str, float]) -> list[Row]:
+def compared(keep: Keep, words: str, least: dict[str, float], *, burst: int = BURST) -> list[Row]:
     """Every player against Quandary."""
     chance = random.Random(1)  # noqa: S311 - the order of turns is no secret
-    rounds = [played(keep, chance) for _ in range(ROUNDS)]
+    rounds = [played(keep, burst, chance) for _ in range(ROUNDS)]
     rows = []
     for name in PLAYERS:
         ratio = statistics.median(taken[name] / taken[OURS] for taken in rounds)
@@ -76,7 +82,7 @@ def compared(keep: Keep, words: str, least: dict[str, float]) -> list[Row]:
     return rows
 
 
-def played(keep: Keep, chance: random.Random) -> dict[str, float]:
+def played(keep: Keep, burst: int, chance: random.Random) -> dict[str, float]:
     """One round: the seconds that each player takes for an answer and the question after it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=Path(__file__).parent)))
@@ -84,7 +90,7 @@ def played(keep: Keep, chance: random.Random) -> dict[str, float]:
             name: stack.enter_context(Elsewhere(player, folder / f"{number}.db", keep))
             for number, (name, player) in enumerate(PLAYERS.items())
         }
-        return by_turns(players, REPLIES, chance, burst=BURST)
+        return by_turns(players, REPLIES, chance, burst=burst)
 
 
 class Elsewhere:

@@ -236,7 +236,7 @@ def test_a_call_is_kept_once_however_often_it_comes(store: SqliteStore) -> None:
         question(), question(PLACE, "Here", "There"), response={"answers": {LEVEL: "Debug"}}
     )
     told = heard(data)
-    hook._kept(store, told, told.questions[0], "here", prefer=False)
+    hook.kept(store, told, told.questions[0], "here", prefer=False)
     first = after(store, data)
     assert [state.status for state in first] == ["done", "withdrawn"]
     assert after(store, data) == first

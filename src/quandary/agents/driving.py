@@ -2,7 +2,8 @@
 
 A call is journalled before its program starts and again when it has ended. One that was begun by a
 process that is gone has no end in the journal: nobody knows what it did, so it counts as an
-attempt, and is never simply made again.
+attempt, and is never simply made again. Whoever is asked to stop ends the programs first and says
+so in the journal; their calls are made when the run goes on.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from quandary.agents.calling import Surroundings, answer
-from quandary.errors import Rejected
+from quandary.errors import AlreadyAnswered, QuandaryError, Rejected, StoreError
 from quandary.journal import replay
 from quandary.journal.entries import Called, Noted
 from quandary.model.ask import Note
 from quandary.model.call import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from quandary.agents.catalogue import Catalogue
     from quandary.journal.store import State, Store
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 THROUGH = "agent"
 """What entries say that came from here."""
-STARTED = "started"
+STARTED, STOPPED = "started", "stopped"
+"""Notes: the calls that wait are being made; they were ended before their time."""
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
+LOOK_EVERY = 2.0
+"""Seconds after which somebody may have withdrawn a run whose agents still work."""
 
 
 class Watcher(AbstractContextManager[object], Protocol):
@@ -50,61 +54,54 @@ class Driver:
     """Makes the calls of runs."""
 
     def __init__(
-        self, store: Store, catalogue: Catalogue, around: Surroundings, watcher: Watcher
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        around: Surroundings,
+        watcher: Watcher,
+        reply: Callable[[State], State | None] | None = None,
     ) -> None:
         self.store = store
         self.catalogue = catalogue
         self.around = around
+        self.places: dict[str, Surroundings] = {}
+        """Where the agents of a run work that was begun elsewhere."""
         self.watcher = watcher
+        self.reply = reply
+        """Answers what a run asks, if it can: the run goes on with what comes of it."""
+        self.under_way: dict[str, None] = {}
+        """The runs that are driven here and have not come to where they wait or end."""
+        self.taken_up = 0
+        """How many there were in all."""
 
-    async def drive(self, state: State) -> State:
-        """Go on with a run whose calls nobody has begun yet."""
-        if state.calls and not begun(self.store, state.run):
-            # They were asked for by a person's answer; from here on they count as begun.
-            replay.note(self.store, state.run, Note(STARTED, ""), who="agent", through=THROUGH)
-        making: dict[asyncio.Task[Output], str] = {}
-        try:
-            while state.calls:
-                fresh = tuple(c for c in state.calls if c.key not in set(making.values()))
-                if fresh:
-                    self.watcher.calls(state.run, fresh)
-                for call in fresh:
-                    made = asyncio.ensure_future(answer(call, self.catalogue, self.around))
-                    making[made] = call.key
-                done, _ = await asyncio.wait(making, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    del making[task]
-                    output = task.result()
-                    state = replay.record_output(self.store, state.run, output, through=THROUGH)
-                    self.watcher.came(state.run, output)
-        finally:
-            for task in making:
-                task.cancel()
-            await asyncio.gather(*making, return_exceptions=True)
-        self.watcher.stands(state)
-        return state
+    async def begin(self, start: Callable[[], State]) -> State:
+        """Begin a run, and drive it."""
+        state = start()
+        with walking(self.store, state.run):
+            return await self._drive(state)
 
-    async def resume(self, run: str) -> State:
-        """Go on with a run that another process began; what that left open counts as tried."""
-        state = replay.look(self.store, run)
-        for call in state.calls if begun(self.store, run) else ():
-            lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-            state = replay.record_output(self.store, run, lost, through=THROUGH)
-            self.watcher.came(run, lost)
-        return await self.drive(state)
+    async def drive(self, run: str, around: Surroundings | None = None) -> State:
+        """Go on with a run; calls that another process left open count as tried."""
+        if around is not None:
+            self.places[run] = around
+        with walking(self.store, run):
+            state = replay.look(self.store, run)
+            if state.calls and begun(self.store, run):
+                for call in state.calls:
+                    lost = Output(call.key, error=INTERRUPTED, interrupted=True)
+                    state = self._book(run, lost)
+            return await self._drive(state)
 
-    async def all(self, begin: Sequence[Callable[[], State]], jobs: int) -> list[State]:
-        """Begin runs and drive them, so many at a time; one is begun when there is room for it."""
+    async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
+        """Drive runs, so many at a time; another one is begun when there is room for it."""
         states: dict[int, State] = {}
-        waiting = iter(enumerate(begin))
+        waiting = iter(enumerate(work))
 
-        async def work() -> None:
-            for number, start in waiting:
-                state = start()
-                with walking(self.store, state.run):
-                    states[number] = await self.drive(state)
+        async def some() -> None:
+            for number, one in waiting:
+                states[number] = await one()
 
-        workers = [asyncio.ensure_future(work()) for _ in range(min(jobs, len(begin)))]
+        workers = [asyncio.ensure_future(some()) for _ in range(min(jobs, len(work)))]
         try:
             await asyncio.gather(*workers)
         finally:
@@ -113,38 +110,156 @@ class Driver:
             await asyncio.gather(*workers, return_exceptions=True)
         return [states[number] for number in sorted(states)]
 
+    async def _drive(self, state: State) -> State:
+        """Make calls, and answer what can be answered here, until there is neither."""
+        self.taken_up += state.run not in self.under_way
+        self.under_way[state.run] = None
+        while True:
+            if state.calls and not begun(self.store, state.run):
+                replay.note(
+                    self.store,
+                    state.run,
+                    Note(STARTED, "The agents are being asked."),
+                    who="agent",
+                    through=THROUGH,
+                )
+            state = await self._make_calls(state)
+            answered = self.reply(state) if self.reply and state.ask is not None else None
+            if answered is None:
+                break
+            state = answered
+        del self.under_way[state.run]
+        self.watcher.stands(state)
+        return state
+
+    async def _make_calls(self, state: State) -> State:
+        """Make the calls that a run waits for, and those that follow, until it waits for none."""
+        run = state.run
+        around = self.places.get(run, self.around)
+        making: dict[asyncio.Task[Output], str] = {}
+        try:
+            while state.calls:
+                begun_keys = set(making.values())
+                fresh = tuple(call for call in state.calls if call.key not in begun_keys)
+                if fresh:
+                    self.watcher.calls(run, fresh)
+                for call in fresh:
+                    made = asyncio.ensure_future(answer(call, self.catalogue, around))
+                    making[made] = call.key
+                done, _ = await asyncio.wait(
+                    making, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    del making[task]
+                    state = self._book(run, task.result())
+                if not done:
+                    state = self._looked_at(state)
+        except asyncio.CancelledError:
+            await self._stop(run, making)
+            raise
+        finally:
+            await _ended(making)
+        return state
+
+    def _book(self, run: str, output: Output) -> State:
+        """Journal an output; where the run is over by now, nobody wants it any more."""
+        try:
+            state = replay.record_output(self.store, run, output, through=THROUGH)
+        except AlreadyAnswered:
+            state = replay.look(self.store, run)
+            if state.status == "waiting":
+                raise Rejected(f"run {run} is being walked by another process") from None
+        self.watcher.came(run, output)
+        return state
+
+    def _looked_at(self, state: State) -> State:
+        """The state, unless somebody ended the run meanwhile."""
+        now = replay.look(self.store, state.run)
+        return now if now.status != "waiting" else state
+
+    async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
+        """End what is under way. What came in at the last moment is kept, for it was paid for."""
+        await _ended(making)
+        with contextlib.suppress(QuandaryError):
+            for task in making:
+                if not task.cancelled() and task.exception() is None:
+                    self._book(run, task.result())
+            text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
+            if replay.look(self.store, run).calls:
+                replay.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
+
+
+async def _ended(making: dict[asyncio.Task[Output], str]) -> None:
+    for task in making:
+        task.cancel()
+    await asyncio.gather(*making, return_exceptions=True)
+
 
 def begun(store: Store, run: str) -> bool:
-    """Whether somebody who makes calls has come to those that wait."""
+    """Whether somebody has begun to make the calls that wait, and not said that they stopped.
+
+    Calls that follow a person's answer wait until somebody comes who makes them. Where a person
+    wants to be asked about interruptions, having stopped is one.
+    """
     row = store.run(run)
     if row is None or row.waits != "agent":
         return False
+    found = False
     for entry in store.entries(run, after=row.asked - 1):
         body = entry.read()
-        if isinstance(body, Called) and body.through in (THROUGH, "command"):
-            return True
-        if isinstance(body, Noted) and body.kind == STARTED:
-            return True
-    return False
+        if isinstance(body, Called):
+            found = body.through in (THROUGH, "command")
+        elif isinstance(body, Noted) and body.kind == STARTED:
+            found = True
+        elif isinstance(body, Noted) and body.kind == STOPPED:
+            found = _careful(store, run)
+    return found
+
+
+def _careful(store: Store, run: str) -> bool:
+    began = store.entries(run, kinds=("began",))[0].read_matter().arguments or {}
+    defaults = began.get("defaults")
+    return isinstance(defaults, dict) and defaults.get("on_interrupted") == "ask"
 
 
 @contextlib.contextmanager
 def walking(store: Store, run: str) -> Iterator[None]:
     """Within it, no other process on this machine makes the calls of the run."""
-    import fcntl  # noqa: PLC0415 - not on every system
-
-    path = getattr(store, "path", "")
-    if not path:
+    place = f"{path}.{run}.walking" if (path := getattr(store, "path", "")) else ""
+    lock = _locked(place, run) if place else None
+    try:
         yield
-        return
-    place = f"{path}.{run}.walking"
-    with open(place, "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Rejected(f"run {run} is being walked by another process") from None
-        try:
-            yield
-        finally:
+    finally:
+        if lock is not None:
             with contextlib.suppress(OSError):
                 os.unlink(place)
+            os.close(lock)
+
+
+def _locked(place: str, run: str) -> int | None:
+    """A lock on a file of that name; whoever comes second is refused."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on every system
+    except ImportError:  # pragma: no cover - and where it is not, no agent can be run either
+        return None
+    while True:
+        try:
+            lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError(f"{place} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _same(lock, place):
+                return lock
+        except OSError:
+            os.close(lock)
+            raise Rejected(f"run {run} is being walked by another process") from None
+        # Whoever had it removed the file just before we came to hold it.
+        os.close(lock)
+
+
+def _same(lock: int, place: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(place))
+    except FileNotFoundError:
+        return False

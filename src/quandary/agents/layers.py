@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -87,14 +88,14 @@ def _backward(count: int, pairs: Sequence[tuple[int, int]]) -> list[bool]:
         trail = [(first, iter(out[first]))]
         while trail:
             at, left = trail[-1]
-            number = next(left, None)
-            if number is None:
+            line = next(left, None)
+            if line is None:
                 open_[at] = False
                 trail.pop()
                 continue
-            target = pairs[number][1]
+            target = pairs[line][1]
             if open_[target]:
-                back[number] = target != at
+                back[line] = target != at
             elif not seen[target]:
                 seen[target] = open_[target] = True
                 trail.append((target, iter(out[target])))
@@ -124,7 +125,7 @@ def _neighbours(count: int, chains: Iterable[_Chain]) -> tuple[list[list[int]], 
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
     for chain in chains:
-        for upper, lower in zip(chain.spots, chain.spots[1:], strict=False):
+        for upper, lower in pairwise(chain.spots):
             if upper != lower:
                 above[lower].append(upper)
                 below[upper].append(lower)
@@ -176,7 +177,7 @@ def _apart(row: Sequence[int], wanted: Sequence[float], boxes: int) -> list[floa
     the neighbours are put together at their mean.
     """
     room = [0.0]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         half = [WIDTH / 2 if spot < boxes else NARROW / 2 for spot in (left, right)]
         room.append(room[-1] + sum(half) + ACROSS)
     blocks: list[tuple[float, int]] = []

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 LONGEST = 100_000
 """As many characters of one text as a report for people shows; JSON has them all."""
+MOST_ON_A_LINE = 20
+"""A longer route is told step by step only."""
 NO_ITEM = "1"
 """What the item of a walk is called that was begun without any."""
 PRUNED = "(taken out of the journal)"
@@ -49,7 +51,7 @@ def about(story: Story) -> list[tuple[str, str]]:
         ("began", moment(story.began)),
         ("ended", moment(story.ended)),
         ("spent", f"{count(story.calls, 'call')}, {spent(story.seconds, story.tokens)}"),
-        ("route", " → ".join(route(story))),
+        ("route", " → ".join(route(story)) if len(story.stops) <= MOST_ON_A_LINE else ""),
         ("pruned", f"{count(story.pruned, 'entry')} without texts" if story.pruned else ""),
     ]
     return [(name, one_line(text)) for name, text in facts if text]
@@ -72,12 +74,12 @@ def came_of(stop: Stop) -> str:
         parts.append(count(len(stop.attempts), "attempt"))
     if stop.validation:
         parts.append(f"validation {stop.validation}")
+    if stop.attempts:
+        parts += [stop.cli, spent(stop.seconds, stop.tokens)]
     if stop.error:
         parts.append(f"given up: {stop.error}")
     elif stop.current:
         parts.append("the run stands here")
-    if stop.attempts:
-        parts += [stop.cli, spent(stop.seconds, stop.tokens)]
     return one_line(", ".join(filter(None, parts)))
 
 
@@ -88,7 +90,8 @@ def tried(attempt: Attempt) -> str:
 
 def asked(exchange: Exchange) -> str:
     """Who was asked for what."""
-    return f"{one_line(who(exchange))} {_ROLES[exchange.role]}"
+    decides = exchange.role == "work" and (exchange.expects == "decision" or exchange.route)
+    return f"{one_line(who(exchange))} {'decides' if decides else _ROLES[exchange.role]}"
 
 
 def who(exchange: Exchange) -> str:
@@ -135,7 +138,7 @@ def texts(exchange: Exchange) -> list[tuple[str, str]]:
     if exchange.answered:
         found.append(("output", exchange.output or (PRUNED if gone else NOTHING)))
     if exchange.problem and exchange.problem != exchange.output:
-        found.append(("problem", exchange.problem))
+        found.append(("feedback" if exchange.role == "check" else "problem", exchange.problem))
     return [*found, ("standard error", exchange.stderr)] if exchange.stderr.strip() else found
 
 

@@ -27,14 +27,16 @@ from quandary.journal.entries import (
     Returned,
     readable,
 )
-from quandary.model.ask import Item
+from quandary.model.ask import Item, Preamble
 from quandary.model.call import HUMAN, Call
 from quandary.model.chart import Chart
 from quandary.model.response import Process
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.agents.following import Here
-    from quandary.journal.entries import AnyBody, Entry, Matter, Status
+    from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store, Waits
     from quandary.model.ask import Ask
 
@@ -55,7 +57,8 @@ class Told(msgspec.Struct, frozen=True):
 def retell(store: Store, run: str) -> Told:
     """The story of a run."""
     teller = Teller(store, run)
-    teller.read()
+    for _ in teller.read():
+        pass
     return Told(teller.story(), teller.chart)
 
 
@@ -86,18 +89,31 @@ class Teller:
         self._places: dict[str, Here] = {}
         self._calls: dict[str, Call] = {}
         self._asks: dict[str, Ask] = {}
+        self._fresh: list[str] = []
+        """The keys of what still has its texts."""
 
-    def read(self) -> list[tuple[Entry, AnyBody, Matter]]:
-        """Read what has been added to the journal, and give it back."""
-        came = []
+    def read(self) -> Iterator[tuple[int, AnyBody]]:
+        """Read what has been added to the journal, entry by entry, each with its number."""
         with readable(self.run):
             for entry in self.store.entries(self.run, after=self.n):
-                body, matter = entry.read(), entry.read_matter()
-                self._hear(body, matter)
+                body = entry.read()
+                self._hear(body, entry.read_matter())
                 self.pruned += entry.pruned
                 self.n = entry.n
-                came.append((entry, body, matter))
-        return came
+                yield entry.n, body
+
+    def forget_texts(self, most: int) -> None:
+        """Let go of what was said in full; whoever only follows a run does not need it again."""
+        for key in self._fresh:
+            exchange = self.exchanges.get(key)
+            if exchange is not None and exchange.answered:
+                output = exchange.output[:most] if exchange.output else exchange.output
+                self.exchanges[key] = replace(exchange, prompt="", output=output, stderr="")
+                self._calls.pop(key, None)
+            if key in self._asks:
+                self._asks[key] = replace(self._asks[key], preamble=Preamble(""))
+        known = self.exchanges
+        self._fresh = [key for key in self._fresh if key in known and not known[key].answered]
 
     # -- entry by entry ----------------------------------------------------------------------------
 
@@ -155,6 +171,7 @@ class Teller:
 
     def _ask(self, exchange: Exchange) -> None:
         self.exchanges[exchange.key] = exchange
+        self._fresh.append(exchange.key)
         self._place(exchange.key)
 
     def _place(self, key: str) -> None:
@@ -202,12 +219,10 @@ class Teller:
 
     # -- all of it ---------------------------------------------------------------------------------
 
-    def stops(self, first: int = 0) -> list[Stop]:
-        """The steps that the run came to, from one of them on."""
-        if self._follower is None:
-            return []
-        every = self._follower.stops
-        return [self._stop(n, every[n]) for n in range(first, len(every))]
+    def stops(self, first: int = 0, last: int | None = None) -> list[Stop]:
+        """The steps that the run came to, from one of them on and as far as another."""
+        every = self._follower.stops[first:last] if self._follower is not None else []
+        return [self._stop(number, here) for number, here in enumerate(every, first)]
 
     @property
     def left(self) -> int:

@@ -7,9 +7,10 @@ import click
 from quandary.cli import COMMANDS, plans
 from quandary.cli.screen import tell
 from quandary.errors import QuandaryError
-from quandary.people import lasting
+from quandary.people import lasting, routing
 from quandary.people.install_places import places
 from quandary.people.installing import to_install
+from quandary.settings import read_settings, user_settings
 
 
 @click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
@@ -26,7 +27,10 @@ def install(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> i
         raise QuandaryError("--mcp registers `quandary mcp`, which this version does not have")
     root = plans.root_of(project=project, user=user)
     command = lasting.command("user" if root is None else "project")
-    plan = to_install(places(host, root), command.word, mcp=mcp)
+    settings = user_settings() if root is None else read_settings()
+    plan = to_install(
+        places(host, root), command.word, mcp=mcp, timeout=routing.host_timeout(settings)
+    )
     plans.follow(plan, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")

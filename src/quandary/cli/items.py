@@ -24,8 +24,11 @@ def from_options(values: tuple[str, ...]) -> list[Item]:
     return items
 
 
-def from_file(path: str) -> list[Item]:
-    """A JSON list, JSON lines, or CSV with a header line; its first sign tells which."""
+def from_file(path: str, *, bare: bool = False) -> list[Item]:
+    """A JSON list, JSON lines, or CSV with a header line; its first sign tells which.
+
+    An item may be `bare` where any fields will do; elsewhere it needs one that people know it by.
+    """
     text = read_standard_input() if path == "-" else read_text(path)
     text = text.removeprefix("\ufeff")
     first = text.lstrip()[:1]
@@ -37,7 +40,12 @@ def from_file(path: str) -> list[Item]:
         rows = _csv(path, text)
     if not rows:
         raise ParseError(f"{path}: there are no items in it; without any, leave --items out")
-    return [_item(path, number, row) for number, row in enumerate(rows, 1)]
+    return from_rows(path, rows, bare=bare)
+
+
+def from_rows(name: str, rows: list[Any], *, bare: bool = False) -> list[Item]:
+    """Objects with the fields of an item; `name` is what messages call the whole."""
+    return [_item(name, number, row, bare=bare) for number, row in enumerate(rows, 1)]
 
 
 def _csv(path: str, text: str) -> list[Any]:
@@ -78,11 +86,11 @@ def _line(path: str, number: int, line: str) -> object:
     return row
 
 
-def _item(path: str, number: int, row: object) -> Item:
+def _item(path: str, number: int, row: object, *, bare: bool) -> Item:
     if not isinstance(row, dict):
         raise ParseError(f"{path}: item {number} is not an object with fields")
     fields = {str(key).strip(): _text(value) for key, value in row.items()}
-    if not any(fields.get(name) for name in _OWN):
+    if not bare and not any(fields.get(name) for name in _OWN):
         raise ParseError(f"{path}: item {number} has none of {', '.join(_OWN)}")
     own = {name: fields.pop(name, "") for name in _OWN}
     if not own["id"]:

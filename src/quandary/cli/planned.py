@@ -11,15 +11,73 @@ import msgspec
 from quandary.agents.agent import words
 from quandary.agents.calling import Surroundings, obstacles
 from quandary.cli.screen import put, tell
-from quandary.errors import NotFound, Rejected
-from quandary.flows.planning import Defaults, Planned, most_calls, plan
+from quandary.errors import NotFound, QuandaryError, Rejected
+from quandary.flows import prompting
+from quandary.flows.costs import most_calls
+from quandary.flows.planning import Defaults, Planned, plan
+from quandary.flows.walk_terms import Budget, Terms
 from quandary.formats.visible import printable
-from quandary.model.call import is_human
+from quandary.journal.entries import Began
+from quandary.model.call import HUMAN, is_human
 from quandary.model.soundness import named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from quandary.agents.catalogue import Catalogue
     from quandary.formats.charts import Loaded
+    from quandary.journal.store import Store
+    from quandary.model.ask import Item
+    from quandary.model.chart import Chart, Step
+    from quandary.settings import Settings
+
+_NO_BUDGET = Budget()
+_OWN_SLOTS = ("id", "label", "title", "context")
+
+
+# -- what holds where the chart says nothing -----------------------------------------------------
+
+
+def defaults_of(settings: Settings, said: Mapping[str, Any]) -> Defaults:
+    """The command line, then the environment, then the project's file, then the user's."""
+    known: dict[str, Any] = {
+        "cli": settings.text("default_cli"),
+        "validate_cli": settings.text("default_validate_cli"),
+        "retry_cli": settings.text("default_retry_cli"),
+        "retries": _number(settings, "default_retry_count", 3, 0),
+        "timeout": float(_number(settings, "default_timeout", 600, 1)),
+        "max_visits": _number(settings, "max_visits", 25, 1),
+        "on_exhausted": _one_of(settings, "on_exhausted", ("fail", "continue")),
+        "on_interrupted": _one_of(settings, "on_interrupted", ("retry", "ask")),
+    }
+    given = {name: value for name, value in said.items() if value is not None and name in known}
+    return msgspec.convert({**known, **given}, Defaults)
+
+
+def budget_of(settings: Settings, said: Mapping[str, Any]) -> Budget:
+    """What an item may cost, from the same places."""
+    found = {}
+    for name in Budget.__struct_fields__:
+        set_to = _number(settings, name, -1, 0) if said[name] is None else said[name]
+        found[name] = None if set_to == -1 else set_to
+    return Budget(**found)
+
+
+def _number(settings: Settings, name: str, usual: int, least: int) -> int:
+    number = settings.number(name, usual)
+    if number < least and number != usual:
+        raise QuandaryError(f"{name} is a whole number from {least} up, not {number}")
+    return number
+
+
+def _one_of(settings: Settings, name: str, words: tuple[str, str]) -> str:
+    said = settings.text(name, words[0]).strip().casefold()
+    if said not in words:
+        raise QuandaryError(f"{name} is {' or '.join(words)}, not {said!r}")
+    return said
+
+
+# -- the plan --------------------------------------------------------------------------------------
 
 
 class Plan(NamedTuple):
@@ -27,6 +85,8 @@ class Plan(NamedTuple):
 
     chart: str
     steps: list[Planned]
+    codenames: list[str]
+    """What a tag can name."""
     commands: dict[str, list[str]]
     """The command line of every agent that may be asked."""
     errors: list[str]
@@ -61,21 +121,16 @@ class Plan(NamedTuple):
         }
 
     def _text(self) -> str:
-        lines = [printable(self.chart), ""]
+        lines = [self.chart, ""]
         for step in self.steps:
-            lines.append(f"{step.kind:<11} {printable(step.name)} ({printable(step.id)})")
-            if step.agents:
-                who = ", ".join(step.votes) if step.votes else step.cli
-                about = [f"by {who}", f"{step.retries} retries", f"{step.timeout:g} s"]
-                if step.validates:
-                    about.append(f"checked by {step.validate_cli}")
-                lines.append(f"            {', '.join(about)}")
-            if step.routes:
-                lines.append(f"            routes: {printable(' | '.join(step.routes))}")
-        lines += ["", "Commands:"]
-        lines += [f"  {name}: {shlex.join(line)}" for name, line in self.commands.items()]
-        lines += ["", f"At most {self.most_calls} calls for each item."]
-        return "\n".join(lines) + "\n"
+            lines.append(f"{step.kind:<11} {step.name} ({step.id})")
+            lines += [f"{'':<11} {line}" for line in _about(step)]
+        if self.commands:
+            lines += ["", "Commands:"]
+            lines += [f"  {name}: {shlex.join(line)}" for name, line in self.commands.items()]
+        calls = "call" if self.most_calls == 1 else "calls"
+        lines += ["", f"At most {self.most_calls} {calls} for each item."]
+        return "\n".join(map(printable, lines)) + "\n"
 
 
 _SHOWN = (
@@ -84,8 +139,7 @@ _SHOWN = (
     "kind",
     "page",
     "prompt",
-    "check",
-    "validates",
+    "validate_prompt",
     "cli",
     "validate_cli",
     "retry_cli",
@@ -97,53 +151,124 @@ _SHOWN = (
 )
 
 
-def plan_of(loaded: Loaded, defaults: Defaults, catalogue: Catalogue, around: Surroundings) -> Plan:
-    """What a walk of the chart would do with these agents, in this folder."""
-    chart = loaded.chart
-    clear = bool(chart.start) or sum(bool(page.steps) for page in chart.pages) < 2
-    steps = plan(chart, defaults, [*catalogue.names, "HUMAN"]) if clear else []
-    errors = [loaded.said(problem) for problem in loaded.errors]
-    errors += [problem for step in steps for problem in step.problems]
-    if not clear and not loaded.errors:
-        errors.append(f"{loaded.path}: say with --page which page is meant")
-    commands: dict[str, list[str]] = {}
-    for step in steps:
-        for agent in step.agents:
-            if agent:
-                errors += _command(agent, step, catalogue, around, commands)
-            else:
-                errors.append(
-                    f"“{step.name}” has no agent; tag the shape, give --cli, or set default_cli"
-                )
-    warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
-    reached = {(step.page, step.id) for step in steps}
-    pages = {step.page for step in steps}
-    left = [
-        named(step)
-        for page in chart.pages
-        if page.name in pages
-        for step in page.steps
-        if (page.name, step.id) not in reached
-    ]
-    calls = most_calls(chart, steps, defaults)
-    return Plan(chart.name, steps, commands, list(dict.fromkeys(errors)), warnings, left, calls)
+def _about(step: Planned) -> Iterator[str]:
+    """What is to be known of a step, in lines."""
+    if not step.asks:
+        return
+    who = ", ".join(step.votes) if step.votes else step.cli or "nobody"
+    again = f"{step.retries} {'retry' if step.retries == 1 else 'retries'}"
+    if step.retries and not step.votes and step.retry_cli != step.cli:
+        again += f" by {step.retry_cli}"
+    said = [f"by {who}", again, f"{step.timeout:g} s"]
+    if step.validates:
+        said.append(f"checked by {step.validate_cli}")
+    yield ", ".join(said)
+    for label, target in zip(step.routes, step.targets, strict=True):
+        yield f"{label} -> {target}"
 
 
-def _command(
-    codename: str,
-    step: Planned,
+def plan_of(
+    loaded: Loaded,
+    defaults: Defaults,
     catalogue: Catalogue,
     around: Surroundings,
-    commands: dict[str, list[str]],
-) -> list[str]:
-    """Keep the command line of an agent; what would keep it from running is given back."""
-    if is_human(codename):
-        return []
+    *,
+    budget: Budget = _NO_BUDGET,
+    items: Sequence[Item] = (),
+) -> Plan:
+    """What a walk of the chart would do with these agents, in this folder, for these items."""
+    chart = loaded.chart
+    codenames = [*catalogue.names, HUMAN]
+    steps = plan(chart, defaults, codenames)
+    commands, missing = _commands(steps, catalogue, around)
+    errors = [loaded.said(problem) for problem in loaded.errors]
+    errors += [problem for step in steps for problem in step.problems]
+    warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
+    calls = most_calls(chart, steps, defaults)
+    if budget.max_calls is not None:
+        calls = min(calls, budget.max_calls)
+    return Plan(
+        chart.name,
+        steps,
+        codenames,
+        commands,
+        list(dict.fromkeys([*errors, *missing])),
+        [*warnings, *_unfilled(steps, items)],
+        [named(step) for step in _unreachable(chart, steps)],
+        calls,
+    )
+
+
+def commands_of(
+    store: Store, run: str, catalogue: Catalogue, around: Surroundings
+) -> dict[str, list[str]]:
+    """The commands of a run under way; one whose agents are no longer there is refused."""
+    entry = store.entries(run, kinds=("began",))[0]
+    began, arguments = entry.read(), dict(entry.read_matter().arguments or {})
+    assert isinstance(began, Began)  # noqa: S101 - the kind that was asked for
+    for name, digest in began.documents.items():
+        arguments[name] = msgspec.json.decode(store.document(digest) or b"null")
+    known = {name: arguments[name] for name in Terms.__struct_fields__ if name in arguments}
     try:
-        agent = catalogue.find(codename)
-    except NotFound as unknown:
-        return [f"“{step.name}”: {unknown}"]
-    if agent.name not in commands:
-        commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
-        return obstacles(agent, around)
-    return []
+        terms = msgspec.convert(known, Terms)
+    except msgspec.ValidationError:
+        raise Rejected(f"run {run} cannot go on; `quandary log {run}` shows it") from None
+    steps = plan(terms.chart, terms.defaults, terms.codenames)
+    commands, missing = _commands(steps, catalogue, around)
+    if missing:
+        raise Rejected(f"run {run} cannot go on: {'; '.join(missing)}")
+    return commands
+
+
+def _commands(
+    steps: Iterable[Planned], catalogue: Catalogue, around: Surroundings
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The command line of every agent that may be asked, and why some cannot be."""
+    commands: dict[str, list[str]] = {}
+    missing: list[str] = []
+    for step in steps:
+        for codename in step.agents:
+            if not codename:
+                missing.append(
+                    f"“{step.name}” has no agent; tag the shape, give --cli, or set default_cli"
+                )
+            if not codename or is_human(codename):
+                continue
+            try:
+                agent = catalogue.find(codename)
+            except NotFound as unknown:
+                missing.append(f"“{step.name}”: {unknown}")
+                continue
+            if agent.name not in commands:
+                commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
+                missing += obstacles(agent, around)
+    return commands, list(dict.fromkeys(missing))
+
+
+def _unreachable(chart: Chart, steps: Iterable[Planned]) -> Iterator[Step]:
+    """Steps of the pages that a run can come to, which it cannot come to."""
+    reached = {(step.page, step.id) for step in steps}
+    pages = {page for page, _ in reached}
+    for page in chart.pages:
+        if page.id in pages:
+            yield from (step for step in page.steps if (page.id, step.id) not in reached)
+
+
+def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
+    """Slots for a field that an item does not have; they would reach the agent as they are."""
+    wanting: dict[str, str] = {}
+    for step in steps:
+        if "{{" in step.prompt or "{{" in step.validate_prompt:
+            fields, _ = prompting.slots(f"{step.prompt}\n{step.validate_prompt}")
+            for field in fields:
+                wanting.setdefault(field, step.name)
+    for field, name in wanting.items():
+        slot = f"{{{{{field}}}}}"
+        bare = [item.id for item in items if _missing(slot, item)]
+        if bare:
+            which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
+            yield f"“{name}” uses {slot}, a field that {which}; it would stay as it is"
+
+
+def _missing(slot: str, item: Item) -> bool:
+    return prompting.fill(slot, {**dict.fromkeys(_OWN_SLOTS, ""), **item.fields}, {}) == slot

@@ -14,7 +14,7 @@ from quandary.cli.screen import complain, put, tell
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
 from quandary.journal.store import open_store, place_of
-from quandary.model.ask import Reply
+from quandary.model.ask import Note, Reply
 from quandary.people import notify, outcomes
 from quandary.settings import project_of
 
@@ -86,13 +86,23 @@ def state_bytes(store: Store, state: State) -> bytes:
         state.run,
         state.flow,
         state.status,
-        notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
+        notes=(
+            *state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
+            *going_on(state),
+        ),
         ask=state.ask,
         result=state.result,
         error=state.error or "",
         via="text" if told.get("via") == "text" else "relay",
         host=told.get("host", "claude"),
     )
+
+
+def going_on(state: State) -> tuple[Note, ...]:
+    """How a walk goes on whose agents have to be asked: no answer does that by itself."""
+    if state.status != "waiting" or not state.calls:
+        return ()
+    return (Note("calls", f"Agents are next; go on with: quandary walk --resume {state.run}"),)
 
 
 def answered(
@@ -194,7 +204,7 @@ def require_terminal() -> None:
 
 def told(state: State) -> int:
     """The outcome of a run for the person at the terminal."""
-    for note in state.notes:
+    for note in (*state.notes, *going_on(state)):
         tell(note.text)
     if state.status == "done":
         for line in outcomes.lines(state.flow, state.result):

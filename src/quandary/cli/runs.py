@@ -16,7 +16,7 @@ from quandary.journal.entries import Status
 from quandary.people.timeline import about, moment
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Run
+    from quandary.journal.store import Run, Store
 
 
 @click.command()
@@ -37,26 +37,31 @@ def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str
     chosen: Status | None = msgspec.convert(status, Status | None)
     rows = store.runs(status=chosen, project=project, limit=limit, newest=True)
     if form == "json":
-        listed = [
-            {
-                "run": row.id,
-                "flow": row.flow,
-                "status": row.status,
-                "key": row.key,
-                "since": row.since,
-                "began": row.began,
-                "project": row.project,
-                "about": about(store, row.id),
-            }
-            for row in rows
-        ]
-        put(msgspec.json.encode({"runs": listed}) + b"\n")
+        put(as_json(store, rows) + b"\n")
         return 0
     for row in rows:
         put(_line(row, about(store, row.id)))
     if not rows:
         tell("no runs here yet; `quandary ask` begins one")
     return 0
+
+
+def as_json(store: Store, rows: list[Run]) -> bytes:
+    """Runs at a glance, for programs."""
+    listed = [
+        {
+            "run": row.id,
+            "flow": row.flow,
+            "status": row.status,
+            "key": row.key,
+            "since": row.since,
+            "began": row.began,
+            "project": row.project,
+            "about": about(store, row.id),
+        }
+        for row in rows
+    ]
+    return msgspec.json.encode({"runs": listed})
 
 
 def _line(row: Run, what: str) -> str:

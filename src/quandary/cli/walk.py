@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from quandary.cli import items as given
 from quandary.cli import running
+from quandary.cli.ages import later
 from quandary.cli.asking import Way, asking_options
-from quandary.cli.screen import complain, put, tell
-from quandary.errors import QuandaryError
-from quandary.flows.at_step import Budget
-from quandary.formats import charts
+from quandary.cli.screen import tell
+from quandary.cli.walking import Session, opened, surroundings
+from quandary.errors import NotFound, QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Item
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
+    from quandary.agents.calling import Surroundings
     from quandary.agents.catalogue import Catalogue
-    from quandary.agents.driving import Driver
-    from quandary.flows.planning import Defaults
+    from quandary.cli.walking import Work
+    from quandary.formats.charts import Loaded
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
+AT_ONCE = 1000
+"""The most items that are walked at the same time."""
+_ALSO_RESUMED = frozenset(
+    {"source", "resumed", "workdir", "jobs", "via", "answers", "proof", "where"}
+)
+"""What can be said of a run that goes on; the rest was said when it began."""
 
-@click.command(epilog="Exit status: 0 done or waiting, 1 a run failed or the plan is unsound.")
+
+class Wanted(NamedTuple):
+    """What the command line says of agents and budgets; nothing where it is silent."""
+
+    cli: str | None
+    validate_cli: str | None
+    retry_cli: str | None
+    retries: int | None
+    timeout: float | None
+    max_calls: int | None
+    max_tokens: int | None
+    max_seconds: float | None
+
+
+@click.command(
+    epilog="Exit status: 0 done or waiting, 1 a run failed or the plan is unsound, 2 wrong usage."
+)
 @click.argument("source", required=False)
 @click.option(
     "--item",
@@ -47,34 +71,48 @@ if TYPE_CHECKING:
 @click.option("--cli", metavar="CODENAME", help="The agent where the chart names none.")
 @click.option("--validate-cli", metavar="CODENAME", help="The agent that checks the others.")
 @click.option("--retry-cli", metavar="CODENAME", help="The agent for further attempts.")
-@click.option("--retries", type=click.IntRange(min=0), help="Further attempts at a step.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS")
+@click.option("--retries", type=click.IntRange(0, 1000), help="Further attempts at a step.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long one call may take.",
+)
 @click.option("--max-calls", type=click.IntRange(min=0), help="Stop an item after so many calls.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Stop an item beyond so many.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), help="Stop an item beyond so many.")
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0),
+    help="Stop an item when its agents have worked so long.",
+)
 @click.option("--workdir", metavar="DIR", help="Where agents work; by default here.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and every command; spend nothing.")
-@click.option("--jobs", type=click.IntRange(1, 1000), default=1, show_default=True)
-@click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, AT_ONCE),
+    default=1,
+    show_default=True,
+    help="How many items at the same time.",
+)
+@click.option(
+    "--resume",
+    "resumed",
+    multiple=True,
+    metavar="RUN",
+    help="Go on with a run that was interrupted, or that somebody has answered.",
+)
 @asking_options
 def walk(
     source: str | None,
     item_texts: tuple[str, ...],
     items_file: str | None,
     page: str,
-    cli: str | None,
-    validate_cli: str | None,
-    retry_cli: str | None,
-    retries: int | None,
-    timeout: float | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_seconds: float | None,
     workdir: str | None,
     dry_run: bool,
     jobs: int,
-    resume: str | None,
+    resumed: tuple[str, ...],
     way: Way,
+    **wanted: Any,  # noqa: ANN401 - as the options above read them
 ) -> int:
     """Run the chart that SOURCE names: agents do its steps, others check them, people are asked.
 
@@ -82,185 +120,155 @@ def walk(
     Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` goes on
     and makes no recorded call again.
     """
-    if (source is None) == (resume is None):
+    if (source is None) == (not resumed):
         raise click.UsageError("name a SOURCE, or a run with --resume")
-    folder = os.path.abspath(workdir or os.curdir)
-    if not os.path.isdir(folder):
-        raise QuandaryError(f"{workdir}: no such folder to work in")
+    folder = _folder(workdir)
+    if way.via == "terminal" and not dry_run:
+        running.require_terminal()
+    settings = read_settings()
     from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only for charts
 
-    settings = read_settings()
     catalogue = read_catalogue(settings.table("agents"))
-    said = {
-        "cli": cli,
-        "validate_cli": validate_cli,
-        "retry_cli": retry_cli,
-        "retries": retries,
-        "timeout": timeout,
-    }
-    defaults = _defaults(settings, {k: v for k, v in said.items() if v is not None})
-    if resume is not None:
-        return _resumed(way, find_run(running.opened(way.where, existing=True), resume), folder)
-    assert source is not None  # noqa: S101 - said above, for the type checker
-    loaded = charts.read(source, page=page)
-    from quandary.cli.planned import plan_of  # noqa: PLC0415 - only for charts
+    if source is None:
+        _require_nothing_new()
+        return _go_on(way, resumed, jobs, catalogue, settings, folder if workdir else "")
+    if [source, items_file, way.answers].count("-") > 1:
+        raise click.UsageError("only one thing can be read from standard input")
+    from quandary.formats import charts  # noqa: PLC0415 - only for charts
 
-    plan = plan_of(loaded, defaults, catalogue, _around(folder, settings))
+    loaded = charts.read(source, page=page)
+    drawn = [one.name or one.id for one in loaded.chart.pages if one.steps]
+    if not loaded.chart.start and len(drawn) > 1:
+        which = ", ".join(drawn[:5])
+        raise NotFound(f"{loaded.path}: say with --page which one to begin on ({which})")
+    said = Wanted(**wanted)
+    items = _items(item_texts, items_file, way)
+    from quandary.cli.planned import budget_of, defaults_of, plan_of  # noqa: PLC0415 - the same
+
+    defaults, budget = defaults_of(settings, said._asdict()), budget_of(settings, said._asdict())
+    around = surroundings(folder, settings)
+    plan = plan_of(loaded, defaults, catalogue, around, budget=budget, items=items)
     if dry_run:
         return plan.show()
     for warning in plan.warnings:
         tell(warning)
     plan.require_sound()
-    entries = running.script(way.answers) if way.answers else []
-    items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
-    if items_file and not items:
-        raise QuandaryError(f"{items_file}: there is no item in it")
-    store = running.opened(way.where, telling=not entries)
+    store = opened(way)
+    session = Session(store, catalogue, around, settings, way, len(items))
+    session.require_logins(list(plan.commands))
     arguments = {
         "defaults": msgspec.to_builtins(defaults),
-        "codenames": [*catalogue.names, "HUMAN"],
-        "budget": msgspec.to_builtins(Budget(max_calls, max_tokens, max_seconds)),
+        "codenames": plan.codenames,
+        "budget": msgspec.to_builtins(budget),
         "limits": msgspec.to_builtins(way.limits()),
-        "person": way.via == "terminal" or not running.is_pipe(),
+        "person": _somebody_near(way),
         "via": way.via,
         "host": way.host,
         "workdir": folder,
     }
-    beginnings = [
-        _beginning(store, loaded.chart, arguments, item, way) for item in items or [Item("1")]
+    begin = _beginner(store, loaded, arguments, way)
+    work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
+    states = session.go(work, jobs)
+    return session.end(states, several=len(items) > 1 or items_file is not None)
+
+
+def _folder(workdir: str | None) -> str:
+    folder = os.path.abspath(workdir or os.curdir)
+    if not os.path.isdir(folder):
+        raise QuandaryError(f"{workdir}: no such folder to work in")
+    return folder
+
+
+def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
+    """What the chart is walked for, each with the pairs of --set among its fields."""
+    items = given.from_options(texts) + (given.from_file(file, bare=True) if file else [])
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise QuandaryError(f"two items have the id {item.id}; each needs its own")
+        seen.add(item.id)
+    values = way.values
+    return [
+        msgspec.structs.replace(item, fields={**values, **item.fields})
+        for item in items or [Item("1")]
     ]
-    driver = _driver(store, catalogue, folder, settings, len(beginnings))
-    states = _driven(driver, driver.all(beginnings, jobs))
-    if entries:
-        states = [_answered(driver, state, list(entries)) for state in states]
-        for state in states:
-            running.tell_of(store, state)
-    return _ended(driver, states, way, several=bool(items) and len(items) > 1)
 
 
-def _beginning(
-    store: Store, chart: object, arguments: dict[str, Any], item: Item, way: Way
-) -> Callable[[], State]:
-    def begin() -> State:
+def _somebody_near(way: Way) -> bool:
+    """Whether a person is at hand: at a terminal, or behind whoever said how to ask them."""
+    context = click.get_current_context()
+    said = context.get_parameter_source("via") is ParameterSource.COMMANDLINE
+    return said or bool(way.answers) or not running.is_pipe()
+
+
+def _beginner(
+    store: Store, loaded: Loaded, arguments: dict[str, Any], way: Way
+) -> Callable[[Item], State]:
+    """Begins a run for an item, just before there is room for its first call."""
+    chart = msgspec.to_builtins(loaded.chart)
+    project = running.project()
+    origin = find_run(store, way.origin) if way.origin else None
+
+    def begin(item: Item) -> State:
         return replay.begin(
             store,
             "walk",
             {**arguments, "item": msgspec.to_builtins(item)},
-            documents={"chart": msgspec.to_builtins(chart)},
-            project=running.project(),
-            who="agent",
+            documents={"chart": chart},
+            project=project,
+            who="api" if way.answers else "agent",
             through="command",
-            origin=find_run(store, way.origin) if way.origin else None,
+            expires=later(way.expires) if way.expires else None,
+            origin=origin,
         )
 
     return begin
 
 
-def _resumed(way: Way, run: str, folder: str) -> int:
-    """Go on with a run as it was begun; agents come from the settings of today."""
-    from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only for charts
-    from quandary.agents.driving import walking  # noqa: PLC0415 - the same
-
-    store = running.opened(way.where)
-    settings = read_settings()
-    row = store.run(run)
-    if row is None or row.flow != "walk":
-        raise QuandaryError(f"run {run} is no walk; go on with it by: quandary next {run}")
-    kept = running.settings_of(store, run).get("workdir")
-    driver = _driver(store, read_catalogue(settings.table("agents")), kept or folder, settings, 1)
-
-    async def resume() -> list[State]:
-        with walking(store, run):
-            return [await driver.resume(run)]
-
-    states = _driven(driver, resume())
-    return _ended(driver, states, way, several=False)
+# -- runs that go on -------------------------------------------------------------------------------
 
 
-def _driver(
-    store: Store, catalogue: Catalogue, folder: str, settings: Settings, items: int
-) -> Driver:
-    from quandary.agents.driving import Driver  # noqa: PLC0415 - only for charts
-    from quandary.cli.watching import watcher  # noqa: PLC0415 - the same
-
-    return Driver(store, catalogue, _around(folder, settings), watcher(store, settings, items))
-
-
-def _around(folder: str, settings: Settings) -> Any:  # noqa: ANN401 - a Surroundings
-    from quandary.agents.calling import Surroundings  # noqa: PLC0415 - only for charts
-
-    return Surroundings(folder, os.environ, float(settings.number("default_timeout", 600)))
+def _require_nothing_new() -> None:
+    """Refuse, beside --resume, what was said when the run began and holds until it is over."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        said = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if said and name not in _ALSO_RESUMED:
+            raise click.UsageError(
+                f"{parameter.opts[0]} does not go with --resume: a run goes on as it was begun"
+            )
 
 
-def _driven(driver: Driver, work: Coroutine[Any, Any, list[State]]) -> list[State]:
-    """Do the work with the progress shown; Ctrl-C ends every program first."""
-    import asyncio  # noqa: PLC0415 - slow, and only for charts
+def _go_on(
+    way: Way,
+    named: tuple[str, ...],
+    jobs: int,
+    catalogue: Catalogue,
+    settings: Settings,
+    folder: str,
+) -> int:
+    """Go on with runs as they were begun; agents come from the settings of today."""
+    from quandary.cli.planned import commands_of  # noqa: PLC0415 - only for charts
 
-    with driver.watcher:
-        return asyncio.run(work)
-
-
-def _answered(driver: Driver, state: State, entries: list[Any]) -> State:
-    """Play a script of replies, and drive the run on after each."""
-    while state.ask is not None and entries:
-        state = running.with_answers(driver.store, state, [entries.pop(0)])
-        if state.calls:
-            (state,) = _driven(driver, _alone(driver, state))
-    return state
-
-
-async def _alone(driver: Driver, state: State) -> list[State]:
-    from quandary.agents.driving import walking  # noqa: PLC0415 - only for charts
-
-    with walking(driver.store, state.run):
-        return [await driver.drive(state)]
-
-
-def _ended(driver: Driver, states: list[State], way: Way, *, several: bool) -> int:
-    """Ask here whatever waits for a person, then say where everything stands."""
-    if way.via == "terminal":
-        states = [_asked(driver, state) for state in states]
-    if way.via == "terminal" and sys.stdout.isatty():
-        for state in states:
-            running.told(state)
-    elif several:
-        parts = [running.state_bytes(driver.store, state) for state in states]
-        put(b'{"runs":[' + b",".join(parts) + b"]}\n")
-    else:
-        running.shown(driver.store, states[0], proof=way.proof)
-    failed = [state for state in states if state.status not in ("done", "waiting")]
-    for state in failed if several or way.via != "terminal" else ():
-        complain(f"run {state.run} is {state.status}: {state.error or 'nothing came of it'}")
-    return 1 if failed else 0
-
-
-def _asked(driver: Driver, state: State) -> State:
-    """A person at this terminal answers what the run asks, and the run goes on."""
-    while state.ask is not None:
-        before = state
-        state = running.ask_once(driver.store, state)
-        if state.status == "waiting" and state.key == before.key:
-            break  # they left
-        if state.calls:
-            (state,) = _driven(driver, _alone(driver, state))
-    return state
-
-
-def _defaults(settings: Settings, said: dict[str, Any]) -> Defaults:
-    """The command line, then the environment, then the project's file, then the user's."""
-    from quandary.flows.planning import Defaults  # noqa: PLC0415 - only for charts
-
-    known = {
-        "cli": settings.text("default_cli"),
-        "validate_cli": settings.text("default_validate_cli"),
-        "retry_cli": settings.text("default_retry_cli"),
-        "retries": settings.number("default_retry_count", 3),
-        "timeout": float(settings.number("default_timeout", 600)),
-        "max_visits": settings.number("max_visits", 25),
-        "on_exhausted": settings.text("on_exhausted", "fail"),
-        "on_interrupted": settings.text("on_interrupted", "retry"),
-    }
-    try:
-        return msgspec.convert({**known, **said}, Defaults)
-    except msgspec.ValidationError as error:
-        raise QuandaryError(f"the settings do not fit: {error}") from None
+    store = opened(way, existing=True)
+    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    places: dict[str, Surroundings] = {}
+    for run in runs:
+        row = store.run(run)
+        if row is None or row.flow != "walk":
+            raise QuandaryError(f"run {run} is no walk; go on with it by: quandary next {run}")
+        began = str(running.settings_of(store, run).get("workdir") or os.curdir)
+        places[run] = surroundings(folder or _folder(began), settings)
+    session = Session(store, catalogue, places[runs[0]], settings, way, len(runs))
+    agents = [
+        agent
+        for run, around in places.items()
+        if replay.look(store, run).status == "waiting"
+        for agent in commands_of(store, run, catalogue, around)
+    ]
+    session.require_logins(list(dict.fromkeys(agents)))
+    driver = session.driver
+    work: list[Work] = [partial(driver.drive, run, around) for run, around in places.items()]
+    states = session.go(work, jobs)
+    return session.end(states, several=len(runs) > 1)

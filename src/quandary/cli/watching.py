@@ -12,12 +12,17 @@ from quandary.cli.screen import tell
 from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quandary.journal.store import State, Store
     from quandary.model.call import Call, Output
     from quandary.settings import Settings
 
 ROWS = 12
 """How many items the table shows at once."""
+LONGEST = 200
+"""Characters of a line about something that went wrong."""
+WALKING = "walking"
 
 
 class Row:
@@ -25,21 +30,38 @@ class Row:
 
     def __init__(self, run: str) -> None:
         self.run = run
-        self.what = ""
+        self.step = ""
+        self.agents = ""
+        self.attempt = 1
         self.calls = 0
         self.tokens = 0
         self.begun = time.monotonic()
-        self.status = "walking"
+        self.seconds = 0.0
+        self.status = WALKING
+
+    @property
+    def taken(self) -> float:
+        """Seconds, without those in which it waited for a person."""
+        going = time.monotonic() - self.begun if self.status == WALKING else 0.0
+        return self.seconds + going
+
+    def go(self) -> None:
+        """It is walked, for the first time or again."""
+        if self.status != WALKING:
+            self.status, self.begun = WALKING, time.monotonic()
+
+    def stand(self, status: str) -> None:
+        """It waits for a person, or is over."""
+        self.seconds, self.status = self.taken, status
 
 
 class Lines:
     """What happens, one line for each thing, on standard error."""
 
-    def __init__(self, store: Store, settings: Settings, items: int) -> None:
+    def __init__(self, items: int, log: Callable[[str], None]) -> None:
         self.items = items
+        self.log = log
         self.rows: dict[str, Row] = {}
-        self.ended = 0
-        self.logs = _logs(store, settings)
 
     def __enter__(self) -> Self:
         return self
@@ -47,13 +69,20 @@ class Lines:
     def __exit__(self, *error: object) -> None:
         return None
 
+    @property
+    def ended(self) -> int:
+        """How many items wait for a person or are over."""
+        return sum(row.status != WALKING for row in self.rows.values())
+
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
         """These calls are about to be made."""
         row = self._row(run)
-        row.what = calls[0].key
+        row.go()
+        row.step, row.attempt = calls[0].about or calls[0].key, calls[0].attempt
+        row.agents = ", ".join(dict.fromkeys(call.agent for call in calls))
         for call in calls:
-            self._say(f"{run[-6:]}  {call.key}  {call.agent}")
-        self._changed(run)
+            self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())
+        self.log(run)
 
     def came(self, run: str, output: Output) -> None:
         """One of them is done."""
@@ -62,39 +91,42 @@ class Lines:
         row.tokens += output.tokens or 0
         what = output.error or output.problem
         outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
-        self._say(f"{run[-6:]}  {output.key}  {' '.join(printable(outcome).split())[:200]}")
-        self._changed(run)
+        self._say(run, f"{output.key}  {outcome}")
+        self.log(run)
 
     def stands(self, state: State) -> None:
         """A run waits for a person, or is over."""
-        row = self._row(state.run)
-        row.status = state.status
-        self.ended += 1
-        self._say(f"{state.run[-6:]}  {state.status}  ({self.ended} of {self.items})")
-        self._changed(state.run)
+        self._row(state.run).stand(state.status)
+        waits = "waiting for a person" if state.ask is not None else state.status
+        self._say(state.run, f"{waits}  ({self.ended} of {self.items})")
+        self.log(state.run)
 
     def _row(self, run: str) -> Row:
         return self.rows.setdefault(run, Row(run))
 
-    def _say(self, line: str) -> None:
-        tell(line)
-
-    def _changed(self, run: str) -> None:
-        self.logs(run)
+    def _say(self, run: str, what: str) -> None:
+        line = " ".join(printable(what).split())
+        tell(f"{run[-6:]}  {line if len(line) <= LONGEST else line[: LONGEST - 1] + '…'}")
 
 
 class Table(Lines):
     """The same as a table that changes in place, with a bar for the whole."""
 
-    def __init__(self, store: Store, settings: Settings, items: int) -> None:
-        super().__init__(store, settings, items)
+    def __init__(self, items: int, log: Callable[[str], None]) -> None:
+        super().__init__(items, log)
         self.live: Any = None
+        self.told: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         from rich.console import Console  # noqa: PLC0415 - only on a terminal
         from rich.live import Live  # noqa: PLC0415 - the same
 
-        self.live = Live(console=Console(stderr=True), refresh_per_second=8, transient=True)
+        self.live = Live(
+            get_renderable=self.grid,
+            console=Console(stderr=True),
+            refresh_per_second=4,
+            transient=True,
+        )
         self.live.start()
         return self
 
@@ -102,37 +134,58 @@ class Table(Lines):
         with suppress(OSError):
             self.live.stop()
         for row in self.rows.values():
-            spent = f"{row.calls} calls, {row.tokens} tokens"
-            tell(f"{row.run}  {row.status}  {spent}, {time.monotonic() - row.begun:.1f} s")
+            if self.told.get(row.run) != row.status:
+                self.told[row.run] = row.status
+                spent = f"{row.calls} calls, {row.tokens} tokens, {row.taken:.1f} s"
+                tell(f"{row.run}  {row.status}  {spent}")
 
-    def _say(self, line: str) -> None:
-        """The table says it."""
-
-    def _changed(self, run: str) -> None:
-        super()._changed(run)
+    def grid(self) -> Any:  # noqa: ANN401 - something that rich can draw
+        """The table as it is now; drawn by a thread of its own, so that the time goes on."""
         from rich.progress_bar import ProgressBar  # noqa: PLC0415 - only on a terminal
         from rich.table import Table as Grid  # noqa: PLC0415 - the same
         from rich.text import Text  # noqa: PLC0415 - the same
 
         grid = Grid.grid(padding=(0, 2))
-        walking = [row for row in self.rows.values() if row.status == "walking"]
+        walking = [row for row in list(self.rows.values()) if row.status == WALKING]
         for row in walking[-ROWS:]:
-            seconds = f"{time.monotonic() - row.begun:.0f} s"
-            cells = (row.run[-6:], row.what, f"{row.calls} calls", f"{row.tokens} tokens", seconds)
-            grid.add_row(*(Text(printable(cell)) for cell in cells))
-        grid.add_row(
-            Text(f"{self.ended}/{self.items}"),
-            ProgressBar(total=max(self.items, 1), completed=self.ended, width=30),
-        )
-        self.live.update(grid)
+            cells = (
+                row.run[-6:],
+                row.step,
+                row.agents,
+                f"attempt {row.attempt}",
+                f"{row.calls} calls",
+                f"{row.tokens} tokens",
+                f"{row.taken:.0f} s",
+            )
+            grid.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
+        bar = ProgressBar(total=max(self.items, 1), completed=self.ended, width=30)
+        grid.add_row(Text(f"{self.ended}/{self.items}"), bar)
+        return grid
+
+    def _say(self, run: str, what: str) -> None:
+        """The table says it."""
 
 
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
-    return fitting(store, settings, items)
+    return fitting(items, _logs(store, settings))
 
 
-def _logs(store: Store, settings: Settings) -> Any:  # noqa: ANN401 - called with a run
-    """Write the logs that the settings want, as the run goes."""
-    return lambda run: None  # noqa: ARG005
+def _logs(store: Store, settings: Settings) -> Callable[[str], None]:
+    """Writes the logs that the settings want, as the run goes; nothing about them stops a run."""
+    from quandary.agents.logs import Logs  # noqa: PLC0415 - only for charts
+
+    logs = Logs(store, settings, tell)
+    broken = False
+
+    def write(run: str) -> None:
+        nonlocal broken
+        try:
+            if not broken:
+                logs.write(run)
+        except Exception as error:  # noqa: BLE001 - the journal has it all, and a run costs money
+            broken = True
+            tell(f"no more logs are written ({type(error).__name__}: {error}); the runs go on")
+
+    return write

@@ -212,20 +212,8 @@ class Visit:
         self.granted += attempt
 
     def hear(self, output: Output, expects: Expects) -> Tried:
-        """What an output means; work that is not complete, and a way that is none, do not count."""
-        routes = self.plan.routes if expects == "decision" else ()
-        meaning, problem = heard(Call(output.key, "", "", expects, routes), output)
-        if isinstance(meaning, Process) and not meaning.completed:
-            said = meaning.comments.strip()
-            return Tried(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
-        if isinstance(meaning, Decision) and routes:
-            route = match_route(meaning.route or meaning.answer, routes)
-            if route is None:
-                return Tried(output.text, None, f"“{meaning.answer}” is none of the routes.")
-            meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
-        if meaning is not None and not isinstance(meaning, _KINDS[expects]):
-            return Tried(output.text, None, "That answers another question than was asked.")
-        return Tried(output.text, meaning, problem)
+        """What an output means at this step."""
+        return meant(output, expects, self.plan.routes if expects == "decision" else ())
 
     def afford(self, calls: int) -> None:
         """Stop where so many calls would be too many."""
@@ -257,6 +245,22 @@ class Visit:
     @property
     def _last(self) -> str:
         return " ".join(self.critiques[-1].split()) or "nothing came of it"
+
+
+def meant(output: Output, expects: Expects, routes: tuple[str, ...]) -> Tried:
+    """What an output means; work that is not complete, and a way that is none, do not count."""
+    meaning, problem = heard(Call(output.key, "", "", expects, routes), output)
+    if isinstance(meaning, Process) and not meaning.completed:
+        said = meaning.comments.strip()
+        return Tried(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
+    if isinstance(meaning, Decision) and routes:
+        route = match_route(meaning.route or meaning.answer, routes)
+        if route is None:
+            return Tried(output.text, None, f"“{meaning.answer}” is none of the routes.")
+        meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
+    if meaning is not None and not isinstance(meaning, _KINDS[expects]):
+        return Tried(output.text, None, "That answers another question than was asked.")
+    return Tried(output.text, meaning, problem)
 
 
 def _judged(visit: Visit, name: str, work: str) -> Generator[Request, Response, Verdict | None]:

@@ -45,7 +45,7 @@ def load(source: str, text: str | None = None) -> Tree:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
     path, name = split(source)
     if path is None:
-        found = list(_in_project(os.curdir))
+        found = list(in_project(os.curdir))
         where = "the project's trees"
     else:
         if path.lower().endswith(CHARTS):
@@ -69,7 +69,7 @@ def split(source: str) -> tuple[str | None, str]:
     return None, source
 
 
-def _in_project(start: str) -> Iterator[Found]:
+def in_project(start: str) -> Iterator[Found]:
     """Every tree of the project that `start` is in, or of what its settings name as `trees`."""
     root = project_root(start) or start
     for place in _tree_places(root):
@@ -160,7 +160,7 @@ def _base(found: Found, name: str, beside: list[Found]) -> Found:
     bases = _called(beside, name)
     if not bases:
         start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
-        bases = _called(list(_in_project(start)), name)
+        bases = _called(list(in_project(start)), name)
     if not bases:
         raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
     return next((base for base in bases if not base.tree.fenced), bases[0])

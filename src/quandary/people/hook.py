@@ -19,12 +19,15 @@ from quandary.errors import ContextRequired
 from quandary.flows.wording import require_filled
 from quandary.journal import replay
 from quandary.journal.policy import policy_of
+from quandary.journal.settling import answer_of, settle
 from quandary.model import question_ids
 from quandary.model.ask import Answer, Ask, Choice, Outcome, Preamble, Question, Reply
 from quandary.people import hosts
 from quandary.people.sheets import ticked
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
@@ -53,12 +56,13 @@ class Told(NamedTuple):
 
     def text(self, question: Question) -> str:
         """The question to the letter, which is how the host finds its answer."""
-        return str(self.input["questions"][self.questions.index(question)]["question"])
+        entry = self.input["questions"][self.questions.index(question)]
+        return str(entry.get("question") or "") if isinstance(entry, dict) else ""
 
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
         entry = self.input["questions"][self.questions.index(question)]
-        return dict(zip(_CODES, map(_label, _options(entry)), strict=False))
+        return dict(zip(_CODES, map(_label, options(entry)), strict=False))
 
 
 def heard(data: object) -> Told | None:
@@ -74,9 +78,10 @@ def heard(data: object) -> Told | None:
     return Told(session, call, given, questions, data.get("tool_response"))
 
 
-def _options(entry: object) -> list[Any]:
-    options = entry.get("options") if isinstance(entry, dict) else None
-    return options if isinstance(options, list) else []
+def options(entry: object) -> list[Any]:
+    """The options of a question as the host sent it."""
+    found = entry.get("options") if isinstance(entry, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _label(option: object) -> str:
@@ -87,7 +92,7 @@ def _question(number: int, entry: object) -> Question:
     told = entry if isinstance(entry, dict) else {}
     text = str(told.get("question") or "").strip()
     choices = []
-    for code, option in zip(_CODES, _options(entry), strict=False):
+    for code, option in zip(_CODES, options(entry), strict=False):
         label, marks = _RECOMMENDED.subn("", _label(option))
         description = option.get("description") if isinstance(option, dict) else ""
         choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
@@ -120,7 +125,7 @@ def before(told: Told, store: Store, project: str, settings: Settings) -> dict[s
     if settings.table("hooks").get("strict") is True:
         wrong = unfit(told.questions)
         if wrong:
-            return said("deny", wrong)
+            return decision("deny", wrong)
     return _preferred(told, store, project) or _routed(told, store, project, settings)
 
 
@@ -132,7 +137,7 @@ def _preferred(told: Told, store: Store, project: str) -> dict[str, Any] | None:
         return None
     answers = {}
     for question, verdict in zip(told.questions, verdicts, strict=True):
-        state = _kept(store, told, question, project, prefer=True)
+        state = kept(store, told, question, project, prefer=True)
         if state.status != "done" or state.result.get("codes") != [verdict.code]:
             return None
         answers[told.text(question)] = told.labels(question)[verdict.code]
@@ -143,9 +148,7 @@ def _preferred(told: Told, store: Store, project: str) -> dict[str, Any] | None:
     return output
 
 
-def _routed(
-    told: Told, store: Store, project: str, settings: Settings
-) -> dict[str, Any] | None:
+def _routed(told: Told, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
     """The answers that a person gives in the inbox, where the settings send questions there."""
     if "route" not in settings.table("hooks"):
         return None
@@ -157,17 +160,17 @@ def _routed(
 
 def allow(told: Told, reason: str, answers: dict[str, str]) -> dict[str, Any]:
     """What answers the host's question without its form."""
-    output = said("allow", reason)
+    output = decision("allow", reason)
     output["hookSpecificOutput"]["updatedInput"] = {**told.input, "answers": answers}
     return output
 
 
-def said(decision: str, reason: str) -> dict[str, Any]:
-    """A decision about the call, with the reason for it."""
+def decision(word: str, reason: str) -> dict[str, Any]:
+    """What is decided about the call, and why."""
     return {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
-            "permissionDecision": decision,
+            "permissionDecision": word,
             "permissionDecisionReason": reason,
         }
     }
@@ -216,20 +219,34 @@ def after(told: Told, store: Store, project: str) -> list[State]:
     outcome, answers, notes = response_of(told)
     states = []
     for question in told.questions:
-        state = _kept(store, told, question, project, prefer=False)
-        if state.status == "waiting":
-            said = answers.get(question.text)
+        state = kept(store, told, question, project, prefer=False)
+        said = answers.get(question.text)
+        meant = None
+        if outcome is None and said is not None:
             labels = {label: code for code, label in told.labels(question).items()}
-            note = notes.get(question.text)
-            meant = None if said is None else _meant(question, labels, said, note)
-            state = _booked(store, state, outcome, meant)
+            meant = _meant(question, labels, said, notes.get(question.text))
+        if meant is not None:
+            state = _settled(store, told, state, question, meant)
+        elif state.status == "waiting":
+            state = _given_up(store, state, outcome)
         states.append(state)
     return states
 
 
-def _kept(store: Store, told: Told, question: Question, project: str, *, prefer: bool) -> State:
-    context = question.text or question.header or "A question without words."
-    ask = Ask(question.key, "transition", Preamble(context), (question,))
+def kept(
+    store: Store,
+    told: Told,
+    question: Question,
+    project: str,
+    *,
+    prefer: bool,
+    ask: Ask | None = None,
+    expires: datetime | None = None,
+) -> State:
+    """The record of a question; it is begun by whoever comes first."""
+    if ask is None:
+        context = question.text or question.header or "A question without words."
+        ask = Ask(question.key, "transition", Preamble(context), (question,))
     name = told.name(question)
     return replay.begin(
         store,
@@ -241,14 +258,29 @@ def _kept(store: Store, told: Told, question: Question, project: str, *, prefer:
         name=name,
         once=bool(name),
         prefer=prefer,
+        expires=expires,
     )
 
 
-def _booked(store: Store, state: State, outcome: Outcome | None, meant: Answer | None) -> State:
-    if outcome is None and meant is not None:
-        return replay.advance(
-            store, state.run, Reply((meant,)), to=state.key, who="person", through="hook"
-        )
+def spelt(told: Told, question: Question, answer: Answer) -> str:
+    """An answer as the host tells of it: labels as it spells them, or the person's own words."""
+    labels = told.labels(question)
+    words = [labels[code] for code in answer.picked if code in labels]
+    own = answer.text if answer.picked else answer.raw or answer.text
+    return ", ".join([*words, *([own.strip()] if own else [])])
+
+
+def _settled(store: Store, told: Told, state: State, question: Question, meant: Answer) -> State:
+    """The record with its answer, unless it has this very answer already."""
+    known = answer_of(store, state.run)
+    if known is not None and spelt(told, question, known[1]) == spelt(told, question, meant):
+        return state
+    why = "answered in the form of the host" if state.status != "waiting" else ""
+    return settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
+
+
+def _given_up(store: Store, state: State, outcome: Outcome | None) -> State:
+    """The record of a question that the host went on without."""
     outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
     state = replay.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
     if state.status == "waiting":

@@ -45,6 +45,8 @@ class Hooks(NamedTuple):
     """Hooks before and after a question, for Claude Code."""
 
     command: str
+    timeout: int | None = None
+    """Seconds that the hook before a question may take, where that is longer than usual."""
 
     @property
     def what(self) -> str:
@@ -57,7 +59,7 @@ class Hooks(NamedTuple):
             event
             for event, _, handler in _handlers(text)
             if _by_hand(handler, HOOKS[event])
-            or (_is_ours(handler, ["hook", HOOKS[event]]) and handler["command"] == self.command)
+            or (_is_ours(handler, ["hook", HOOKS[event]]) and self._will_do(event, handler))
         }
         return called == set(HOOKS)
 
@@ -82,8 +84,20 @@ class Hooks(NamedTuple):
         return text
 
     def _group(self, event: str) -> dict[str, Any]:
-        handler = {"type": "command", "command": self.command, "args": ["hook", HOOKS[event]]}
-        return {"matcher": MATCHER, "hooks": [handler]}
+        return {"matcher": MATCHER, "hooks": [self._handler(event)]}
+
+    def _handler(self, event: str) -> dict[str, Any]:
+        patience = {"timeout": self.timeout} if self._is_patient(event) else {}
+        words = ["hook", HOOKS[event]]
+        return {"type": "command", "command": self.command, "args": words, **patience}
+
+    def _will_do(self, event: str, handler: dict[str, Any]) -> bool:
+        """Whether a hook of ours calls the right program and is patient enough."""
+        enough = not self._is_patient(event) or patience(handler) >= (self.timeout or 0)
+        return handler["command"] == self.command and enough
+
+    def _is_patient(self, event: str) -> bool:
+        return self.timeout is not None and HOOKS[event] == "pre"
 
 
 class JsonServer(NamedTuple):
@@ -175,6 +189,12 @@ def server(servers: Servers, command: str) -> Entry:
     """Our server in a host's list, in the format of that list."""
     kind = TomlServer if servers.path.endswith(".toml") else JsonServer
     return kind(servers, command)
+
+
+def patience(handler: dict[str, Any]) -> float:
+    """How many seconds a host lets a hook run; none where only the host knows."""
+    said = handler.get("timeout")
+    return said if isinstance(said, int | float) else 0
 
 
 def _handlers(text: str) -> Iterator[tuple[str, list[str | int], Any]]:

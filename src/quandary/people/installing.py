@@ -59,8 +59,11 @@ class _Trace(NamedTuple):
         return [self.was, self.folders, *(list(span) for span in self.spans)]
 
 
-def to_install(places: Places, command: str, *, mcp: bool) -> Plan:
-    """The plan that makes `command` known to a host, with our server if that is wanted."""
+def to_install(places: Places, command: str, *, mcp: bool, timeout: int | None = None) -> Plan:
+    """The plan that makes `command` known to a host, with our server if that is wanted.
+
+    The hook before a question may take `timeout` seconds, where questions wait in the inbox.
+    """
     if mcp and places.servers is None:
         raise QuandaryError(places.elsewhere)
     lesson = places.lesson
@@ -72,7 +75,7 @@ def to_install(places: Places, command: str, *, mcp: bool) -> Plan:
     if found is None:
         receipt["lesson"] = _trace(lesson.path, text).noted()
     changes, notes = [], []
-    for name, path, entry in _entries(places, command):
+    for name, path, entry in _entries(places, command, timeout):
         if name == "server" and not mcp:
             continue
         change, trace = _put(path, entry, _traced(receipt, name))
@@ -133,10 +136,12 @@ def carry_out(plan: Plan) -> None:
         raise
 
 
-def _entries(places: Places, command: str) -> Iterator[tuple[str, str, Entry]]:
+def _entries(
+    places: Places, command: str, timeout: int | None = None
+) -> Iterator[tuple[str, str, Entry]]:
     """What belongs into files of settings: its name in the receipt, the file, and the entry."""
     if places.hooks is not None:
-        yield "hooks", places.hooks, Hooks(command)
+        yield "hooks", places.hooks, Hooks(command, timeout)
     if places.servers is not None:
         yield "server", places.servers.path, server(places.servers, command)
 

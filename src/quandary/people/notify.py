@@ -156,7 +156,13 @@ def _require_safe(address: str) -> None:
 
 
 def _is_here(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
+    """Whether a host is this very machine."""
+    from ipaddress import ip_address  # noqa: PLC0415 - only for webhooks
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 # -- the process that tells ------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from quandary.model.ask import MORE, Choice, Question, Reading
+from quandary.model.tree import OTHER
 from quandary.people.names import names
 from quandary.people.words import trim, words
 
@@ -22,7 +23,7 @@ Mode = Literal["strict", "plain"]
 HEAD = 400
 """How many characters of a reply can name an option; what follows is a remark."""
 OWN = Reading("own-words")
-_OTHER = "other"
+_OTHERS = frozenset({"other", OTHER.casefold()})
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
 _QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
@@ -33,6 +34,12 @@ _REMARK = re.compile(
     r"(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)",
     re.IGNORECASE | re.DOTALL,
+)
+_BUT = re.compile(r"[\s,;.—–-]+but\b", re.IGNORECASE)
+_WAITING = re.compile(
+    r"(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would|what|why|how|when|"
+    r"who|is|are|does|do)\b",
+    re.IGNORECASE,
 )
 _MARKS: tuple[tuple[str, Prefix], ...] = (
     ("???", "deep"),
@@ -51,7 +58,7 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     mode whatever the words say; what is left is the person's own words.
     """
     bare = text.strip()
-    if not bare or (len(bare) < 40 and trim(bare).casefold() == _OTHER):
+    if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
     return (
         _prefixed(bare, question, mode)
@@ -176,7 +183,17 @@ def _nearly(bare: str, question: Question) -> Reading:
 def _loosely(bare: str, question: Question) -> Reading:
     from quandary.people.saying import loosely  # noqa: PLC0415 - exact answers need none of it
 
-    return loosely(bare, question)
+    found = loosely(bare, question)
+    remark = _REMARK.match(bare) if found.kind == "own-words" and len(bare) <= HEAD else None
+    if remark is None or bare.endswith("?") or not _BUT.match(bare, remark.end("pick")):
+        return found
+    # A code may be a word that says little by itself, such as OK; before a "but" it says enough.
+    codes = names((*question.choices, *question.named)).code(remark["pick"])
+    if not codes or _WAITING.match(remark["remark"]):
+        return found
+    if loosely(remark["remark"], question).kind != "own-words":
+        return found
+    return reading(codes, question, comment=remark["remark"])
 
 
 def reading(

@@ -1,1 +1,1 @@
-"""Chat clients that speak MCP: tools for their agents, and forms for the people in front of them."""
+"""Chat clients that speak MCP: tools for their agents, and forms for those in front of them."""

@@ -195,9 +195,7 @@ class Desk:
 
     # -- what came back --------------------------------------------------------------------------
 
-    def _taken(
-        self, shown: Shown, result: types.ElicitResult, seconds: float, by: str
-    ) -> Standing:
+    def _taken(self, shown: Shown, result: types.ElicitResult, seconds: float, by: str) -> Standing:
         """Book what a form means, if its question still waits."""
         state = replay.look(self.house.store, shown.run)
         if state.ask is None or state.key != shown.key:

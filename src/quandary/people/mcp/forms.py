@@ -70,14 +70,16 @@ def form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> Form:
     several = len(ask.questions) > 1
     for number, sheet in enumerate(sheets(ask), 1):
         name = plain.folded(sheet.question.header) or f"Question {number}"
-        before = f"{name}: " if several else ""
+        words, comment = "In your own words", "Comment"
+        if several:
+            words, comment = f"{name}: in your own words", f"{name}: comment"
         choices = _choices(sheet, name, titled=titled)
         if choices:
             fields[field(CHOICE, number)] = choices
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
         about = place if choices else sheet.text
-        fields[field(WORDS, number)] = _line(f"{before}in your own words", about)
-        fields[field(COMMENT, number)] = _line(f"{before}comment", "Said beside the answer")
+        fields[field(WORDS, number)] = _line(words, about)
+        fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
     return Form(_told(ask, notes, ask.preamble.text), _object(fields))
 
 
@@ -209,4 +211,3 @@ def _text(content: Mapping[str, Any], name: str) -> str:
 
 def _nothing() -> Outcome:
     return Outcome("dismissed", "the form came back empty")
-

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.model.ask import Reply
     from quandary.people.mcp.tools import Beginning, Checking, Listing
 
-WHO, THROUGH = "agent", "mcp"
+WHO: Final = "agent"
+THROUGH: Final = "mcp"
 """As whose word everything is booked that comes from a client.
 
 A person may have filled in its form. But an agent drives the program that showed it, so that it is

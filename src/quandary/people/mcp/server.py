@@ -6,8 +6,6 @@ it part of a web server.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mcp_types as types
@@ -29,6 +27,9 @@ from quandary.people.mcp.house import Caller
 from quandary.people.mcp.tools import TOOLS, Checking, Following, Listing, Looking
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
     from mcp.server.context import ServerRequestContext
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -109,9 +110,7 @@ def mounted(server: Server[Desk], security: TransportSecuritySettings | None = N
 # -- tools ---------------------------------------------------------------------------------------
 
 
-async def _list_tools(
-    _: Context, __: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
+async def _list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
 
 
@@ -146,13 +145,8 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> R
 async def _done(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
     desk = context.lifespan_context
     house = desk.house
-    if isinstance(wanted, Checking):
-        return _data(await desk.do(house.check, wanted))
-    if isinstance(wanted, Listing):
-        return _data(await desk.do(house.runs, wanted))
-    if isinstance(wanted, Looking):
-        run = await desk.do(find_run, house.store, wanted.run)
-        return _data(await desk.do(house.history, run))
+    if isinstance(wanted, Checking | Listing | Looking):
+        return _data(await desk.do(_seen, house, wanted))
     caller = caller_of(context)
     if caller.in_rounds and params.request_state is not None:
         standing, turn = await desk.handed_back(
@@ -168,6 +162,15 @@ async def _done(context: Context, params: types.CallToolRequestParams, wanted: W
     if caller.in_rounds:
         return await _handed(desk, caller, Standing(state, answered=True), 0)
     return await _told(desk, await desk.converse(context, caller, state), caller)
+
+
+def _seen(house: House, wanted: Checking | Listing | Looking) -> bytes:
+    """What an agent only wants to see."""
+    if isinstance(wanted, Checking):
+        return house.check(wanted)
+    if isinstance(wanted, Listing):
+        return house.runs(wanted)
+    return house.history(find_run(house.store, wanted.run))
 
 
 async def _looked(desk: Desk, name: str, caller: Caller) -> State:

@@ -8,184 +8,130 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Request, Router, get, post
 from litestar.params import Parameter
-from msgspec import UNSET, Struct, UnsetType
 
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.journal.store import Run, State
 from quandary.model.ask import Outcome
-from quandary.people import relay, states
+from quandary.people import relay
+from quandary.people.drafts import meaning
+from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
 from quandary.people.web.house import House
+from quandary.people.web.shapes import (
+    ReadingOut,
+    ReplyIn,
+    RunsOut,
+    StateOut,
+    Status,
+    WithdrawIn,
+    refusals,
+    runs_out,
+    state_out,
+)
 
 LONGEST_WAIT = 60.0
-RunId = Annotated[str, Parameter(pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name.")]
+RunId = Annotated[
+    str,
+    Parameter(
+        pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name, or as much as tells it apart."
+    ),
+]
+After = Annotated[int, Parameter(ge=0, le=2**53, description="The `next` of the page before.")]
+Limit = Annotated[int, Parameter(ge=1, le=500)]
+Project = Annotated[str | None, Parameter(max_length=4_096, description="Only of that folder.")]
+Wait = Annotated[
+    float, Parameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait for something to happen.")
+]
+Until = Annotated[
+    Literal["news", "end"],
+    Parameter(description="What is waited for: anything that happens, or the end of the run."),
+]
+Once = Annotated[
+    str | None,
+    Parameter(
+        header="Idempotency-Key",
+        pattern=r"^[!-~]{1,200}$",
+        description="What comes twice with the same key is done once.",
+    ),
+]
 
 
-class NoteOut(Struct):
-    """Something that happened on the way."""
-
-    kind: str
-    item: str | None
-    text: str
-
-
-class AskOut(Struct):
-    """What waits, and how to reply to it."""
-
-    key: str
-    kind: Literal["transition", "advisory"]
-    preamble: str
-    keys: list[str]
-    reply_with: list[str]
-    tool_input: dict[str, Any] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
-
-
-class StateOut(Struct):
-    """Where a run stands."""
-
-    run: str
-    flow: str
-    status: Literal["waiting", "done", "failed", "declined", "withdrawn"]
-    notes: list[NoteOut]
-    n: int = 0
-    """How much has happened to it; give it to `after` to wait for more."""
-    ask: AskOut | UnsetType = UNSET
-    held: dict[str, str] | UnsetType = UNSET
-    result: Any = UNSET
-    error: str | UnsetType = UNSET
-
-
-class RunOut(Struct):
-    """A run at a glance."""
-
-    run: str
-    flow: str
-    status: str
-    project: str
-    began: str
-    since: str
-    key: str | None = None
-    waits: str | None = None
-
-
-class RunsOut(Struct):
-    """A page of runs; `next` is where the next page begins, if there is one."""
-
-    runs: list[RunOut]
-    next: int | None = None
-
-
-class AnswerIn(Struct, forbid_unknown_fields=True):
-    """The answer to one question; nothing picked and no text is a blank Other."""
-
-    key: str | None = None
-    picked: list[str] = []
-    text: str | None = None
-    comment: str | None = None
-
-
-class ReplyIn(Struct, forbid_unknown_fields=True):
-    """A reply: answers by question, or a text for the question that waits."""
-
-    to: str | None = None
-    answers: list[AnswerIn] = []
-    text: str | None = None
-    by: str = ""
-
-
-class WithdrawIn(Struct, forbid_unknown_fields=True):
-    """Why a run is not needed any more."""
-
-    why: str
-
-
-class ReadingOut(Struct):
-    """How a text would be read."""
-
-    kind: str
-    codes: list[str]
-    matched: str
-    comment: str | None = None
-
-
-def state_out(house: House, state: State) -> StateOut:
-    """A state in the form of the contract."""
-    told = house.told(state.run)
-    written = states.state_json(
-        state.run,
-        state.flow,
-        state.status,
-        notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
-        ask=state.ask,
-        result=state.result,
-        error=state.error or "",
-        via="text" if told.get("via") == "text" else "relay",
-        host=told.get("host", "claude"),
-    )
-    return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
-
-
-def _run_out(row: Run) -> RunOut:
-    return RunOut(
-        row.id, row.flow, row.status, row.project, row.began, row.since, row.key, row.waits
-    )
-
-
-@get("/inbox", sync_to_thread=True, summary="What waits for a person")
-def inbox(
-    house: House,
-    project: str | None = None,
-    after: Annotated[int, Parameter(ge=0, le=2**53)] = 0,
-    limit: Annotated[int, Parameter(ge=1, le=500)] = 100,
-) -> RunsOut:
+@get("/inbox", sync_to_thread=True, summary="What waits for a person", responses=refusals())
+def inbox(house: House, project: Project = None, after: After = 0, limit: Limit = 100) -> RunsOut:
     """The runs that wait for a person, those first that began first."""
-    rows = replay.inbox(house.store, project=project, after=after, limit=limit)
-    return RunsOut([_run_out(row) for row in rows], rows[-1].number if len(rows) == limit else None)
+    return runs_out(replay.inbox(house.store, project=project, after=after, limit=limit), limit)
 
 
-@get("/runs", sync_to_thread=True, summary="Runs, the newest first")
+@get("/runs", sync_to_thread=True, summary="Runs, the newest first", responses=refusals())
 def runs(
     house: House,
-    status: Literal["waiting", "done", "failed", "declined", "withdrawn"] | None = None,
-    project: str | None = None,
-    after: Annotated[int, Parameter(ge=0, le=2**53)] = 0,
-    limit: Annotated[int, Parameter(ge=1, le=500)] = 100,
+    status: Status | None = None,
+    project: Project = None,
+    after: After = 0,
+    limit: Limit = 100,
 ) -> RunsOut:
-    """A page of runs; `after` is the `next` of the page before."""
+    """A page of runs."""
     rows = house.store.runs(status=status, project=project, after=after, limit=limit, newest=True)
-    return RunsOut([_run_out(row) for row in rows], rows[-1].number if len(rows) == limit else None)
+    return runs_out(rows, limit)
 
 
-@get("/runs/{run:str}", summary="Where a run stands")
+@get("/runs/{run:str}", summary="Where a run stands", responses=refusals(404))
 async def run_state(
     house: House,
     run: RunId,
-    wait: Annotated[float, Parameter(ge=0, le=LONGEST_WAIT)] = 0.0,
-    after: Annotated[int | None, Parameter(ge=0, le=2**53)] = None,
+    wait: Wait = 0.0,
+    until: Until = "news",
+    after: Annotated[
+        int | None,
+        Parameter(ge=0, le=2**53, description="The `n` of the state that you have seen."),
+    ] = None,
 ) -> StateOut:
-    """With `wait`, the answer comes as soon as something happens, or when the time is up."""
+    """With `wait`, it comes as soon as something happens, or when the time is up."""
     name = await asyncio.to_thread(find_run, house.store, run)
     state = await asyncio.to_thread(replay.look, house.store, name)
-    if wait and state.status == "waiting" and state.n <= (state.n if after is None else after):
-        await house.events.wait(name, state.n if after is None else after, wait)
+    if wait and state.status == "waiting":
+        seen = state.n if after is None else after
+        await house.events.wait(name, seen, wait, until_end=until == "end")
         state = await asyncio.to_thread(replay.look, house.store, name)
     return await asyncio.to_thread(state_out, house, state)
 
 
-@post("/runs/{run:str}/reply", sync_to_thread=True, status_code=200, summary="Answer what waits")
+@post("/asks", summary="Ask a person", responses=refusals(404, 409, 413))
+async def ask(
+    request: Request[Any, Any, Any],
+    house: House,
+    data: Asking,
+    wait: Wait = 0.0,
+    idempotency_key: Once = None,
+) -> StateOut:
+    """Begin a run with a tree of the project, or with one that is sent as Markdown.
+
+    With `wait`, the state comes when the run is over, or when the time is up; then go on with
+    `GET /api/runs/{run}?wait=60&until=end`.
+    """
+    state = await asyncio.to_thread(house.begin, request, data, idempotency_key or "")
+    if wait and state.status == "waiting":
+        await house.events.wait(state.run, state.n, wait, until_end=True)
+        state = await asyncio.to_thread(replay.look, house.store, state.run)
+    return await asyncio.to_thread(state_out, house, state)
+
+
+@post(
+    "/runs/{run:str}/reply",
+    sync_to_thread=True,
+    status_code=200,
+    summary="Answer what waits",
+    responses=refusals(404, 409, 413),
+)
 def reply(
     request: Request[Any, Any, Any],
     house: House,
     run: RunId,
     data: ReplyIn,
-    idempotency_key: Annotated[
-        str | None, Parameter(header="Idempotency-Key", max_length=200)
-    ] = None,
+    idempotency_key: Once = None,
 ) -> StateOut:
-    """The same Idempotency-Key never books a reply twice. A late reply is refused with 409."""
+    """It is booked as a person's only within a login, and else as `api`."""
     name = find_run(house.store, run)
     state = replay.look(house.store, name)
     if idempotency_key and house.has_seen(name, idempotency_key):
@@ -194,15 +140,17 @@ def reply(
         raise house.already(state)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
+    if data.text is not None and data.answers:
+        raise QuandaryError("the reply has both answers and a text; send one of them")
     body = data.text if data.text is not None else _answers(data)
-    ask = state.ask
+    asked = state.ask
     if data.to is not None:
-        question = ask.question(data.to)
+        question = asked.question(data.to)
         if question is None:
             raise house.already(state)
         if data.text is not None:
-            ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
-    meant = relay.parse(body, ask, reader)
+            asked = msgspec.structs.replace(asked, key=question.key, questions=(question,))
+    meant = relay.parse(body, asked, reader, as_text=house.told(name).get("via") == "text")
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = house.advance(
@@ -219,7 +167,13 @@ def _answers(data: ReplyIn) -> bytes:
     return msgspec.json.encode({"answers": answers})
 
 
-@post("/runs/{run:str}/withdraw", sync_to_thread=True, status_code=200, summary="End a run")
+@post(
+    "/runs/{run:str}/withdraw",
+    sync_to_thread=True,
+    status_code=200,
+    summary="End a run",
+    responses=refusals(404, 409, 413),
+)
 def withdraw(
     request: Request[Any, Any, Any], house: House, run: RunId, data: WithdrawIn
 ) -> StateOut:
@@ -230,9 +184,17 @@ def withdraw(
     return state_out(house, state)
 
 
-@get("/runs/{run:str}/read", sync_to_thread=True, summary="How a text would be read")
+@get(
+    "/runs/{run:str}/read",
+    sync_to_thread=True,
+    summary="How a text would be read",
+    responses=refusals(404, 409),
+)
 def read_text(
-    house: House, run: RunId, key: str, text: Annotated[str, Parameter(max_length=10_000)]
+    house: House,
+    run: RunId,
+    key: Annotated[str, Parameter(max_length=1_000, description="The question's key.")],
+    text: Annotated[str, Parameter(max_length=10_000)],
 ) -> ReadingOut:
     """Nothing is booked."""
     state = replay.look(house.store, find_run(house.store, run))
@@ -240,9 +202,12 @@ def read_text(
     if state.ask is None or question is None:
         raise house.already(state)
     reading = reader(text, question, "plain" if state.ask.kind == "advisory" else "strict")
-    return ReadingOut(reading.kind, list(reading.codes), reading.matched, reading.comment)
+    says = meaning(question, reading.answer(key, text)) if text.strip() else ""
+    return ReadingOut(reading.kind, list(reading.codes), reading.matched, says, reading.comment)
 
 
 api = Router(
-    path="/api", route_handlers=[inbox, runs, run_state, reply, withdraw, read_text], tags=["runs"]
+    path="/api",
+    route_handlers=[inbox, runs, run_state, ask, reply, withdraw, read_text],
+    tags=["runs"],
 )

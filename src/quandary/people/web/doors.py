@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -10,81 +11,153 @@ from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
 from litestar.middleware import ASGIMiddleware
 
-from quandary.people.web.keys import Keys, Visitor
+from quandary.people.web.keys import PAUSE, Keys, Visitor
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
+    Connection = ASGIConnection[Any, Any, Any, Any]
+
 COOKIE = "quandary"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+LARGEST_BODY = 1_000_000
+"""In bytes; no answer is longer."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN = ("/login", "/static/", "/healthz", "/readyz")
-"""What even a stranger may see."""
+_OPEN = frozenset({"/login", "/healthz", "/readyz"})
+_STATIC = "/static/"
+"""What even a stranger may see, beside those."""
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""What says that a request comes through another server, from who knows where."""
 
 
 class Doors(ASGIMiddleware):
     """Refuses what does not belong here, and says who the rest is from."""
 
-    scopes = (ScopeType.HTTP,)
+    scopes = (ScopeType.HTTP, ScopeType.WEBSOCKET)
 
-    def __init__(self, keys: Keys, *, hosts: frozenset[str], strangers: bool) -> None:
+    def __init__(
+        self, keys: Keys, *, hosts: frozenset[str], strangers: bool, addresses: bool = False
+    ) -> None:
         self.keys = keys
         self.hosts = hosts
+        """The names that this server goes by."""
+        self.addresses = addresses
+        """Whether it also goes by any address. No page can be made to look as if it came from one."""
         self.strangers = strangers
         """Whether requests without a login are served: only on this very machine."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Look at a request before anything else does."""
-        connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
-        self._require_known_host(connection)
-        visitor = self._visitor(connection)
+        connection: Connection = ASGIConnection(scope)
         if scope["type"] != ScopeType.HTTP:
             raise PermissionDeniedException("only pages and requests are served here")
+        self._require_known_host(connection)
+        self._require_small(connection)
+        _require_no_foreign_page(connection, scope["method"])
+        visitor = self._visitor(connection)
         if scope["method"] not in _SAFE:
-            self._require_own_page(connection, visitor)
-        path = connection.url.path
-        stranger = visitor.session is None and not visitor.bearer
-        if stranger and not self.strangers and not path.startswith(_OPEN):
-            raise NotAuthorizedException("log in with the code that `quandary serve` prints")
+            _require_own_page(connection, visitor)
+        known = visitor.session is not None or bool(visitor.bearer)
+        near = self.strangers and not any(name in connection.headers for name in _FORWARDED)
+        if not known and not near and not _is_open(scope["path"]):
+            raise NotAuthorizedException(
+                "log in with the code that `quandary serve` prints, or send a token",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
         scope["state"]["visitor"] = visitor
         await next_app(scope, receive, send)
 
-    def _require_known_host(self, connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    def _require_known_host(self, connection: Connection) -> None:
         """A page elsewhere can point a name of its own at this server; it cannot name ours."""
-        if _name(connection.headers.get("host", "")) not in self.hosts:
-            raise PermissionDeniedException("this server does not go by that name")
+        name = _name(connection.headers.get("host", ""))
+        if name not in self.hosts and not (self.addresses and _is_address(name)):
+            raise HTTPException("this server does not go by that name", status_code=421)
 
-    def _require_own_page(
-        self, connection: ASGIConnection[Any, Any, Any, Any], visitor: Visitor
-    ) -> None:
-        """What changes something comes from our own pages, or with a token that no page knows."""
-        if visitor.bearer:
-            return
-        origin = connection.headers.get("origin")
-        site = connection.headers.get("sec-fetch-site", "same-origin")
-        foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
-        if foreign or site not in ("same-origin", "none"):
-            raise PermissionDeniedException("this came from another page")
+    def _require_small(self, connection: Connection) -> None:
+        """Refuse what says that it is too large before any of it is read."""
+        said = connection.headers.get("content-length", "0")
+        if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
+            raise HTTPException(
+                f"that is too large; at most {LARGEST_BODY:,} bytes are taken", status_code=413
+            )
 
-    def _visitor(self, connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
+    def _visitor(self, connection: Connection) -> Visitor:
         said = connection.headers.get("authorization", "")
         kind, _, secret = said.partition(" ")
         if kind.casefold() == "bearer":
-            address = connection.client.host if connection.client else ""
-            if not self.keys.may_try(address):
-                raise HTTPException("too many wrong tokens; wait a minute", status_code=429)
-            name = self.keys.bearer(secret)
-            if name is None:
-                self.keys.failed(address)
-                raise NotAuthorizedException("that token is not known here")
-            return Visitor(bearer=name)
+            return Visitor(bearer=self._bearer(connection, secret))
         cookie = connection.cookies.get(COOKIE, "")
         return Visitor(session=self.keys.unseal(cookie) if cookie else None)
+
+    def _bearer(self, connection: Connection, secret: str) -> str:
+        address = connection.client.host if connection.client else ""
+        require_try(self.keys, address)
+        name = self.keys.bearer(secret)
+        if name is None:
+            self.keys.failed(address)
+            raise NotAuthorizedException(
+                "that token is not known here", headers={"WWW-Authenticate": "Bearer"}
+            )
+        return name
+
+
+def require_try(keys: Keys, address: str) -> None:
+    """Refuse an address that guessed wrong too often, whatever it has to say this time."""
+    if not keys.may_try(address):
+        raise HTTPException(
+            "too many wrong tokens or codes; wait a minute",
+            status_code=429,
+            headers={"Retry-After": f"{PAUSE:.0f}"},
+        )
+
+
+def _require_no_foreign_page(connection: Connection, method: str) -> None:
+    """A page elsewhere may lead to ours, and has no other business here."""
+    site = connection.headers.get("sec-fetch-site", "none")
+    followed = method == "GET" and connection.headers.get("sec-fetch-mode") == "navigate"
+    shown = connection.headers.get("sec-fetch-dest", "document") == "document"
+    if site not in ("same-origin", "none") and not (followed and shown):
+        raise PermissionDeniedException("this came from another page")
+
+
+def _require_own_page(connection: Connection, visitor: Visitor) -> None:
+    """What changes something comes from our own pages, or with a token that no page knows."""
+    if visitor.bearer:
+        return
+    origin = connection.headers.get("origin")
+    own = origin is not None and _same_origin(origin, connection.headers.get("host", ""))
+    if origin is not None and not own:
+        raise PermissionDeniedException("this came from another page")
+    fetched = connection.headers.get("sec-fetch-site") == "same-origin"
+    if visitor.session is not None and not own and not fetched:
+        raise PermissionDeniedException(
+            "a login is for pages, and this does not say from which it came; send a token instead"
+        )
+
+
+def _same_origin(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.casefold() == host.casefold()
+
+
+def _is_open(path: str) -> bool:
+    return path in _OPEN or path.startswith(_STATIC)
 
 
 def _name(host: str) -> str:
     """The host without its port."""
     try:
-        return (urlsplit(f"//{host}").hostname or "").casefold()
+        return (urlsplit(f"//{host}").hostname or "").casefold().removesuffix(".")
     except ValueError:
         return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,6 +1,7 @@
 """What happens in the journal, told to every open page as it happens.
 
 One task looks, four times a second, whether there are new entries; the pages only wait for it.
+What came between two looks is told at once, so that many replies are few messages.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-import msgspec
+from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,18 +18,14 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
 
 LOOKS_PER_SECOND = 4
-_PAGE = 500
-_LONGEST_QUEUE = 100
+MOST_LISTENERS = 1000
+MOST_RUNS = 50
+"""Where more runs than this had news at once, a page is told that something happened, no more."""
 QUIET_SECONDS = 15.0
 """After so long without news a page is told that the server is still there."""
-
-
-class News(msgspec.Struct, frozen=True):
-    """Something was appended to a run."""
-
-    run: str
-    kind: str
-    n: int
+MANY = "*"
+_PAGE = 1000
+_LONGEST_QUEUE = 8
 
 
 class Events:
@@ -36,9 +33,16 @@ class Events:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.listeners: set[asyncio.Queue[News]] = set()
         self._seen = store.newest()
         self._task: asyncio.Task[None] | None = None
+        self._pages: dict[asyncio.Queue[str], str] = {}
+        """Each open page, and the run that it is about; nothing where it is about all."""
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether as many pages listen as can be served."""
+        return len(self._pages) >= MOST_LISTENERS
 
     async def start(self) -> None:
         """Begin to look."""
@@ -53,39 +57,61 @@ class Events:
 
     async def _watch(self) -> None:
         while True:
-            with contextlib.suppress(Exception):  # a store that is away now may be back soon
+            with contextlib.suppress(QuandaryError):  # a store that is away now may be back soon
                 await self._look()
             await asyncio.sleep(1 / LOOKS_PER_SECOND)
 
     async def _look(self) -> None:
+        runs: dict[str, None] = {}
         while entries := await asyncio.to_thread(self.store.history, after=self._seen, limit=_PAGE):
             self._seen = entries[-1].seq
-            for entry in entries:
-                news = News(entry.run, entry.kind, entry.n)
-                for queue in self.listeners:
-                    if queue.full():
-                        queue.get_nowait()  # a page that sleeps looks anew when it wakes
-                    queue.put_nowait(news)
+            runs |= dict.fromkeys(entry.run for entry in entries)
+            if len(entries) < _PAGE:
+                break
+        if runs:
+            self._tell(runs)
 
-    async def listen(self) -> AsyncIterator[News | None]:
-        """News as it comes; nothing, from time to time, where there is none."""
-        queue: asyncio.Queue[News] = asyncio.Queue(_LONGEST_QUEUE)
-        self.listeners.add(queue)
+    def _tell(self, runs: dict[str, None]) -> None:
+        everything = " ".join(runs) if len(runs) <= MOST_RUNS else MANY
+        for queue, about in self._pages.items():
+            if about and about not in runs:
+                continue
+            if queue.full():
+                queue.get_nowait()  # a page that sleeps looks anew when it wakes
+            queue.put_nowait(about or everything)
+        for run in runs.keys() & self._waiting.keys():
+            for waiting in self._waiting[run]:
+                waiting.set()
+
+    async def listen(self, run: str = "") -> AsyncIterator[str]:
+        """The runs with news, as they come; nothing, from time to time, where there are none."""
+        queue: asyncio.Queue[str] = asyncio.Queue(_LONGEST_QUEUE)
+        self._pages[queue] = run
         try:
             while True:
                 try:
                     yield await asyncio.wait_for(queue.get(), QUIET_SECONDS)
                 except TimeoutError:
-                    yield None
+                    yield ""
         finally:
-            self.listeners.discard(queue)
+            self._pages.pop(queue, None)
 
-    async def wait(self, run: str, n: int, seconds: float) -> None:
-        """Until a run has more than `n` entries, or the time is up."""
-        with contextlib.suppress(TimeoutError):
+    async def wait(self, run: str, n: int, seconds: float, *, until_end: bool = False) -> None:
+        """Until a run has more than `n` entries, or until it is over; or the time is up."""
+        news = asyncio.Event()
+        self._waiting.setdefault(run, set()).add(news)
+        try:
             async with asyncio.timeout(seconds):
-                async for news in self.listen():
+                while True:
+                    news.clear()
                     row = await asyncio.to_thread(self.store.run, run)
-                    if row is None or row.n > n or row.status != "waiting":
+                    if row is None or row.status != "waiting" or (row.n > n and not until_end):
                         return
-                    del news
+                    await news.wait()
+        except TimeoutError:
+            return
+        finally:
+            others = self._waiting[run]
+            others.discard(news)
+            if not others:
+                del self._waiting[run]

@@ -4,28 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from quandary.errors import AlreadyAnswered
+from quandary import deeds
+from quandary.errors import AlreadyAnswered, Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Answered
+from quandary.model.call import Do, Done
 from quandary.people.web.keys import Keys, Visitor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar import Request
 
     from quandary.journal.entries import Who
     from quandary.journal.store import State, Store
     from quandary.model.ask import Reply
+    from quandary.people.mcp.tools import Asking
     from quandary.people.web.events import Events
+
+    Begin = Callable[[Asking, str, str], State]
+    """Begins a run for a caller of that name; the same key never begins two."""
+
+THROUGH = "web"
 
 
 class House:
     """The journal, as the browser sees it."""
 
-    def __init__(self, store: Store, events: Events, keys: Keys, project: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        events: Events,
+        keys: Keys,
+        *,
+        project: str = "",
+        begin: Begin | None = None,
+        new_code: Callable[[], None] | None = None,
+    ) -> None:
         self.store = store
         self.events = events
         self.keys = keys
         self.project = project
+        self._begin = begin
+        self.new_code = new_code or (lambda: None)
+        """Prints a code where only somebody at the server's terminal sees it."""
 
     def told(self, run: str) -> dict[str, Any]:
         """What the caller of a run said when it began."""
@@ -39,9 +61,14 @@ class House:
     def source(self, request: Request[Any, Any, Any]) -> tuple[Who, str, str]:
         """As whose word something is booked: a person's only within a login of theirs."""
         visitor = self.visitor(request)
-        if visitor.is_person:
-            return "person", "web", visitor.name
-        return "api", "web", visitor.name
+        return "person" if visitor.is_person else "api", THROUGH, visitor.name
+
+    def begin(self, request: Request[Any, Any, Any], wanted: Asking, key: str) -> State:
+        """Begin a run from a tree of the project, or from one that came along."""
+        if self._begin is None:
+            raise Rejected("this server begins no runs")
+        visitor = self.visitor(request)
+        return self._begin(wanted, visitor.name, f"{visitor.name} {key}" if key else "")
 
     def advance(
         self,
@@ -54,20 +81,35 @@ class House:
         token: str = "",
     ) -> State:
         """Book a reply."""
-        from quandary import deeds  # noqa: PLC0415 - what the house does is the same everywhere
-
         who, through, name = self.source(request)
-        return replay.advance(
-            self.store,
-            run,
-            reply,
-            to=to,
-            who=who,
-            through=through,
-            by=name or by,
-            token=token,
-            deeds=deeds.of(self.store, run),
-        )
+        try:
+            return replay.advance(
+                self.store,
+                run,
+                reply,
+                to=to,
+                who=who,
+                through=through,
+                by=name or by,
+                token=token,
+                deeds=self._deeds(run),
+            )
+        except AlreadyAnswered:
+            if token and self.has_seen(run, token):  # the same reply was quicker by another way
+                return replay.look(self.store, run)
+            raise
+
+    def _deeds(self, run: str) -> Callable[[Do], Done]:
+        """The usual deeds; but files are shown only to runs of the folder that is served."""
+        usual = deeds.of(self.store, run)
+        row = self.store.run(run)
+
+        def do(deed: Do) -> Done:
+            if deed.deed == "read-file" and (row is None or row.project != self.project):
+                return Done(deed.key, error="files of another project are not shown here")
+            return usual(deed)
+
+        return do
 
     def has_seen(self, run: str, token: str) -> bool:
         """Whether a reply with this token was booked before."""
@@ -77,7 +119,9 @@ class House:
 
     def already(self, state: State) -> AlreadyAnswered:
         """What to say to whoever comes too late."""
-        if state.status == "waiting":
+        if state.status == "waiting" and state.key:
             return AlreadyAnswered(f"already answered; the run now waits for {state.key}")
         reason = f": {state.error}" if state.error else ""
         return AlreadyAnswered(f"already answered; the run is {state.status}{reason}")
+
+

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import os
 import secrets
 import time
@@ -27,6 +28,7 @@ FAILURES = 10
 """Wrong tokens or codes from one address before it has to wait."""
 PAUSE = 60.0
 """Seconds that it has to wait then."""
+MOST_ADDRESSES = 10_000
 _HASHED = "sha256:"
 
 
@@ -64,9 +66,11 @@ class Keys:
         self, signing: bytes, *, token: str = "", users: Mapping[str, str] | None = None
     ) -> None:
         self._signing = signing
-        self._token = hashlib.sha256(token.encode()).digest() if token else b""
+        self._token = _hash(token) if token.strip() else b""
         self._users = {name: _digest(name, value) for name, value in (users or {}).items()}
         self._codes: dict[bytes, float] = {}
+        self._ended: dict[str, float] = {}
+        """The marks of sessions that were logged out of, and when they would have ended."""
         self._failures: dict[str, list[float]] = {}
 
     @property
@@ -82,13 +86,18 @@ class Keys:
         self._codes[hashlib.sha256(code.encode()).digest()] = time.time() + CODE_SECONDS
         return code
 
+    @property
+    def has_code(self) -> bool:
+        """Whether a code was printed that still opens a login."""
+        now = time.time()
+        self._codes = {known: until for known, until in self._codes.items() if until > now}
+        return bool(self._codes)
+
     def log_in(self, secret: str) -> Session | None:
         """A session for a one-time code or for a user's own token; nothing for anything else."""
-        digest = hashlib.sha256(secret.strip().encode()).digest()
-        for known, until in list(self._codes.items()):
-            if until < time.time():
-                del self._codes[known]
-            elif hmac.compare_digest(known, digest):
+        digest = _hash(secret)
+        for known in list(self._codes) if self.has_code else ():
+            if hmac.compare_digest(known, digest):
                 del self._codes[known]
                 return self._session("")
         for name, known in self._users.items():
@@ -96,9 +105,15 @@ class Keys:
                 return self._session(name)
         return None
 
+    def log_out(self, session: Session) -> None:
+        """End a session for good, even where its cookie was copied."""
+        now = time.time()
+        self._ended = {mark: until for mark, until in self._ended.items() if until > now}
+        self._ended[session.mark] = session.until
+
     def bearer(self, secret: str) -> str | None:
         """The name behind a token in a request: a user's, or `token` for the server's own."""
-        digest = hashlib.sha256(secret.strip().encode()).digest()
+        digest = _hash(secret)
         for name, known in self._users.items():
             if hmac.compare_digest(known, digest):
                 return name
@@ -114,20 +129,28 @@ class Keys:
     def seal(self, session: Session) -> str:
         """The session as a cookie."""
         body = base64.urlsafe_b64encode(msgspec.json.encode(session)).decode().rstrip("=")
-        return f"{body}.{self._sign(b'cookie', body)}"
+        return f"{body}.{self._sign(b'cookie', body, self._secret_of(session))}"
 
     def unseal(self, cookie: str) -> Session | None:
-        """The session in a cookie; nothing where it was made elsewhere, changed, or is too old."""
+        """The session in a cookie; nothing where it was made elsewhere, changed, or is too old.
+
+        It ends when its user is taken out of the settings or gets another token.
+        """
         body, _, signature = cookie.rpartition(".")
-        if not body or not hmac.compare_digest(self._sign(b"cookie", body), signature):
-            return None
         try:
             session = msgspec.json.decode(
                 base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), type=Session
             )
         except (ValueError, msgspec.DecodeError):
             return None
-        return session if session.until > time.time() else None
+        if session.user and session.user not in self._users:
+            return None
+        if not _same(self._sign(b"cookie", body, self._secret_of(session)), signature):
+            return None
+        return session if session.until > time.time() and session.mark not in self._ended else None
+
+    def _secret_of(self, session: Session) -> bytes:
+        return self._users.get(session.user, b"")
 
     def form_mark(self, session: Session | None) -> str:
         """What a form of this visitor carries, and a form on somebody else's page cannot."""
@@ -135,25 +158,50 @@ class Keys:
 
     def is_own_form(self, session: Session | None, mark: str) -> bool:
         """Whether a form was made for this visitor."""
-        return hmac.compare_digest(self.form_mark(session), mark)
+        return _same(self.form_mark(session), mark)
 
-    def _sign(self, purpose: bytes, text: str) -> str:
-        return hmac.new(self._signing, purpose + b":" + text.encode(), hashlib.sha256).hexdigest()
+    def _sign(self, purpose: bytes, text: str, secret: bytes = b"") -> str:
+        signed = purpose + b":" + secret + b":" + text.encode()
+        return hmac.new(self._signing, signed, hashlib.sha256).hexdigest()
 
     # -- guessing --------------------------------------------------------------------------------
 
     def may_try(self, address: str) -> bool:
         """Whether an address may try another token."""
-        now = time.monotonic()
-        recent = [at for at in self._failures.get(address, []) if now - at < PAUSE]
-        self._failures[address] = recent
-        return len(recent) < FAILURES
+        return len(self._recent(_network(address))) < FAILURES
 
     def failed(self, address: str) -> None:
         """Remember a wrong token."""
-        if len(self._failures) > 10_000:
-            self._failures.clear()
-        self._failures.setdefault(address, []).append(time.monotonic())
+        network = _network(address)
+        if len(self._failures) >= MOST_ADDRESSES:
+            now = {one: self._recent(one) for one in self._failures}
+            self._failures = {one: recent for one, recent in now.items() if recent}
+        if len(self._failures) < MOST_ADDRESSES:
+            self._failures[network] = [*self._recent(network), time.monotonic()][-FAILURES:]
+
+    def _recent(self, network: str) -> list[float]:
+        now = time.monotonic()
+        return [at for at in self._failures.get(network, ()) if now - at < PAUSE]
+
+
+def _network(address: str) -> str:
+    """Where an address belongs; somebody with IPv6 has a whole network of them."""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if known.version == 4 or known.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((known, 64), strict=False))
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.strip().encode(errors="replace")).digest()
+
+
+def _same(expected: str, given: str) -> bool:
+    """Compare without telling by the time it takes how much was right."""
+    return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
 
 
 def _digest(name: str, value: Any) -> bytes:  # noqa: ANN401 - whatever the settings hold
@@ -172,7 +220,7 @@ def _digest(name: str, value: Any) -> bytes:  # noqa: ANN401 - whatever the sett
 
 def hashed(token: str) -> str:
     """A token as the settings keep it."""
-    return _HASHED + hashlib.sha256(token.encode()).hexdigest()
+    return _HASHED + _hash(token).hex()
 
 
 def signing_key(folder: str) -> bytes:

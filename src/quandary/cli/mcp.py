@@ -1,0 +1,48 @@
+"""`quandary mcp`: tools for the agent of a chat client, and forms for the person in front of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import click
+
+from quandary.cli import INTERRUPTED, running
+from quandary.cli.screen import complain
+from quandary.errors import QuandaryError
+
+
+@click.command()
+@click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
+@running.store_option
+def mcp(project: str | None, where: str | None) -> int:
+    """Serve a chat client over its pipe, as it starts this program by itself.
+
+    Its agent gets tools to ask, split, gate, walk, check trees and look at runs; none of them
+    answers a question. Where the client can show forms, the person answers right there; elsewhere
+    the agent is handed the question to relay. `quandary install` enters it in a client's list.
+    """
+    if project is not None:
+        try:
+            os.chdir(project)
+        except OSError as error:
+            raise QuandaryError(f"{project}: no folder to work in ({error.strerror})") from None
+    try:
+        import anyio  # noqa: PLC0415 - an extra, and slow
+
+        from quandary.cli.mcp_house import McpHouse  # noqa: PLC0415 - the same
+        from quandary.people.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
+    except ImportError as missing:
+        raise QuandaryError(
+            f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
+        ) from None
+    server = build(McpHouse(running.opened(where)))
+    signal.signal(signal.SIGINT, _leave)
+    anyio.run(over_stdio, server)
+    return 0
+
+
+def _leave(*_: object) -> None:
+    """End at once: whatever reads the pipe sleeps until something comes and cannot be woken."""
+    complain("interrupted")
+    os._exit(INTERRUPTED)

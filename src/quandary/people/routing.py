@@ -1,0 +1,202 @@
+"""Questions of a host in our inbox: `[hooks] route = "inbox"`.
+
+The hook that a host runs before it shows a question puts the question before a person here, waits
+for as long as `wait` says, and hands back what they answered. Only a person's own hand counts, at a
+terminal or in the browser: the agent that asks cannot answer itself. If nobody answers in time, the
+question is withdrawn here and the host shows its own form.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from quandary.errors import ParseError, Rejected
+from quandary.journal import entries as clock
+from quandary.journal import replay
+from quandary.journal.draft import Source
+from quandary.journal.entries import Noted
+from quandary.journal.settling import answer_of
+from quandary.model.ask import Ask, Preamble
+from quandary.people import hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import State, Store
+    from quandary.model.ask import Answer, Question
+    from quandary.people.hook import Told
+    from quandary.settings import Settings
+
+WAIT = 600
+"""Seconds that a person has, unless the settings say otherwise."""
+LONGEST = 24 * 3600
+MARGIN = 30
+"""Seconds by which the host must be more patient than we are, so that we can say goodbye."""
+_LOOK = 1.0
+"""Seconds after which we see whether the host is still there."""
+_GONE = "the host no longer waits for it"
+
+
+def seconds(settings: Settings) -> float | None:
+    """How long a question waits in the inbox; nothing where it does not go there."""
+    table = settings.table("hooks")
+    route, wait = table.get("route", "host"), table.get("wait", WAIT)
+    if route not in ("host", "inbox"):
+        raise ParseError(f'[hooks] route is "inbox" or "host", not {route!r}')
+    if type(wait) not in (int, float) or not 0 < wait <= LONGEST:
+        raise ParseError(f"[hooks] wait is a number of seconds up to {LONGEST}, not {wait!r}")
+    return float(wait) if route == "inbox" else None
+
+
+def host_timeout(settings: Settings) -> int | None:
+    """How long the host has to let our hook run; nothing where its own idea of that will do."""
+    wait = seconds(settings)
+    return None if wait is None else ceil(wait) + MARGIN
+
+
+def answered(told: Told, store: Store, project: str, wait: float) -> dict[str, Any] | None:
+    """What a person answers in the inbox, for the host; nothing where its form is to appear."""
+    if not fits(told):
+        return None
+    until = time.monotonic() + wait
+    expires = clock.now() + timedelta(seconds=wait + MARGIN)
+    states: list[State] = []
+    why = _GONE
+    try:
+        with _until_stopped():
+            for question in told.questions:
+                ask = _ask(told, question, project)
+                begun = hook.kept(
+                    store, told, question, project, prefer=False, ask=ask, expires=expires
+                )
+                states.append(begun)
+            why = _waited(store, states, until) or (
+                f"nobody answered within {wait:g} seconds, so the host asked in its own form"
+            )
+    finally:
+        states = [_closed(store, state.run, why) for state in states]
+    return _handed_over(told, store, states)
+
+
+def fits(told: Told) -> bool:
+    """Whether a call can be answered here, with nothing of it lost."""
+    texts = [question.text for question in told.questions]
+    options = [len(hook.options(entry)) for entry in told.input["questions"]]
+    shown = [len(question.choices) for question in told.questions]
+    return bool(told.call) and all(texts) and len(set(texts)) == len(texts) and options == shown
+
+
+def _ask(told: Told, question: Question, project: str) -> Ask:
+    """The question as a person sees it here: where it comes from, and how its options look."""
+    number, count = told.questions.index(question) + 1, len(told.questions)
+    where = f" at work in {os.path.basename(project)}" if project else ""
+    which = f", as question {number} of {count}" if count > 1 else ""
+    context = f"An agent{where} asks this{which}. It waits for you to answer."
+    blocks = []
+    for option in hook.options(told.input["questions"][number - 1]):
+        preview = option.get("preview") if isinstance(option, dict) else None
+        if isinstance(preview, str) and preview.strip():
+            blocks.append(f"**{option.get('label')}**\n\n{preview.strip()}")
+    preamble = Preamble(context, tuple(blocks))
+    return Ask(question.key, "transition", preamble, (question,), require="person")
+
+
+# -- waiting ---------------------------------------------------------------------------------------
+
+
+class _Stopped(BaseException):
+    """The host has had enough."""
+
+
+@contextmanager
+def _until_stopped() -> Iterator[None]:
+    """Within it, a host that ends its hook leaves us time to say goodbye."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise _Stopped(f"the host ended the hook (signal {number})")
+
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP", "SIGINT")]
+    before = {number: signal.signal(number, stop) for number in numbers if number is not None}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _waited(store: Store, states: list[State], until: float) -> str:
+    """Wait until all is answered, or the time is up; why not longer, where it is neither."""
+    host = os.getppid()
+    while all(state.status in ("waiting", "done") for state in states):
+        waiting = [state for state in states if state.status == "waiting"]
+        left = until - time.monotonic()
+        if not waiting or left <= 0:
+            return ""
+        if os.getppid() != host:
+            return _GONE
+        replay.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
+        states = [replay.look(store, state.run) for state in states]
+    return "another question of the same call was not answered"
+
+
+def _closed(store: Store, run: str, why: str) -> State:
+    """The state of a question that waits no longer; where somebody was quicker, theirs counts."""
+    with suppress(Rejected):
+        return replay.withdraw(store, run, why, who="agent", through="hook")
+    return replay.look(store, run)
+
+
+# -- handing over ----------------------------------------------------------------------------------
+
+
+def _handed_over(told: Told, store: Store, states: list[State]) -> dict[str, Any] | None:
+    """The host's input with all the answers, or the person's refusal; else nothing."""
+    answers: dict[str, str] = {}
+    notes: dict[str, dict[str, str]] = {}
+    for question, state in zip(told.questions, states, strict=True):
+        if _declined(store, state):
+            return hook.decision(
+                "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
+            )
+        answer = _own_answer(store, state)
+        text = hook.spelt(told, question, answer) if answer is not None else ""
+        if answer is None or not text:
+            return None
+        answers[told.text(question)] = text
+        if answer.comment:
+            notes[told.text(question)] = {"notes": answer.comment}
+    output = hook.allow(told, "The person answered in quandary.", answers)
+    if notes:
+        given = told.input.get("annotations")
+        merged = {**(given if isinstance(given, dict) else {}), **notes}
+        output["hookSpecificOutput"]["updatedInput"]["annotations"] = merged
+    return output
+
+
+def _own_answer(store: Store, state: State) -> Answer | None:
+    """What a person answered with their own hand, and nothing that was passed on."""
+    found = answer_of(store, state.run) if state.status == "done" else None
+    return found[1] if found is not None and found[0].in_person else None
+
+
+def _declined(store: Store, state: State) -> bool:
+    """Whether a person said with their own hand that they will not answer."""
+    if state.status != "declined":
+        return False
+    bodies = [entry.read() for entry in store.entries(state.run, kinds=("noted",))]
+    return any(
+        isinstance(body, Noted)
+        and body.kind == "declined"
+        and Source(body.who, body.through, body.by).in_person
+        for body in bodies
+    )

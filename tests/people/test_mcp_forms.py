@@ -1,0 +1,313 @@
+"""Forms in chat clients: nothing that was offered is lost, and nothing else is an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types.methods import parse_server_request
+
+from asks import asks, picks
+from quandary.model.ask import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
+from quandary.model.tree import OTHER, Extra
+from quandary.people.mcp.forms import INSTANT, Came, came, form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hypothesis.strategies import DataObject
+
+CHOICES = (
+    Choice("OK", "Keep it", "It is right"),
+    Choice("INF", "Explain it"),
+    Choice("NO", "Do it over", branch=True),
+)
+BEHIND = (Choice("OTH/CHG", "Change the aim"), Choice("OTH/REM", "Take it out"))
+TAGS = (Choice("SEC", "Security"), Choice("DOC", "Documents, later"), Choice("UX", "Usability"))
+ONE = Question(
+    "1.3:",
+    "1.3. Auth",
+    "Is Auth right?",
+    CHOICES,
+    item="1.3",
+    named=BEHIND,
+    menu=True,
+    extras=(Extra("A", "Run the tests"),),
+)
+TWO = Question("1.4:", "1.4. Cache", "Is Cache right?", CHOICES, item="1.4")
+MANY = Question("2:", "2. Tags", "Which tags?", TAGS, multi=True, item="2")
+LATER = 30.0
+
+
+def make(*questions: Question, **more: Any) -> Ask:  # noqa: ANN401 - fields of an Ask
+    """An Ask with these questions."""
+    return Ask(questions[0].key, more.pop("kind", "transition"), Preamble("A plan."), questions)
+
+
+def accepted(content: Mapping[str, Any], *questions: Question, kind: str = "transition") -> Came:
+    """What a form means that came back like this."""
+    return came(make(*questions, kind=kind), "accept", content, LATER)
+
+
+def answers(content: Mapping[str, Any], *questions: Question) -> tuple[Answer, ...]:
+    """The answers in a form that has some."""
+    response = accepted(content, *questions).response
+    assert isinstance(response, Reply)
+    return response.answers
+
+
+def fields(ask: Ask, **how: bool) -> dict[str, Any]:
+    """The fields of a form."""
+    found: dict[str, Any] = form(ask, **how).schema["properties"]
+    return found
+
+
+# -- out -----------------------------------------------------------------------------------------
+
+
+def test_a_question_is_titled_choices_a_line_for_words_and_a_comment() -> None:
+    """Choices carry their codes and say what they mean; Other with nothing typed opens its menu."""
+    shown = fields(make(ONE))
+    assert list(shown) == ["answer_1", "other_1", "comment_1"]
+    choices = shown["answer_1"]
+    assert (choices["type"], choices["title"]) == ("string", "1.3. Auth")
+    assert choices["description"] == "Is Auth right?"
+    assert choices["oneOf"][:3] == [
+        {"const": "OK", "title": "Keep it — It is right"},
+        {"const": "INF", "title": "Explain it"},
+        {"const": "NO", "title": "Do it over..."},
+    ]
+    assert choices["oneOf"][3]["const"] == OTHER
+    assert form(make(ONE)).schema["required"] == []
+
+
+def test_without_a_menu_there_is_no_other_to_choose() -> None:
+    """Where nothing is behind Other, there is only the line for words."""
+    codes = [choice["const"] for choice in fields(make(TWO))["answer_1"]["oneOf"]]
+    assert codes == ["OK", "INF", "NO"]
+
+
+def test_several_questions_share_one_form() -> None:
+    """All questions of an Ask come at once, and each field says which it belongs to."""
+    shown = fields(make(ONE, TWO, MANY))
+    assert [name for name in shown if name.startswith("answer")] == [
+        "answer_1",
+        "answer_2",
+        "answer_3",
+    ]
+    assert shown["other_2"]["title"] == "1.4. Cache: in your own words"
+    assert shown["comment_3"]["title"] == "2. Tags: comment"
+
+
+def test_several_choices_are_a_list_to_tick() -> None:
+    """A multi-select is an array of titled choices."""
+    listed = fields(make(MANY))["answer_1"]
+    assert listed["type"] == "array"
+    assert listed["items"]["anyOf"][1] == {"const": "DOC", "title": "Documents, later"}
+
+
+def test_a_question_without_choices_is_a_line_to_fill_in() -> None:
+    """What cannot be chosen is written, below the question."""
+    shown = fields(make(Question("1:", "1. Hours", "How many hours?", ())))
+    assert list(shown) == ["other_1", "comment_1"]
+    assert shown["other_1"]["description"] == "How many hours?"
+
+
+def test_an_advisory_question_is_text_with_one_line_for_the_reply() -> None:
+    """What is meant to be read as text has numbered choices and no form around them."""
+    made = form(make(ONE, kind="advisory"))
+    assert "1. **Keep it** — It is right" in made.message
+    assert list(made.schema["properties"]) == ["reply"]
+    assert made.schema["required"] == ["reply"]
+
+
+def test_what_happened_stands_above_the_question_once() -> None:
+    """Notes are told; what the preamble says already is not told twice."""
+    notes = [Note("matched", "> Matched: Keep it"), Note("explained", "A plan.")]
+    assert form(make(ONE), notes).message == "> Matched: Keep it\n\nA plan."
+
+
+def test_older_clients_get_what_they_know() -> None:
+    """Before 2025-11-25 choices are an enum with names, and several are named in a line."""
+    single = fields(make(ONE), titled=False)["answer_1"]
+    assert (single["enum"][0], single["enumNames"][0]) == ("OK", "Keep it — It is right")
+    several = fields(make(MANY), titled=False)["answer_1"]
+    assert several["type"] == "string"
+    assert "DOC: Documents, later" in several["description"]
+    assert answers({"answer_1": "SEC, UX"}, MANY)[0].picked == ("SEC", "UX")
+
+
+@given(asks(), st.booleans())
+def test_any_ask_is_a_flat_form_that_the_protocol_allows(ask: Ask, titled: bool) -> None:
+    """Every choice of every question is there, and the protocol's own schema takes the form."""
+    made = form(ask, ask.notes, titled=titled)
+    jsonschema.Draft202012Validator.check_schema(made.schema)
+    parse_server_request(
+        "elicitation/create",
+        "2025-11-25",
+        {"mode": "form", "message": made.message, "requestedSchema": made.schema},
+    )
+    if ask.kind == "advisory":
+        return
+    for number, question in enumerate(ask.questions, 1):
+        field = made.schema["properties"].get(f"answer_{number}", {})
+        for choice in question.choices:
+            assert choice.code in str(field)
+
+
+# -- back ----------------------------------------------------------------------------------------
+
+
+@given(st.data(), asks())
+def test_what_was_ticked_is_what_comes_back(data: DataObject, ask: Ask) -> None:
+    """Whatever the labels, ticks come back as the codes of just those choices."""
+    if ask.kind == "advisory":
+        return
+    ticked = data.draw(picks(ask))
+    content: dict[str, Any] = {}
+    expected: dict[str, tuple[str, ...]] = {}
+    for number, (question, ticks) in enumerate(zip(ask.questions, ticked, strict=True), 1):
+        codes = [question.choices[tick].code for tick in ticks]
+        if codes:
+            content[f"answer_{number}"] = codes if question.multi else codes[0]
+            expected[question.key] = tuple(codes)
+    response = came(ask, "accept", content, LATER).response
+    if not expected:
+        assert isinstance(response, Outcome)
+    else:
+        assert isinstance(response, Reply)
+        assert {a.key: a.picked for a in response.answers} == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"answer_1": "OK"}, Answer("1.3:", ("OK",))),
+        ({"answer_1": "OK", "comment_1": "at last"}, Answer("1.3:", ("OK",), comment="at last")),
+        ({"answer_1": "OTH"}, Answer("1.3:")),
+        ({"other_1": "do it over"}, Answer("1.3:", ("NO",), raw="do it over")),
+        ({"other_1": "take it out"}, Answer("1.3:", ("OTH/REM",), raw="take it out")),
+        (
+            {"other_1": "ask Ada first"},
+            Answer("1.3:", text="ask Ada first", raw="ask Ada first"),
+        ),
+        (
+            {"answer_1": "OTH", "other_1": "ask Ada first"},
+            Answer("1.3:", text="ask Ada first", raw="ask Ada first"),
+        ),
+        (
+            {"other_1": "Q: who wrote it?"},
+            Answer("1.3:", prefix="question", argument="who wrote it?", raw="Q: who wrote it?"),
+        ),
+        ({"other_1": "a"}, Answer("1.3:", extra="A", raw="a")),
+        (
+            {"comment_1": "not my call"},
+            Answer("1.3:", text="not my call", raw="not my call"),
+        ),
+        ({"other_1": '{"answers": []}'}, Answer("1.3:", text='{"answers": []}')),
+    ],
+)
+def test_the_fields_of_a_question_are_one_answer(content: Mapping[str, str], expected: Any) -> None:  # noqa: ANN401 - an Answer
+    """A choice, words in its place that are read as a reply is, and a comment beside it."""
+    (answer,) = answers(content, ONE)
+    if expected.raw is None:
+        expected = Answer(**{f: getattr(expected, f) for f in expected.__struct_fields__[:-1]})
+        answer = Answer(**{f: getattr(answer, f) for f in answer.__struct_fields__[:-1]})
+    assert answer == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "picked", "text"),
+    [
+        ({"answer_1": ["SEC", "UX"]}, ("SEC", "UX"), None),
+        ({"answer_1": ["SEC"], "other_1": "and speed"}, ("SEC",), "and speed"),
+        ({"answer_1": ["SEC"], "other_1": "UX"}, ("SEC", "UX"), None),
+        ({"other_1": "Documents, later"}, ("DOC",), None),
+        ({"answer_1": [MORE, "SEC"]}, (MORE, "SEC"), None),
+    ],
+)
+def test_ticks_and_words_go_together_where_several_can_be_chosen(
+    content: Mapping[str, Any], picked: tuple[str, ...], text: str | None
+) -> None:
+    """In a multi-select, what is written adds to what is ticked."""
+    more = Question(**{**_as_dict(MANY), "choices": (*TAGS, Choice(MORE, "More…"))})
+    (answer,) = answers(content, more)
+    assert (answer.picked, answer.text) == (picked, text)
+
+
+def _as_dict(question: Question) -> dict[str, Any]:
+    return {name: getattr(question, name) for name in question.__struct_fields__}
+
+
+def test_nothing_ticked_on_a_later_page_goes_on_with_what_was_ticked() -> None:
+    """With something chosen on pages before, an empty list is the end of choosing."""
+    later = Question(**{**_as_dict(MANY), "gathered": ("SEC",)})
+    assert answers({"answer_1": []}, later)[0].picked == ("SEC",)
+    assert isinstance(accepted({}, later).response, Outcome)
+
+
+def test_a_choice_and_words_in_its_place_are_asked_again() -> None:
+    """Either could be meant, so that neither counts; the other question's answer stands."""
+    both = accepted({"answer_1": "OK", "other_1": "no, wait", "answer_2": "INF"}, ONE, TWO)
+    assert both.response == Reply((Answer("1.4:", ("INF",)),))
+    (note,) = both.notes
+    assert (note.kind, note.item) == ("refused", "1.3")
+    assert "Keep it" in note.text
+    assert "no, wait" in note.text
+    alone = accepted({"answer_1": "OK", "other_1": "no, wait"}, ONE)
+    assert alone.response is None
+    assert alone.notes == both.notes
+
+
+@pytest.mark.parametrize(
+    "content", [{}, {"other_1": "  "}, {"answer_1": ""}, {"answer_1": None, "other_1": None}]
+)
+def test_an_empty_form_is_no_answer(content: Mapping[str, Any]) -> None:
+    """Somebody sent it off with nothing in it, so that the question stays open."""
+    response = accepted(content, ONE).response
+    assert isinstance(response, Outcome)
+    assert response.kind == "dismissed"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"answer_1": "NONE"},
+        {"answer_1": 3},
+        {"answer_1": ["OK", "NO"]},
+        {"other_1": True},
+        {"answer_1": {"const": "OK"}},
+    ],
+)
+def test_what_was_not_offered_is_no_answer(content: Mapping[str, Any]) -> None:
+    """A client that sends something else has made a mistake, which is kept."""
+    response = accepted(content, ONE).response
+    assert isinstance(response, Outcome)
+    assert response.kind == "error"
+    assert response.detail
+
+
+def test_a_reply_to_text_is_read_as_text() -> None:
+    """A number is an option's where the choices are numbered."""
+    response = accepted({"reply": "2"}, ONE, kind="advisory").response
+    assert response == Reply((Answer("1.3:", ("INF",), raw="2"),))
+    assert isinstance(accepted({"reply": " "}, ONE, kind="advisory").response, Outcome)
+
+
+@pytest.mark.parametrize(
+    ("action", "seconds", "kind"),
+    [
+        ("decline", INSTANT * 2, "declined"),
+        ("decline", INSTANT / 2, "unavailable"),
+        ("cancel", INSTANT * 2, "dismissed"),
+        ("cancel", INSTANT / 2, "unavailable"),
+    ],
+)
+def test_a_decline_takes_a_person_time(action: Any, seconds: float, kind: str) -> None:  # noqa: ANN401 - a Literal
+    """A form that nobody can have read was not declined or closed by anybody."""
+    response = came(make(ONE), action, None, seconds).response
+    assert isinstance(response, Outcome)
+    assert response.kind == kind
