@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,9 @@ def one_of_each(
     folder: Path, store: Path, state: dict[str, Any], reply: str
 ) -> tuple[float, float]:
     """Seconds for the reply, on a copy of the store, and for the empty program."""
-    copy = folder / "copy.db"
-    shutil.copy(store, copy)
+    copy = Path(tempfile.mkdtemp(dir=folder), "copy.db")
+    with closing(sqlite3.connect(store)) as kept, closing(sqlite3.connect(copy)) as other:
+        kept.backup(other)
     words = [*state["ask"]["reply_with"][1:], "--store", str(copy)]
     bare = timed(lambda: run(sys.executable, "-c", "pass"))
     ours = timed(lambda: run(PROGRAM, *words, stdin=reply))

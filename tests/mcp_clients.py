@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import anyio
 import mcp_types as types
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 
 from quandary.cli.mcp_house import McpHouse
+from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Answer, Reply
 from quandary.people.mcp.server import build
 from runs import TREE
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from mcp.client import ClientRequestContext
 
+    from quandary.journal.store import State
+
 ERAS = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 """The protocol as it is up to 2025-11-25, and from 2026-07-28 on."""
 CONTEXT = "The plan has two steps. None has begun."
@@ -28,6 +32,16 @@ ITEMS = [
     {"id": "1.1", "label": "Auth", "title": "Auth design", "context": "Tokens expire."},
     {"id": "1.2", "label": "Cache", "title": "Caching"},
 ]
+MULTI = """\
+### ¶ASK_TAGS
+## Decision: Tags
+- [ ] [SEC] Security
+- [ ] [DOC] Documents
+- [ ] [UX] Usability
+- [OTH] Other
+  - [NONE] None of these
+  - [MORE] Ask somebody else
+"""
 ASK = {"source": "t.md", "context": CONTEXT, "items": ITEMS}
 ASK_ONE = {"source": "t.md", "context": CONTEXT, "items": ITEMS[:1]}
 
@@ -52,7 +66,9 @@ class Person:
         self.forms: list[types.ElicitRequestFormParams] = []
 
     async def __call__(
-        self, _: ClientRequestContext, params: types.ElicitRequestParams
+        self,
+        context: ClientRequestContext,  # noqa: ARG002 - the name is the client's
+        params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
         """Answer as the next turn says; whoever is asked more often than that has no answer."""
         assert isinstance(params, types.ElicitRequestFormParams)
@@ -86,16 +102,18 @@ class Place:
         *,
         hold: float = 20.0,
         confined: bool = False,
+        info: types.Implementation | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the work gives back
         """Do something as a client of the server in this process."""
         server = build(McpHouse(self.store, confined=confined), hold=hold)
 
         async def connected() -> Any:  # noqa: ANN401 - the same
-            async with Client(server, mode=mode, elicitation_callback=person) as client:
-                return await work(client)
+            async with Client(
+                server, mode=mode, elicitation_callback=person, client_info=info
+            ) as client:
+                return await refusable(work, client)
 
-        with anyio.from_thread.start_blocking_portal() as portal:
-            return portal.call(connected)
+        return told_or_raised(anyio.run(connected))
 
     def call(
         self,
@@ -115,6 +133,21 @@ class Place:
         return result
 
 
+async def refusable(work: Callable[[Client], Awaitable[Any]], client: Client) -> Any:  # noqa: ANN401
+    """What came of the work, or the error; raised within a connection, it would come wrapped."""
+    try:
+        return await work(client)
+    except MCPError as error:
+        return error
+
+
+def told_or_raised(result: Any) -> Any:  # noqa: ANN401 - the same
+    """What came of the work."""
+    if isinstance(result, MCPError):
+        raise result
+    return result
+
+
 def said(result: types.CallToolResult) -> Said:
     """What a tool gave back."""
     first, *rest = [block.text for block in result.content if isinstance(block, types.TextContent)]
@@ -123,3 +156,17 @@ def said(result: types.CallToolResult) -> Said:
     data = json.loads(first)
     assert data == result.structured_content
     return Said(data, "\n".join(rest), failed=False)
+
+
+def bodies(place: Place, run: str, kind: type[Any]) -> list[Any]:
+    """The entries of a kind, of a run."""
+    return [body for entry in place.store.entries(run) if isinstance(body := entry.read(), kind)]
+
+
+def booked(place: Place, state: State, code: str) -> State:
+    """Somebody at a terminal answers what waits."""
+    assert state.key is not None
+    reply = Reply((Answer(state.key, (code,)),))
+    return replay.advance(
+        place.store, state.run, reply, to=state.key, who="person", through="terminal"
+    )

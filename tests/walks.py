@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.journal import replay
-from quandary.model.ask import Answer, Item, Reply
+from quandary.model.ask import Answer, Reply
 from quandary.model.call import Call, Output
 from quandary.model.chart import Chart, Page, Route, Step
 
@@ -129,9 +129,10 @@ def released(store: Store) -> State:
     return answer(store, state, "SHIP-IT", comment="at last")
 
 
-def line(count: int, text: str = "Do something about part {n}") -> Chart:
-    """A chart of so many steps in a row."""
-    steps = tuple(Step(f"s{n}", text.format(n=n)) for n in range(count))
+def line(count: int) -> Chart:
+    """A chart of so many steps in a row, which nobody judges."""
+    silent = ("NoValidation",)
+    steps = tuple(Step(f"s{n}", f"Do part {n}", tags=silent) for n in range(count))
     routes = tuple(Route(f"s{n}", f"s{n + 1}") for n in range(count - 1))
     return Chart("A long row", (Page("1", "", steps, routes),))
 
@@ -142,6 +143,3 @@ def pruned(store: Any, run: str, *kinds: str) -> None:  # noqa: ANN401 - the SQL
         store._rows(
             "UPDATE entry SET matter = NULL, salt = NULL WHERE run = ? AND kind = ?", (run, kind)
         )
-
-
-ITEM = Item("7", "Seven", "The seventh")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AlreadyAnswered,
         ContextRequired,
         Diverged,
+        Failed,
         NotFound,
         ParseError,
         QuandaryError,
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from quandary.flows.decide import decide
     from quandary.flows.gate import gate
     from quandary.flows.split import split
+    from quandary.flows.walk import walk
     from quandary.formats.sources import load
     from quandary.model.ask import Answer, Ask, Item, Limits, Outcome, Question, Reading, Reply
+    from quandary.model.call import Call, Output
     from quandary.model.candidates import Candidate
+    from quandary.model.chart import Chart
     from quandary.model.track import Phase, Track
     from quandary.model.tree import Decision, Extra, Option, Tree
     from quandary.people.reading import read
@@ -32,16 +36,20 @@ __all__ = [
     "AlreadyAnswered",
     "Answer",
     "Ask",
+    "Call",
     "Candidate",
+    "Chart",
     "ContextRequired",
     "Decision",
     "Diverged",
     "Extra",
+    "Failed",
     "Item",
     "Limits",
     "NotFound",
     "Option",
     "Outcome",
+    "Output",
     "ParseError",
     "Phase",
     "QuandaryError",
@@ -60,6 +68,7 @@ __all__ = [
     "run",
     "split",
     "testing",
+    "walk",
 ]
 
 _ROOMS = ("people", "testing")
@@ -67,16 +76,20 @@ _HOMES = {
     "AlreadyAnswered": "quandary.errors",
     "Answer": "quandary.model.ask",
     "Ask": "quandary.model.ask",
+    "Call": "quandary.model.call",
     "Candidate": "quandary.model.candidates",
+    "Chart": "quandary.model.chart",
     "ContextRequired": "quandary.errors",
     "Decision": "quandary.model.tree",
     "Diverged": "quandary.errors",
     "Extra": "quandary.model.tree",
+    "Failed": "quandary.errors",
     "Item": "quandary.model.ask",
     "Limits": "quandary.model.ask",
     "NotFound": "quandary.errors",
     "Option": "quandary.model.tree",
     "Outcome": "quandary.model.ask",
+    "Output": "quandary.model.call",
     "ParseError": "quandary.errors",
     "Phase": "quandary.model.track",
     "QuandaryError": "quandary.errors",
@@ -92,6 +105,7 @@ _HOMES = {
     "read": "quandary.people.reading",
     "run": "quandary.driving",
     "split": "quandary.flows.split",
+    "walk": "quandary.flows.walk",
 }
 
 

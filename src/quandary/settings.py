@@ -139,8 +139,11 @@ def project_of(start: str) -> str:
 
 
 def _part(origin: Origin, path: str) -> Part | None:
-    if not os.path.isfile(path):
-        return None
+    return read_part(origin, path) if os.path.isfile(path) else None
+
+
+def read_part(origin: Origin, path: str) -> Part:
+    """One file of settings."""
     import tomllib  # noqa: PLC0415 - only where there are settings
 
     shown = os.path.relpath(path) if origin == "project" else path

@@ -17,7 +17,7 @@ from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Call, Output
+from quandary.model.call import Call, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.soundness import check
 from walks import RELEASE, answer, begin, chose, did, failed, go, judged, released, send
@@ -323,6 +323,20 @@ def test_a_pruned_run_keeps_its_route(store: SqliteStore) -> None:
     assert told.item == ""
 
 
+def test_a_pruned_vote_is_not_guessed(store: SqliteStore) -> None:
+    """The one vote that is left was not the majority."""
+    votes = Step("v", "Which?", metadata={"votes": "CLAUDE, CODEX, HUMAN"})
+    ends = (Step("a", "A", "terminator"), Step("b", "B", "terminator"))
+    routes = (Route("v", "a", "left"), Route("v", "b", "right"))
+    state = begin(store, Chart("Vote", (Page("1", "", (votes, *ends), routes),)))
+    state = send(store, state, *(chose(call, "left") for call in state.calls))
+    state = answer(store, state, "RIGHT")
+    assert story(store, state).path == ("v", "a")
+    walks.pruned(store, state.run)
+    told = story(store, state)
+    assert (told.status, told.path, told.stops[0].route) == ("done", ("v",), "")
+
+
 @pytest.mark.parametrize(
     "kinds", [("began",), ("called",), ("returned",), ("asked",), ("answered",), ("ended",)]
 )
@@ -356,6 +370,27 @@ def test_without_its_chart_a_run_is_told_call_by_call(store: SqliteStore) -> Non
     assert told.story.unplaced[0].agent == "CLAUDE"
 
 
+def test_a_file_that_was_shown_on_the_way_is_no_step(store: SqliteStore) -> None:
+    """The house was asked for it, and the question came again."""
+    state = go(store, begin(store))
+    state = answer(store, state, prefix="reference", argument="notes.md")
+    assert state.deed is not None
+    told = story(store, state)
+    assert (told.waits, told.stops[-1].id, told.unplaced) == ("house", "ship", ())
+    replay.advance(
+        store,
+        state.run,
+        who="person",
+        through="terminal",
+        deeds=lambda do: Done(do.key, text="Read it."),
+    )
+    state = answer(store, replay.look(store, state.run), "SHIP-IT")
+    told = story(store, state)
+    assert (told.outcome, told.path[-2:]) == ("completed", ("ship", "end"))
+    shown, asked = told.stops[-2].exchanges
+    assert (shown.accepted, asked.route) == (None, "ship it")
+
+
 def test_another_flow_has_no_such_story(store: SqliteStore) -> None:
     """And it is said what to use in its place."""
     state = small_flows.begin(store)
@@ -378,6 +413,7 @@ def steps(draw: DrawFn, key: str, pages: list[str]) -> Step:
         "retries": draw(st.sampled_from(["", "0", "1", "2"])),
         "no_validation": draw(st.sampled_from(["", "yes"])),
         "on_exhausted": draw(st.sampled_from(["", "continue"])),
+        "retry_cli": draw(AGENTS),
         "votes": draw(st.sampled_from(["", "", "3", "CLAUDE, HUMAN, CODEX", "CLAUDE,CODEX"])),
         "page": draw(st.sampled_from(pages)) if shape == "subprocess" and pages else "",
     }
@@ -422,7 +458,15 @@ def replies(state: State) -> list[dict[str, Any]]:
     assert state.ask is not None
     question = state.ask.questions[0]
     codes = [choice.code for choice in question.options]
-    return [*({"code": code} for code in codes), {"text": "my own words"}, {"prefix": "explain"}]
+    return [
+        *({"code": code} for code in codes),
+        *({"code": code, "comment": "by the way"} for code in codes),
+        {"code": codes[-1], "text": "but not yet"},
+        {"text": "my own words"},
+        {"prefix": "explain"},
+        {"prefix": "force", "argument": codes[0].lower()},
+        {"prefix": "force", "argument": "skip"},
+    ]
 
 
 @settings(
@@ -443,6 +487,7 @@ def test_any_walk_is_told_as_its_flow_tells_it(
             "on_interrupted": draw(st.sampled_from(["retry", "ask"])),
         },
         "budget": {"max_calls": draw(st.integers(0, 40))},
+        "person": draw(st.booleans()),
     }
     state = begin(store, chart, **terms)
     for _ in range(80):
@@ -478,6 +523,11 @@ def test_any_walk_is_told_as_its_flow_tells_it(
         if result["outcome"] != "stopped":
             assert len(stop.attempts) == step["attempts"]
             assert sorted(stop.cli.split(", ")) == sorted(step["cli"].split(", "))
+    asked = sum(len(stop.exchanges) for stop in told.stops)
+    walks.pruned(store, state.run)
+    rest = story(store, state)
+    assert all(ours == theirs for ours, theirs in zip(rest.path, told.path, strict=False))
+    assert sum(len(stop.exchanges) for stop in rest.stops) + len(rest.unplaced) == asked
     missing = set(theirs) - {(stop.id, stop.visit) for stop in ours}
     assert len(missing) <= (result["outcome"] == "stopped")
 

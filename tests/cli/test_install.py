@@ -101,6 +101,27 @@ def test_for_the_user(
     assert files() == {}
 
 
+def test_questions_that_wait_in_the_inbox_need_a_patient_hook(
+    capsys: pytest.CaptureFixture[str], project: Path, tmp_path: Path
+) -> None:
+    """Half a minute more than the settings say: the project's here, the user's own for the user."""
+    (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 90\n')
+    assert call(capsys, "install", "claude").status == 0
+    before, after = json.loads(Path(SETTINGS).read_text())["hooks"].values()
+    assert before[0]["hooks"][0]["timeout"] == 120
+    assert "timeout" not in after[0]["hooks"][0]
+    assert call(capsys, "install", "claude", "--user").status == 0
+    own = tmp_path / "home" / SETTINGS
+    assert "timeout" not in own.read_text()
+    config = tmp_path / "home" / ".config" / "quandary"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[hooks]\nroute = "inbox"\n')
+    assert call(capsys, "install", "claude", "--user").status == 0
+    assert json.loads(own.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 630
+    (project / "quandary.toml").write_text('[hooks]\nroute = "nowhere"\n')
+    assert call(capsys, "install", "claude").status == 2
+
+
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 @pytest.mark.parametrize(
     ("words", "said"),

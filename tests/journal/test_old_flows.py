@@ -36,8 +36,15 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
         for ask in standing:
             assert asked[ask.key] == {q.key: offered(q) for q in ask.questions}
         end = progress.rebuild(store, run.id)
-        assert end.result == shown.result
+        assert _meant(end.result) == _meant(shown.result)
         if shown.status == "waiting":
             replay._opened.clear()
             assert replay.advance(store, run.id, who="person", through="web").key == shown.key
     store.close()
+
+
+def _meant(result: object) -> object:
+    """A result without what only people read, of which the wording may get better."""
+    if isinstance(result, dict):
+        return {name: _meant(value) for name, value in result.items() if name != "labels"}
+    return [_meant(value) for value in result] if isinstance(result, list | tuple) else result

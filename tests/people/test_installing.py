@@ -121,6 +121,22 @@ def test_hooks_of_others_stay_in_front() -> None:
     assert Path(SETTINGS).read_text(encoding="utf-8") == text
 
 
+def test_a_hook_that_waits_for_the_inbox_has_more_time() -> None:
+    """Only the one before a question; what was there is renewed, and a longer time stays."""
+    install("claude")
+    carry_out(to_install(places("claude", ""), NAME, mcp=False, timeout=630))
+    patient = hook("pre")
+    patient["hooks"][0]["timeout"] = 630
+    wanted = {"hooks": {"PreToolUse": [patient], "PostToolUse": [hook("post")]}}
+    assert read(SETTINGS) == wanted
+    for seconds in (630, 90, None):
+        assert to_install(places("claude", ""), NAME, mcp=False, timeout=seconds).changes == ()
+    carry_out(to_install(places("claude", ""), NAME, mcp=False, timeout=3630))
+    assert read(SETTINGS)["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 3630
+    uninstall("claude")
+    assert tree() == {}
+
+
 @settings(max_examples=60)
 @given(settings_texts())
 def test_uninstalling_brings_back_every_byte(text: str) -> None:

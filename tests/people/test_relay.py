@@ -660,7 +660,6 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ({"response": 5}, "response is a number"),
         ({"action": "maybe"}, "action is accept, decline or cancel"),
         ({"hello": "world"}, "no known shape"),
-        ({}, "no known shape"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(data: object, message: str) -> None:

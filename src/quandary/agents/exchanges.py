@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec.structs import replace
 
 from quandary.agents.story import Exchange
-from quandary.flows.asking_people import ACCEPT, AGAIN, NOT_DONE, REJECT
-from quandary.flows.at_step import tokens_of
+from quandary.flows.asking_people import ACCEPT, AGAIN, DONE, REJECT, route_codes
+from quandary.flows.at_step import meant, tokens_of
 from quandary.flows.prompting import critique_of
-from quandary.flows.responding import heard
 from quandary.model.ask import MORE
 from quandary.model.call import HUMAN, Call, Output
-from quandary.model.response import Decision, Process, Validation
+from quandary.model.response import Decision, Validation
 
 if TYPE_CHECKING:
     from quandary.agents.story import Role
@@ -40,12 +39,13 @@ def returned(before: Exchange, call: Call | None, body: Returned, matter: Matter
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
-    meaning, problem = heard(call or Call(output.key, "", "", before.expects), output)
+    routes = call.routes if call is not None else ()
+    _, meaning, problem, _ = meant(output, before.expects or "process", routes)
     return replace(
         after,
         output=output.text,
         meaning=meaning,
-        problem=_problem(meaning) if meaning is not None else problem,
+        problem=critique_of(meaning) if _faulty(meaning) else problem,
         stderr=output.stderr,
         status=output.status,
         seconds=output.seconds,
@@ -54,7 +54,7 @@ def returned(before: Exchange, call: Call | None, body: Returned, matter: Matter
         interrupted=output.interrupted,
         truncated=output.truncated,
         route=(meaning.route or meaning.answer) if isinstance(meaning, Decision) else "",
-        accepted=_accepted(meaning),
+        accepted=meaning is not None and not _faulty(meaning),
         retry=not isinstance(meaning, Validation) or meaning.should_retry,
     )
 
@@ -71,32 +71,44 @@ def asked(body: Asked, matter: Matter) -> Exchange:
 
 
 def answered(
-    before: Exchange, ask: Ask | None, body: Answered, matter: Matter, *, decides: bool
+    before: Exchange, ask: Ask | None, body: Answered, matter: Matter, routes: tuple[str, ...]
 ) -> Exchange:
-    """The same question with its answer; whether it chooses a way is known by its step."""
-    answer = next(iter(matter.answers or body.answers), None)
-    question = ask.question(answer.key) if ask is not None and answer is not None else None
+    """The same question with its answer; it chooses a way where its step has several."""
     after = _open(before, body)
-    if answer is None or answer.advice or answer.prefix or answer.extra or answer.among:
-        return replace(after, output=_said(answer) or None)
-    labels = _labels(answer, question)
-    said = _said(answer)
-    after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
-    if MORE in answer.picked:
+    answer = next(iter(matter.answers or body.answers), None)
+    if answer is None:
         return after
-    if decides and before.role != "again":
-        known = question is not None and len(answer.picked) == 1
-        chosen = bool(answer.picked)
-        return replace(after, route=labels if known else "", accepted=chosen or None)
-    accepted = _settled(before.role, answer)
-    problem = "" if accepted or accepted is None else said or labels
-    return replace(after, accepted=accepted, problem=problem, retry=REJECT not in answer.picked)
+    question = ask.question(answer.key) if ask is not None else None
+    labels, said = _labels(answer, question), _said(answer)
+    after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
+    code = _code(answer, question)
+    if not code:
+        return after
+    if routes and before.role != "again":
+        route = route_codes(routes).get(code, "")
+        return replace(after, route=route, accepted=True if route else None)
+    accepted = code in (DONE, ACCEPT, AGAIN) and not (before.role == "check" and code == AGAIN)
+    problem = "" if accepted else said or labels
+    return replace(after, accepted=accepted, problem=problem, retry=code != REJECT)
+
+
+def _code(answer: Answer, question: Question | None) -> str:
+    """The choice that an answer makes; nothing where it is none, and the question comes again."""
+    if answer.prefix == "force" and question is not None:
+        wanted = answer.argument.strip().casefold()
+        codes = (choice.code for choice in question.options)
+        return next((code for code in codes if code.casefold() == wanted), "")
+    beside = answer.prefix or answer.extra or answer.tree or answer.advice or answer.among
+    if beside or len(answer.picked) != 1 or (answer.text or "").strip():
+        return ""
+    return answer.picked[0] if answer.picked[0] != MORE else ""
 
 
 def _open(before: Exchange, body: Answered | Returned) -> Exchange:
     """What was asked, with whoever answered now; an answer that was there before is forgotten."""
     return Exchange(
         key=before.key,
+        name=before.name,
         role=before.role,
         agent=before.agent,
         expects=before.expects,
@@ -121,30 +133,9 @@ def role_of(name: str) -> Role:
     return "tie" if name == "tie" else "work"
 
 
-def _settled(role: Role, answer: Answer) -> bool | None:
-    """Whether a person's answer accepts: the work, or that it is made again, or that it is done."""
-    if not answer.picked and not (answer.text or "").strip():
-        return None
-    if role == "check":
-        return ACCEPT in answer.picked
-    return AGAIN in answer.picked if role == "again" else NOT_DONE not in answer.picked
-
-
-def _accepted(meaning: object) -> bool:
-    if isinstance(meaning, Process):
-        return meaning.completed
-    if isinstance(meaning, Validation):
-        return meaning.fully_completed
-    return meaning is not None
-
-
-def _problem(meaning: object) -> str:
-    """What a response that could be read says against the work."""
-    if isinstance(meaning, Process) and not meaning.completed:
-        return meaning.comments.strip() or "It was not completed."
-    if isinstance(meaning, Validation) and not meaning.fully_completed:
-        return critique_of(meaning)
-    return ""
+def _faulty(meaning: object) -> TypeGuard[Validation]:
+    """A judgement that could be read and is against the work."""
+    return isinstance(meaning, Validation) and not meaning.fully_completed
 
 
 def _shown(ask: Ask) -> str:
@@ -159,12 +150,11 @@ def _shown(ask: Ask) -> str:
 def _labels(answer: Answer, question: Question | None) -> str:
     """What was chosen, in the words that were shown; in codes where those are gone."""
     known = {choice.code: choice.label for choice in question.options} if question else {}
-    known |= {choice.code: choice.label for choice in question.choices} if question else {}
+    known[MORE] = "More…"
     return ", ".join(known.get(code, code) for code in answer.picked)
 
 
-def _said(answer: Answer | None) -> str:
-    if answer is None:
-        return ""
+def _said(answer: Answer) -> str:
+    """The words of an answer, beside or in place of a choice."""
     raw = "" if answer.picked else answer.raw
     return (answer.text or answer.comment or answer.advice or raw or "").strip()

@@ -6,23 +6,27 @@ where. A key is never taken apart: at each step it is known how the keys of this
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from quandary.agents.story import Attempt, Leg
+from quandary.agents import verdicts
+from quandary.agents.story import Leg
 from quandary.flows.planning import Defaults, Planned, planned
 from quandary.flows.walk import DEEPEST
 from quandary.model import keys
-from quandary.model.call import HUMAN
 from quandary.model.chart import QUIET, Map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from quandary.agents.story import Exchange, Verdict
+    from quandary.agents.story import Exchange
     from quandary.model.chart import Chart, Page, Route, Step
+
+
+_TURN = re.compile("~a?[0-9]+")
 
 
 class Known(NamedTuple):
@@ -52,25 +56,14 @@ class Here:
         self.stuck = False
         """The run ended on coming here."""
 
-    @property
-    def asks(self) -> bool:
-        """Whether somebody is asked here, apart from what is asked in an inner chart."""
-        quiet = self.plan.kind in QUIET
-        return not quiet and (self.plan.kind != "subprocess" or bool(self.plan.routes))
-
-    @property
-    def decides(self) -> bool:
-        """Whether it is asked which way to take."""
-        return self.asks and self.plan.kind != "process"
-
     def owns(self, key: str) -> bool:
         """Whether something with this key was asked at this visit."""
         inner = bool(self.inner) and key.startswith(self.inner)
-        return self.asks and key.startswith(self.head) and not inner
+        return self.plan.asks and key.startswith(self.head) and not inner
 
     def name(self, key: str) -> str:
-        """What the key says of what was asked here, whichever showing it was."""
-        return key.removeprefix(self.head).partition("~")[0]
+        """What a key says of what was asked here; showings and rounds are not told apart."""
+        return _TURN.sub("", key.removeprefix(self.head))
 
 
 class _Frame(NamedTuple):
@@ -123,68 +116,23 @@ class Follower:
     def left(self) -> int:
         """How many stops lie behind the run for good, and all before them."""
         outer = [frame.outer for frame in self._frames]
-        standing = [here.number for here in (*outer, self.at) if here is not None and here.asks]
+        standing = [
+            here.number for here in (*outer, self.at) if here is not None and here.plan.asks
+        ]
         return min(standing, default=len(self.stops))
 
-    # -- what came of a visit ----------------------------------------------------------------------
-
-    def attempts(self, here: Here) -> tuple[Attempt, ...]:
-        """What was tried at a visit, each time with what came of it."""
-        groups: dict[str, list[Exchange]] = {}
-        attempt = ""
-        for key in here.keys:
-            exchange = self.exchanges[key]
-            if exchange.role == "work" or not groups:
-                attempt = here.name(key)
-            groups.setdefault(attempt, []).append(exchange)
-        return tuple(
-            Attempt(number, tuple(group), *self._verdict(here, group))
-            for number, group in enumerate(groups.values(), 1)
-        )
-
-    def _verdict(self, here: Here, group: list[Exchange]) -> tuple[Verdict | None, str]:
-        """Whether an attempt counted, and what was held against it."""
-        if group[-1].role == "again" and not group[-1].accepted:
-            return None, ""
-        if here.decides:
-            return self._decision(group)
-        work = [exchange for exchange in group if exchange.role == "work"]
-        checks = [exchange for exchange in group if exchange.role == "check"]
-        last = work[-1] if work else group[-1]
-        if last.accepted is not True:
-            return ("failed", last.problem) if last.accepted is False else (None, "")
-        if not checks:
-            unchecked = self.known is not None and not here.plan.validates
-            return ("passed", "") if unchecked else (None, "")
-        verdict = checks[-1]
-        if verdict.accepted is None or (len(checks) == 1 and _unread(verdict)):
-            return None, ""
-        return ("passed", "") if verdict.accepted else ("failed", verdict.problem)
-
-    def _decision(self, group: list[Exchange]) -> tuple[Verdict | None, str]:
-        if chosen(group):
-            return "passed", ""
-        if any(exchange.accepted is None for exchange in group):
-            return None, ""
-        problems = [exchange.problem for exchange in group if exchange.problem]
-        return "failed", "\n".join(dict.fromkeys(problems)) or "The votes are tied."
+    def told(self, here: Here) -> list[Exchange]:
+        """What was asked at a visit."""
+        return [self.exchanges[key] for key in here.keys]
 
     def _settled(self, here: Here) -> bool:
         """Whether the run can have gone on from a visit."""
         if here.stuck:
             return False
-        if not here.asks:
-            return True
-        attempts = self.attempts(here)
-        if not attempts:
-            return False
-        last = attempts[-1]
-        if here.decides or last.verdict == "passed":
-            return last.verdict == "passed"
-        checks = [exchange for exchange in last.exchanges if exchange.role == "check"]
-        vain = bool(checks) and not (checks[-1].retry and not _unread(checks[-1]))
-        used_up = vain or len(attempts) > here.plan.retries
-        return last.verdict == "failed" and used_up and here.plan.on_exhausted == "continue"
+        if not here.plan.asks:
+            # Without the limit of visits nobody knows at which of them it was reached.
+            return self.known is not None
+        return verdicts.left(here.plan, self.told(here))
 
     # -- from step to step -------------------------------------------------------------------------
 
@@ -225,7 +173,7 @@ class Follower:
         """Leave a visit by the way that was taken; what was asked next may show which."""
         if here.stuck:
             return False
-        if here.decides:
+        if here.plan.routes:
             route = self._chosen(here) or self._shown(here, key)
             if route is None:
                 return False
@@ -242,12 +190,13 @@ class Follower:
     def _leave_page(self) -> None:
         outer = self._frames.pop().outer
         self.at = outer
-        if outer is not None and not outer.asks:
+        if outer is not None and not outer.plan.asks:
             self._onward(outer)
 
     def _chosen(self, here: Here) -> Route | None:
-        label = chosen(self.exchanges[key] for key in here.keys)
-        return here.ways.choose(here.step, label) if label else None
+        label = verdicts.chosen(here.plan, self.told(here))
+        ways = (route for route in here.ways.ways(here.step) if route.label == label)
+        return next(ways, None) if label else None
 
     def _shown(self, here: Here, key: str) -> Route | None:
         """The only way out that leads to what was asked next; the answer itself was pruned."""
@@ -278,20 +227,3 @@ class Follower:
             onward = ways.onward(step)
             step = ways.follow(onward) if onward is not None else None
         return False
-
-
-def chosen(exchanges: Iterable[Exchange]) -> str:
-    """The way that was decided on: by whoever was asked last, or by most of those who voted."""
-    every = list(exchanges)
-    if not every or every[-1].role != "vote":
-        return every[-1].route if every else ""
-    if any(not exchange.answered for exchange in every):
-        return ""
-    counted = Counter(exchange.route for exchange in every if exchange.route).most_common(2)
-    tied = len(counted) == 2 and counted[0][1] == counted[1][1]
-    return counted[0][0] if counted and not tied else ""
-
-
-def _unread(check: Exchange) -> bool:
-    """A verdict of an agent that could not be understood."""
-    return check.agent != HUMAN and check.accepted is False and check.meaning is None

@@ -139,3 +139,17 @@ KNOWN: tuple[Agent, ...] = (
         model_flag="-m",
     ),
 )
+
+TRIED = {
+    "CLAUDE": "2.1.325",
+    "CODEX": "0.166.0",
+    "GEMINI": "0.61.0",
+    "COPILOT": "1.0.102",
+    "QODO": "0.36.0",
+    "AIDER": "0.86.2",
+    "OPENCODE": "1.18.33",
+    "AMP": "0.0.1790142911",
+    "QWEN": "0.24.4",
+    "LLM": "0.36",
+}
+"""The versions that the facts above were tried with, on Linux in 2026-11."""

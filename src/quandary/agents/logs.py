@@ -60,7 +60,11 @@ class Logs:
         if not (self.short or self.long):
             return
         try:
-            self._write(run)
+            try:
+                self._write(run)
+            except FileNotFoundError:  # somebody tidied up; begin anew with all that there is
+                self._logs.pop(run, None)
+                self._write(run)
         except (OSError, QuandaryError) as error:
             # What is in the files now is not known; the next time they are looked at again.
             self._logs.pop(run, None)
@@ -131,8 +135,7 @@ class _Long:
             self._open(teller)
         new = [block for number, block in blocks if number > self.last]
         if new:
-            with open(self.path, "ab") as file:
-                file.write("".join(new).encode())
+            _append(self.path, "".join(new).encode())
             self.last = blocks[-1][0]
 
     def _open(self, teller: Teller) -> None:
@@ -148,8 +151,7 @@ class _Long:
                 whole = before[: before.rindex(_AFTER_BLOCK) + len(_AFTER_BLOCK)]
                 self.last = max(map(int, _ENTRY.findall(whole)), default=0)
                 if whole != before:
-                    with open(path, "ab") as file:
-                        file.write((b"" if before.endswith(b"\n") else b"\n") + TORN)
+                    _append(path, (b"" if before.endswith(b"\n") else b"\n") + TORN)
                 return
 
 
@@ -343,6 +345,13 @@ def _created(path: str, text: bytes) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def _append(path: str, text: bytes) -> None:
+    """Add to a file that is there; one that was taken away in the meantime is not made again."""
+    with open(path, "r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(text)
 
 
 def _contents(path: str) -> bytes:

@@ -71,8 +71,8 @@ pre{background:var(--box);border:1px solid var(--edge);border-radius:6px;padding
 margin:.25rem 0;white-space:pre-wrap;overflow-wrap:anywhere;max-height:32rem;overflow:auto;
 font:13px/1.45 ui-monospace,monospace}
 footer{margin-top:3rem;color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
-@media print{:root{--paper:#fff;--ink:#000;--soft:#444;--edge:#999;--line:#777;--box:#fff;--way:#0b57d0;
---reached:#eef;--good:#000;--bad:#a00;--hint:#000;color-scheme:light}
+@media print{:root{--paper:#fff;--ink:#000;--soft:#444;--edge:#999;--line:#777;--box:#fff;
+--way:#0b57d0;--reached:#eef;--good:#000;--bad:#a00;--hint:#000;color-scheme:light}
 body{max-width:none;padding:0;font-size:11pt}.chart,pre{max-height:none;overflow:visible}
 .chart svg{max-width:100%;height:auto}.stop,pre{break-inside:auto}h3,summary{break-after:avoid}
 details::details-content{content-visibility:visible;display:block;height:auto}}

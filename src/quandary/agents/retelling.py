@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 from msgspec.structs import replace
 
-from quandary.agents import exchanges
-from quandary.agents.following import Follower, Known, chosen
+from quandary.agents import exchanges, verdicts
+from quandary.agents.following import Follower, Known
 from quandary.agents.story import Exchange, Remark, Stop, Story
 from quandary.errors import QuandaryError
 from quandary.flows.planning import Defaults
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store, Waits
     from quandary.model.ask import Ask
+    from quandary.model.response import Expects
 
 T = TypeVar("T")
 
@@ -126,10 +127,7 @@ class Teller:
                 self._asks[body.key] = matter.ask
             self._ask(exchanges.asked(body, matter))
         elif isinstance(body, Called):
-            self.waits = "agent"
-            if isinstance(matter.sent, Call):
-                self._calls[body.key] = matter.sent
-            self._ask(exchanges.called(body, matter))
+            self._call(body, matter)
         elif isinstance(body, Answered):
             self._answer(body, matter)
         elif isinstance(body, Returned):
@@ -141,6 +139,13 @@ class Teller:
             self._note(body, matter)
         else:
             self._end(body, matter)
+
+    def _call(self, body: Called, matter: Matter) -> None:
+        self.waits = "house" if body.deed else "agent"
+        if isinstance(matter.sent, Call):
+            self._calls[body.key] = matter.sent
+        if not body.deed:
+            self._ask(exchanges.called(body, matter))
 
     def _begin(self, body: Began, matter: Matter) -> None:
         if body.flow != "walk":
@@ -178,8 +183,14 @@ class Teller:
         here = self._follower.take(self.exchanges[key]) if self._follower is not None else None
         if here is not None:
             self._places[key] = here
-            role = exchanges.role_of(here.name(key))
-            self.exchanges[key] = replace(self.exchanges[key], role=role)
+            name = here.name(key)
+            role = exchanges.role_of(name)
+            expects: Expects | None = "decision" if here.plan.routes else "process"
+            if role in ("check", "again"):
+                expects = "validation" if role == "check" else None
+            self.exchanges[key] = replace(
+                self.exchanges[key], name=name, role=role, expects=expects
+            )
 
     def _answer(self, body: Answered, matter: Matter) -> None:
         if body.amends:
@@ -192,7 +203,7 @@ class Teller:
             self._asks.get(body.key),
             body,
             matter,
-            decides=here is not None and here.decides,
+            here.plan.routes if here is not None else (),
         )
         if body.amends:
             self._follow()
@@ -274,19 +285,19 @@ class Teller:
     def _stop(self, number: int, here: Here) -> Stop:
         follower = self._follower
         assert follower is not None  # noqa: S101 - it made the stop
-        attempts = follower.attempts(here)
-        every = [exchange for attempt in attempts for exchange in attempt.exchanges]
+        every = follower.told(here)
+        attempts = verdicts.attempts(here.plan, every, exact=self._known is not None)
         checked = [
             attempt.verdict
             for attempt in attempts
             if attempt.verdict and any(e.role == "check" for e in attempt.exchanges)
         ]
         stands = here is follower.at
-        route = here.route or (chosen(every) if here.decides else "")
+        route = here.route or verdicts.chosen(here.plan, every)
         failed = attempts and attempts[-1].verdict == "failed" and not route
         error = attempts[-1].critique if failed and not stands else ""
         working = [e for e in every if e.role in ("work", "vote", "tie")]
-        voters = [e.agent for e in every if e.role == "vote"]
+        voters = here.plan.votes if any(e.role == "vote" for e in every) else ()
         return Stop(
             number=number + 1,
             id=here.step.id,

@@ -22,6 +22,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Something that an agent or a person was asked, and what came back."""
 
     key: str
+    name: str = ""
+    """What it is called at its step: `run`, `retry-1`, `validate-2`, `vote-3`."""
     role: Role = "work"
     agent: str
     """Its codename; HUMAN where a person was asked."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ COMMANDS = {
     "read": "Say how a reply would be read.",
     "runs": "List runs.",
     "log": "Show what was asked and answered.",
+    "report": "Tell what happened on a walk, step by step.",
     "amend": "Change an answer afterwards.",
     "withdraw": "End a run that nobody needs any more.",
     "serve": "Show what waits in a browser, and take the answers.",
@@ -41,6 +41,7 @@ COMMANDS = {
     "verify": "Check that the journal is what was written.",
     "install": "Teach a host to ask through quandary.",
     "uninstall": "Take out what `install` added.",
+    "doctor": "Say what is installed, what is missing, and how to mend it.",
 }
 INTERRUPTED = 130
 
@@ -151,6 +152,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return _usage(error), 2
     if isinstance(error, QuandaryError):
         return str(error), error.status
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "the current folder is gone; change to another one", 2
     if isinstance(error, OSError) and error.filename is None:  # a stream has no name, a file has
         return f"the output cannot be written ({error.strerror or error})", 1
     kind = type(error).__name__
@@ -185,8 +188,4 @@ def _drop_output() -> None:
 
 def main() -> None:
     """The program."""
-    status = run(sys.argv[1:])
-    # All memory goes back at once; without this, the interpreter would first look through it for
-    # garbage, which takes a tenth of the time of a short command.
-    gc.freeze()
-    sys.exit(status)
+    sys.exit(run(sys.argv[1:]))

@@ -56,8 +56,7 @@ def amend(
     else:
         reply = running.answered(store, run, found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
-        tell("nothing was changed")
-        return 1
+        raise Rejected("that is no answer; nothing was changed")
     state = replay.amend(
         store,
         run,

@@ -7,12 +7,15 @@ import msgspec
 
 from quandary.cli import items as given
 from quandary.cli.asking import Way, asking_options, begin
+from quandary.cli.naming import OneSource
 from quandary.errors import ContextRequired
 from quandary.flows.asking import Terms
-from quandary.formats.sources import load, loaded_beside
+from quandary.formats.sources import load_with_others
 
 
-@click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")
+@click.command(
+    cls=OneSource, epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage."
+)
 @click.argument("source")
 @click.option(
     "--item",
@@ -53,7 +56,7 @@ def ask(
     """
     if not context.strip():
         raise ContextRequired("--context is missing: say what is to be decided and why")
-    tree = load(source)
+    tree, others = load_with_others(source)
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     extras = given.extras(extra_texts)
     terms = Terms(
@@ -64,7 +67,7 @@ def ask(
         None if extras is None else tuple(extras),
         "advisory" if kind == "advisory" else "transition" if kind == "transition" else None,
         way.limits(as_text=(kind or tree.kind) == "advisory"),
-        tuple(loaded_beside(source)),
+        tuple(others),
         values=way.values,
     )
     arguments = msgspec.to_builtins(terms)

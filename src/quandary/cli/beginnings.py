@@ -12,6 +12,10 @@ from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.formats import sources
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quandary.agents.agent import Agent
+    from quandary.agents.calling import Surroundings
     from quandary.journal.store import Store
     from quandary.model.ask import Limits
     from quandary.people.mcp.tools import Asking, Gating, Splitting, Walking
@@ -109,10 +113,11 @@ def gate(store: Store, wanted: Gating, limits: Limits) -> Begun:
 
 
 def walk(wanted: Walking, limits: Limits) -> Begun:
-    """A chart for one item, refused where its plan is not sound. A person is near a chat client."""
+    """A chart for one item, refused where it cannot be walked before anything is spent on it."""
     from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - one flow at a time
-    from quandary.cli.planned import defaults_of, plan_of  # noqa: PLC0415 - the same
+    from quandary.cli.planned import budget_of, defaults_of, plan_of  # noqa: PLC0415 - the same
     from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
+    from quandary.flows.walk_terms import Budget  # noqa: PLC0415 - the same
     from quandary.formats import charts  # noqa: PLC0415 - the same
     from quandary.model.ask import Item  # noqa: PLC0415 - the same
     from quandary.settings import read_settings  # noqa: PLC0415 - the same
@@ -125,17 +130,39 @@ def walk(wanted: Walking, limits: Limits) -> Begun:
     settings = read_settings()
     catalogue = read_catalogue(settings.table("agents"))
     defaults = defaults_of(settings, {"cli": wanted.cli or None})
+    budget = budget_of(settings, dict.fromkeys(Budget.__struct_fields__))
+    around = surroundings(folder, settings)
+    rows = [wanted.item] if wanted.item else []
+    item = next(iter(given.from_rows("item", rows, bare=True)), Item("1"))
     loaded = charts.read(wanted.source, page=wanted.page)
-    plan_of(loaded, defaults, catalogue, surroundings(folder, settings)).require_sound()
-    item = given.from_rows("item", [wanted.item])[0] if wanted.item else Item("1")
+    if not loaded.chart.start:
+        raise QuandaryError(f"{wanted.source}: say with page which one to begin on")
+    plan = plan_of(loaded, defaults, catalogue, around, budget=budget, items=[item])
+    plan.require_sound()
+    _require_logins([catalogue.find(name) for name in plan.commands], around)
     arguments = {
         "item": msgspec.to_builtins(item),
         "defaults": msgspec.to_builtins(defaults),
-        "codenames": [*catalogue.names, "HUMAN"],
+        "codenames": plan.codenames,
+        "budget": msgspec.to_builtins(budget),
         "limits": msgspec.to_builtins(limits),
         "workdir": folder,
     }
     return Begun("walk", arguments, {"chart": msgspec.to_builtins(loaded.chart)})
+
+
+def _require_logins(agents: Sequence[Agent], around: Surroundings) -> None:
+    """Refuse agents that would not get past their login."""
+    import asyncio  # noqa: PLC0415 - slow, and only for charts
+
+    from quandary.agents.calling import logged_out  # noqa: PLC0415 - the same
+
+    async def ask() -> list[str]:
+        return await asyncio.gather(*(logged_out(agent, around) for agent in agents))
+
+    missing = [problem for problem in asyncio.run(ask()) if problem]
+    if missing:
+        raise Rejected("; ".join(missing))
 
 
 def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import click
 
 from quandary.cli import INTERRUPTED, running
-from quandary.cli.screen import complain
+from quandary.cli.screen import complain, tell
 from quandary.errors import QuandaryError
 
 
@@ -36,6 +37,8 @@ def mcp(project: str | None, where: str | None) -> int:
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
         ) from None
+    if sys.stdin.isatty():
+        tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     server = build(McpHouse(running.opened(where)))
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)

@@ -100,7 +100,7 @@ def state_bytes(store: Store, state: State) -> bytes:
 
 def going_on(state: State) -> tuple[Note, ...]:
     """How a walk goes on whose agents have to be asked: no answer does that by itself."""
-    if state.status != "waiting" or not state.calls:
+    if state.flow != "walk" or not state.calls:
         return ()
     return (Note("calls", f"Agents are next; go on with: quandary walk --resume {state.run}"),)
 

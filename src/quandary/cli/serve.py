@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import os
+import socket
+from typing import TYPE_CHECKING
 
 import click
 
 from quandary.cli import running
 from quandary.cli.screen import put, tell
-from quandary.errors import QuandaryError
-from quandary.settings import data_folder, read_settings
+from quandary.errors import NotFound, ParseError, QuandaryError
+from quandary.people.address import announced
+from quandary.settings import data_folder, user_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.journal.store import State, Store
+    from quandary.people.mcp.tools import Asking
+
+_SOON = 2
+"""Seconds that open pages get to finish when the server is ended."""
 
 
 @click.command()
@@ -22,7 +34,8 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     """Show what waits for a person in a browser, and take the answers.
 
     Only this machine can reach it unless --host says otherwise; then everybody has to log in, with
-    the code that is printed here, with a user's token, or with --token.
+    the code that is printed here, with a user's token, or with --token. Users are kept in your own
+    settings: a table [users.NAME] with the token as --hash prints it.
     """
     try:
         import uvicorn  # noqa: PLC0415 - an extra, and slow
@@ -37,23 +50,110 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     if to_hash is not None:
         put(f"{hashed(to_hash)}\n")
         return 0
-    settings = read_settings()
+    settings = user_settings()  # a repository has no say in who may come in
     keys = Keys(
         signing_key(data_folder()),
         token=token or os.environ.get("QUANDARY_TOKEN", ""),
         users=settings.table("users"),
     )
-    here = host in LOOPBACK
-    if not here and not keys.guarded:
+    near = host.casefold() in LOOPBACK
+    if not near and not keys.guarded:
         raise QuandaryError(
-            f"{host} can be reached by others: give --token, or [users.NAME] in the settings"
+            f"{host} can be reached by others: give --token, or [users.NAME] in your settings"
         )
-    named = settings.table("serve").get("hosts", [])
-    hosts = LOOPBACK | {host.casefold()} | {str(name).casefold() for name in named}
+    named = _names(settings.table("serve").get("hosts", []))
+    own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
+
+    def print_code() -> None:
+        tell(f"To log in, type this code within a quarter of an hour: {keys.new_code()}")
+
+    bound = _bound(host, port)
     store = running.opened(where)
-    app = create_app(store, keys, hosts=hosts, strangers=here, project=running.project())
+    app = create_app(
+        store,
+        keys,
+        hosts=LOOPBACK | own | named,
+        addresses=not near,
+        strangers=near and not named,
+        project=running.project(),
+        begin=beginning(store),
+        new_code=print_code,
+    )
     address = f"[{host}]" if ":" in host else host
-    tell(f"Serving on http://{address}:{port}/ (Ctrl-C ends it)")
-    tell(f"To log in, use this code within a quarter of an hour: {keys.new_code()}")
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+    here = f"http://{address}:{bound.getsockname()[1]}/"
+    tell(f"Serving on {here} (Ctrl-C ends it)")
+    print_code()
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SOON,
+    )
+    with announced(here):
+        uvicorn.Server(config).run(sockets=[bound])
     return 0
+
+
+def _names(named: object) -> frozenset[str]:
+    """The names under which the server can be reached through another one, or by others."""
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
+    return frozenset(name.casefold() for name in named)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at that address, so that it is known to be free before anything is said."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(512)
+    except OSError as error:
+        raise QuandaryError(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another --port"
+        ) from None
+    return bound
+
+
+def beginning(store: Store) -> Callable[[Asking, str, str], State]:
+    """Begins runs for whoever asks over HTTP: with trees of this project, or sent along."""
+    from quandary.cli import beginnings  # noqa: PLC0415 - slow
+    from quandary.cli.ages import later  # noqa: PLC0415 - the same
+    from quandary.formats import sources  # noqa: PLC0415 - the same
+    from quandary.journal import replay  # noqa: PLC0415 - the same
+    from quandary.people import hosts  # noqa: PLC0415 - the same
+
+    def begin(wanted: Asking, by: str, key: str) -> State:
+        if not wanted.text:
+            _require_inside(sources.split(wanted.source)[0])
+        begun = beginnings.decide(wanted, hosts.limits("claude"))
+        return replay.begin(
+            store,
+            begun.flow,
+            {**begun.arguments, "via": "relay", "host": "claude"},
+            documents=begun.documents,
+            project=running.project(),
+            who="api",
+            through="web",
+            by=by,
+            expires=later(wanted.expires) if wanted.expires else None,
+            name=f"asked:{key}" if key else "",
+            once=bool(key),
+        )
+
+    return begin
+
+
+def _require_inside(path: str | None) -> None:
+    """Refuse a file outside of the project, by whatever way its name leads there."""
+    root = os.path.realpath(running.project())
+    try:
+        inside = path is None or os.path.commonpath([root, os.path.realpath(path)]) == root
+    except ValueError:
+        inside = False
+    if not inside:
+        raise NotFound("that file is not in the project that is served")

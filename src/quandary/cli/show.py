@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quandary.cli import completing
+from quandary.cli.naming import OneSource
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.formats.files import read_standard_input
 from quandary.formats.sources import CHARTS, load, split
@@ -17,16 +18,7 @@ if TYPE_CHECKING:
     from quandary.model.tree import Option, Tree
 
 
-class _Show(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-#NAME` is a SOURCE, though it looks like an option."""
-        sources = [word for word in args if word.startswith("-#")]
-        if sources and "--" not in args:
-            args = [*(word for word in args if word not in sources), "--", *sources]
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=_Show)
+@click.command(cls=OneSource)
 @click.argument("source", type=completing.PATH)
 @click.option(
     "--format",

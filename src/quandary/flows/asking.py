@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.flows import wording
+from quandary.flows.places import level_problems
 from quandary.model import keys, question_ids
 from quandary.model.ask import Ask, Item, Kind, Limits, Preamble, Question
 from quandary.model.tree import Extra, Tree, is_multi
@@ -87,7 +88,9 @@ class Asker:
         template = item.question or terms.question or decision.question or terms.tree.question
         if template:
             known = {**item.fields, "id": item.id, "label": item.label, "title": title}
-            return wording.fill(template, {**known, "context": item.context, **terms.values})
+            text = wording.fill(template, {**known, "context": item.context, **terms.values})
+            shared = len(terms.tree.decisions) > 1 and template != decision.question
+            return f"{decision.name}: {text}" if shared else text
         asked = f"{decision.name}: {title}?" if title != decision.name else f"{decision.name}?"
         return f"{wording.summary(item.context or terms.context)} {asked}"
 
@@ -112,7 +115,7 @@ class Asker:
             return {}
         words: dict[str, str] = {}
         for tree in self.terms.trees:
-            if tree.name == self.terms.tree.name:
+            if tree.name == self.terms.tree.name or level_problems(tree):
                 continue
             for word in (tree.name, tree.name.replace("_", " "), *tree.keywords):
                 words.setdefault(word.casefold(), tree.name)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Steps = Generator[Request, Response, list[Place]]
 
 VERSION = 1
-_ID = re.compile(r"(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?")
+_ID = re.compile(r"(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?", re.ASCII)
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -84,6 +84,7 @@ def _flow(terms: Terms) -> Flow:
         raise Rejected(f"{terms.tree.name} cannot be asked: {'; '.join(problems)}")
     if not terms.context.strip():
         raise ContextRequired("a question needs context: say what is decided and why (--context)")
+    terms = replace(terms, context=wording.fill(terms.context, terms.values))
     wording.require_filled(terms.context, "the context")
     items = terms.items or (_sole_item(terms.tree),)
     seen: set[str] = set()
@@ -111,9 +112,10 @@ def _sole_item(tree: Tree) -> Item:
 class Walk:
     """The items of one run, and what has been settled about them."""
 
-    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0) -> None:
+    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0, why: str = "") -> None:
         self.terms = terms
         self.depth = depth
+        self.why = why
         self.asker = Asker(terms, prefix, depth)
         self.notes: list[Note] = []
         self.records = {item.id: Record(item) for item in terms.items}
@@ -126,7 +128,7 @@ class Walk:
         items = self.terms.items
         for begin in range(0, len(items), size):
             places = [
-                Place(item, root, decision.options)
+                Place(item, root, decision.options, why=self.why)
                 for item in items[begin : begin + size]
                 for root, decision in enumerate(self.terms.tree.decisions)
             ]
@@ -168,9 +170,10 @@ class Walk:
     def _take(self, place: Place, question: Question, answer: Answer) -> Steps:
         """Record what an answer settles; give back the places it leaves open."""
         record = self.records[place.item.id]
-        place = replace(place, why="", among=())
-        if answer.prefix or answer.among or answer.tree or answer.advice:
-            # What was ticked beside a text that is no answer yet stays ticked.
+        among = place.among if MORE in answer.picked else ()
+        place = replace(place, why="", among=among)
+        if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
+            # What was ticked beside a text that is no option stays ticked.
             ticked = [code for code in answer.picked if place.find(code) is not None]
             gathered = tuple(dict.fromkeys((*place.gathered, *ticked)))
             place = replace(place, gathered=gathered if is_multi(place.options) else ())
@@ -187,7 +190,7 @@ class Walk:
             return self._advised(place, answer)
         if answer.among:
             why = f"“{answer.text}” fits more than one option. Which is meant?"
-            return [replace(place, why=why, among=answer.among)]
+            return [replace(place, why=why, among=answer.among, turned=0)]
         if answer.extra:
             return self._extra(place, question, answer)
         return self._blank(place) if answer.blank else self._picked(place, answer)
@@ -196,10 +199,12 @@ class Walk:
         """Leaves are settled, branches open their own level, More… the next page."""
         codes = [code for code in answer.picked if code != MORE]
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
-        if MORE in answer.picked:
-            return [replace(place, page=place.page + 1, gathered=gathered)]
-        unknown = [code for code in gathered if place.find(code) is None]
         own_words = (answer.text or "").strip()
+        if MORE in answer.picked:
+            if own_words and is_multi(place.options):
+                self.records[place.item.id].add(place.root, place.words("custom", own_words))
+            return [replace(_next_page(place), gathered=gathered)]
+        unknown = [code for code in gathered if place.find(code) is None]
         if unknown:
             return self._again(place, f"There is no option {', '.join(unknown)} here.")
         if len(gathered) + bool(own_words) > 1 and not is_multi(place.options):
@@ -207,13 +212,14 @@ class Walk:
         if answer.raw is not None and codes:
             labels = ", ".join(found.label for code in codes if (found := place.find(code)))
             self._note("matched", place, f"> Matched: {labels}")
-        record = self.records[place.item.id]
-        open_places: list[Place] = []
-        for code in place.in_order(gathered):
-            open_places += self._chosen(place, code)
+        open_places = self._all_chosen(place, gathered)
         if own_words:
-            record.add(place.root, place.words("custom", own_words))
+            self.records[place.item.id].add(place.root, place.words("custom", own_words))
         return open_places
+
+    def _all_chosen(self, place: Place, codes: tuple[str, ...]) -> list[Place]:
+        """Several options of a level, in the tree's order."""
+        return [opened for code in place.in_order(codes) for opened in self._chosen(place, code)]
 
     def _chosen(self, place: Place, code: str) -> list[Place]:
         option = place.find(code)
@@ -234,13 +240,11 @@ class Walk:
         menu = place.menu
         if menu is None or not menu.options:
             return self._again(place, "Other was left empty, and there is nothing behind it.")
+        opened = self._all_chosen(replace(place, gathered=()), place.gathered)
         if len(menu.options) == 1:
             only = menu.options[0]
             self._note("matched", place, f"> Matched: {only.label}")
-            return self._chosen(place, f"{menu.code}/{only.code}")
-        opened: list[Place] = []
-        for code in place.in_order(place.gathered):
-            opened += self._chosen(replace(place, gathered=()), code)
+            return [*opened, *self._chosen(place, f"{menu.code}/{only.code}")]
         path, order = (*place.path, menu.code), place.part(menu.code).order
         why = "Other: here is what else there is."
         return [
@@ -254,7 +258,7 @@ class Walk:
             return self._again(place, f"There is no {answer.extra} here.")
         self._note("matched", place, f"> Matched: {extra.text}")
         self.records[place.item.id].add(place.root, place.words("smart", extra.text))
-        return []
+        return self._all_chosen(replace(place, gathered=()), place.gathered)
 
     def _advised(self, place: Place, answer: Answer) -> list[Place]:
         self._note("advice", place, answer.advice)
@@ -295,7 +299,7 @@ class Walk:
         if code is None:
             return self._again(place, f"There is no option {argument.strip()} here.")
         record.add(place.root, place.part(code))
-        return []
+        return self._all_chosen(replace(place, gathered=()), place.gathered)
 
     def _added(self, place: Place, argument: str) -> list[Place]:
         codes = [place.resolve(word) for word in re.split(r"[\s,]+", argument.strip()) if word]
@@ -336,11 +340,12 @@ class Walk:
     def _aside(self, place: Place, question: Question, answer: Answer) -> Steps:
         """Another tree is asked inline; what comes of it is kept, and the question comes again."""
         tree = next((t for t in self.terms.trees if t.name == answer.tree), None)
-        if tree is None or self.depth >= DEEPEST_ASIDE:
+        if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
             return self._again(place, f"There is no tree {answer.tree} at hand.")
         terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
         prefix = keys.within(question.key, tree.name, "")
-        inner = Walk(terms, prefix, self.depth + 1)
+        why = f"You asked for {tree.name}. The question comes again when that is settled."
+        inner = Walk(terms, prefix, self.depth + 1, why)
         inner.notes, self.notes = self.notes, []
         result = yield from inner.flow()
         self.notes = inner.notes
@@ -375,6 +380,13 @@ class Walk:
         if self.notes and not self.depth:
             result["notes"] = [msgspec.to_builtins(note) for note in self.notes]
         return result
+
+
+def _next_page(place: Place) -> Place:
+    """The page behind the one at hand, of the level or of the options that are asked about."""
+    if place.among:
+        return replace(place, turned=place.turned + 1)
+    return replace(place, page=place.page + 1)
 
 
 def _answer(reply: Response, key: str) -> Answer | None:

@@ -40,6 +40,8 @@ class Place(msgspec.Struct, frozen=True):
     why: str = ""
     among: tuple[str, ...] = ()
     """Only these are asked about, because the last reply fits them equally."""
+    turned: int = 0
+    """How many pages of those have been turned."""
     offers: tuple[Extra, ...] = ()
     in_menu: bool = False
     """This is the level behind Other."""
@@ -65,8 +67,9 @@ class Place(msgspec.Struct, frozen=True):
         )
         if self.among:
             every = [*named, *behind]
-            shown = [choice for choice in every if choice.code in self.among]
-            return tuple(shown), tuple(c for c in every if c.code not in self.among)
+            fitting = [choice for choice in every if choice.code in self.among]
+            shown = paged(fitting, self.turned, room)
+            return tuple(shown), tuple(choice for choice in every if choice not in shown)
         shown = paged(named, self.page, room)
         further = [choice for choice in named if choice not in shown]
         return tuple(shown), (*further, *behind)
@@ -86,16 +89,16 @@ class Place(msgspec.Struct, frozen=True):
         return None
 
     def part(self, code: str) -> Part:
-        """What choosing this option records."""
+        """What choosing this option records: the same, whichever way it was come by."""
         order: list[int] = []
-        labels: list[str] = []
+        label = ""
         level = self.options
         for name in code.split("/"):
             index = next(i for i, option in enumerate(level) if option.code == name)
             order.append(index)
-            labels.append(level[index].label)
+            label = level[index].label
             level = level[index].options
-        return Part((*self.order, *order), "/".join((*self.path, code)), " › ".join(labels))
+        return Part((*self.order, *order), "/".join((*self.path, code)), label or name)
 
     def words(self, kind: str, text: str) -> Part:
         """What own words, an extra or a forced skip record: they stand behind Other."""

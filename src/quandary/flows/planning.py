@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from quandary.flows.prompting import CHECK
-from quandary.model.call import fold, is_human
+from quandary.model.call import HUMAN, fold, is_human
 from quandary.model.chart import QUIET, Kind, Map
 from quandary.model.soundness import named
 
@@ -194,7 +194,7 @@ def _tagged(step: Step, codenames: Sequence[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _folded(codenames: tuple[str, ...]) -> dict[str, str]:
-    return {fold(name): name for name in codenames}
+    return {fold(name): name for name in (*codenames, HUMAN)}
 
 
 def _whole(text: str) -> int | None:

@@ -41,7 +41,8 @@ def pick(board: Board) -> Look:
     advised = [key for key in board.keys if board.advised([key], "include")]
     for first in range(0, len(board.keys), room):
         page, later = board.keys[first : first + room], board.keys[first + room :]
-        further = f" There are {len(later)} more if none of these fits." if later else ""
+        are = "is" if len(later) == 1 else "are"
+        further = f" There {are} {len(later)} more if none of these fits." if later else ""
         none = board.none(f"See the other {len(later)}" if later else "None of them is chosen")
         chosen = yield from board.asker.choose(
             board.inquiry(

@@ -17,7 +17,7 @@ from quandary.flows import prompting
 from quandary.flows.asking_people import context
 from quandary.flows.at_step import Visit
 from quandary.flows.choosing import Asker
-from quandary.flows.planning import Defaults, planned
+from quandary.flows.planning import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
 from quandary.flows.walk_terms import Budget, Spent, Terms
 from quandary.model import keys
 from quandary.model.ask import Item, Limits, Note
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.flows.planning import Planned
+    from quandary.flows.planning import Exhausted, Planned
     from quandary.model.chart import Chart, Route, Step
 
 VERSION = 1
@@ -49,9 +49,17 @@ def walk(
     chart: Chart,
     item: Item | None = None,
     *,
-    defaults: Defaults | None = None,
+    cli: str = "",
+    validate_cli: str = "",
+    retry_cli: str = "",
+    retries: int = RETRIES,
+    timeout: float = TIMEOUT,
+    max_visits: int = MAX_VISITS,
+    on_exhausted: Exhausted = "fail",
     codenames: Sequence[str] = (),
-    budget: Budget | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
     limits: Limits | None = None,
     person: bool = True,
 ) -> Flow:
@@ -60,16 +68,10 @@ def walk(
     The result says how it ended and what came of every step. A walk that cannot be finished ends
     with `Failed`, which has the same as its `result`.
     """
-    terms = Terms(
-        chart,
-        item or Item("1"),
-        defaults or Defaults(),
-        tuple(codenames),
-        budget or Budget(),
-        limits or Limits(),
-        person,
-    )
-    return _flow(terms)
+    defaults = Defaults(cli, validate_cli, retry_cli, retries, timeout, max_visits, on_exhausted)
+    budget = Budget(max_calls, max_tokens, max_seconds)
+    names, shown = tuple(codenames), limits or Limits()
+    return _flow(Terms(chart, item or Item("1"), defaults, names, budget, shown, person))
 
 
 def _flow(terms: Terms) -> Flow:

@@ -16,8 +16,9 @@ LABEL_LENGTH = 20
 BLANK = "blank opens more"
 """The hint that Other may be left empty; where nothing is empty, it is left out."""
 SUMMARY_LENGTH = 240
-_SLOT = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_. -]*)\}")
-_BRACKETS = re.compile(r"(?<!\])\[(?=[^\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])")
+_SLOT = re.compile(r"(?<!\$)\{ *([A-Za-z_][A-Za-z0-9_. -]*)\}")
+# Neither `list[str]` nor the `[x]` of something done waits to be filled in.
+_BRACKETS = re.compile(r"(?<![\]\w])\[(?!x\])(?=[^\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])")
 _TODO = re.compile(r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)")
 _CODE_OR_URL = re.compile(r"(`+)[^`].*?\1|\w+://\S+|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)")

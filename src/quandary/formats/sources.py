@@ -41,20 +41,39 @@ def load(source: str, text: str | None = None) -> Tree:
 
     `text` is what the file or standard input held, if it was read already.
     """
+    found, name, where = _loaded(source, text)
+    return _resolve(_choose(found, name, where), found)
+
+
+def load_with_others(source: str, text: str | None = None) -> tuple[Tree, list[Tree]]:
+    """The tree that a SOURCE names, and the others of its file, of standard input or of the
+    project, wherever it was found: a reply may ask for one of them.
+    """
+    found, name, where = _loaded(source, text)
+    tree = _resolve(_choose(found, name, where), found)
+    others: dict[str, Tree] = {}
+    for other in found:
+        if other.tree.fenced or other.tree.name in (tree.name, *others):
+            continue
+        try:
+            others[other.tree.name] = _resolve(other, found)
+        except NotFound:
+            continue  # a tree that nobody named is not in the way of another; `check` reports it
+    return tree, list(others.values())
+
+
+def _loaded(source: str, text: str | None) -> tuple[list[Found], str, str]:
+    """The trees among which a SOURCE names one, the name, and what to call the whole."""
     if not source:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
     path, name = split(source)
     if path is None:
-        found = list(in_project(os.curdir))
-        where = "the project's trees"
-    else:
-        if path.lower().endswith(CHARTS):
-            raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
-        if text is None:
-            text = read_standard_input() if path == "-" else read_text(path)
-        found = [Found(path, tree) for tree in parse(text).trees]
-        where = path
-    return _resolve(_choose(found, name, where), found)
+        return list(in_project(os.curdir)), name, "the project's trees"
+    if path.lower().endswith(CHARTS):
+        raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
+    if text is None:
+        text = read_standard_input() if path == "-" else read_text(path)
+    return [Found(path, tree) for tree in parse(text).trees], name, path
 
 
 def split(source: str) -> tuple[str | None, str]:
@@ -166,11 +185,6 @@ def _base(found: Found, name: str, beside: list[Found]) -> Found:
     return next((base for base in bases if not base.tree.fenced), bases[0])
 
 
-def loaded_beside(source: str) -> list[Tree]:
-    """The other trees of the file that a SOURCE names: a reply may ask for one of them."""
-    path, _ = split(source)
-    if path is None or path == "-":
-        return []
-    chosen = load(source)
-    trees = [tree for tree in parse(read_text(path)).trees if not tree.fenced]
-    return [tree for tree in trees if tree.name != chosen.name]
+def loaded_beside(source: str, text: str | None = None) -> list[Tree]:
+    """The trees that a reply to the one that a SOURCE names may ask for."""
+    return load_with_others(source, text)[1]

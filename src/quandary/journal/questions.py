@@ -11,6 +11,7 @@ import msgspec
 from quandary.journal import entries as clock
 from quandary.journal.doors import one_way
 from quandary.journal.entries import Answered, Asked, Began, stamp
+from quandary.model.ask import MORE
 from quandary.model.question_ids import is_split
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ SETTLED = 5
 
 
 class Occasion(NamedTuple):
-    """One showing of a question, and what became of it."""
+    """One question put before somebody, and what became of it.
+
+    What is turned to, looked up or asked back on the way to an answer makes no further one.
+    """
 
     run: str
     project: str
@@ -59,7 +63,7 @@ class Occasion(NamedTuple):
 
 
 def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
-    """Every showing of every question, in the order in which they were answered or given up."""
+    """Every question of every run, in the order in which they were answered or given up."""
     projects: dict[str, str] = {}
     waiting: dict[str, tuple[str, Ask]] = {}
     after = 0
@@ -80,11 +84,30 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
                 answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
                 for question in shown.questions:
                     answer = answers.get(question.key)
-                    if answer is not None:
+                    if answer is not None and _settles(answer):
                         yield _occasion(entry.run, projects, question, asked, body, answer)
     for run, (asked, shown) in waiting.items():
         for question in shown.questions:
             yield _occasion(run, projects, question, asked, None, None)
+
+
+def _settles(answer: Answer) -> bool:
+    """Whether something was answered, rather than asked back, looked up or told by an agent."""
+    if answer.prefix:
+        return answer.prefix == "force"
+    return not (answer.advice or answer.among or answer.tree or MORE in answer.picked)
+
+
+def _said(question: Question, answer: Answer) -> Iterator[str]:
+    """Labels, or the words that stand in their place."""
+    labels = {choice.code: choice.label for choice in question.options}
+    yield from (labels.get(code, code) for code in answer.picked)
+    if answer.text:
+        yield answer.text
+    if answer.extra:
+        yield next((e.text for e in question.extras if e.letter == answer.extra), answer.extra)
+    if answer.prefix:
+        yield f"!{answer.argument}"
 
 
 def _occasion(
@@ -95,10 +118,7 @@ def _occasion(
     body: Answered | None,
     answer: Answer | None,
 ) -> Occasion:
-    labels = {choice.code: choice.label for choice in question.options}
-    said = [labels.get(code, code) for code in answer.picked] if answer is not None else []
-    if answer is not None and answer.text:
-        said.append(answer.text)
+    said = _said(question, answer) if answer is not None else ()
     return Occasion(
         run,
         projects.get(run, ""),

@@ -57,7 +57,7 @@ def concerned(chart: Chart) -> list[Page]:
     found = {page.id: page for page in waiting or chart.pages}
     while waiting:
         for step in waiting.pop().steps:
-            called = chart.called(step)
+            called = chart.called(step) if step.shape == "subprocess" else None
             if called is not None and called.id not in found:
                 found[called.id] = called
                 waiting.append(called)

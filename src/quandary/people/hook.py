@@ -62,7 +62,7 @@ class Told(NamedTuple):
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
         entry = self.input["questions"][self.questions.index(question)]
-        return dict(zip(_CODES, map(_label, options(entry)), strict=False))
+        return dict(zip(_CODES, map(label_of, options(entry)), strict=False))
 
 
 def heard(data: object) -> Told | None:
@@ -84,7 +84,8 @@ def options(entry: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _label(option: object) -> str:
+def label_of(option: object) -> str:
+    """The label of an option as the host sent it."""
     return str(option.get("label", "")) if isinstance(option, dict) else str(option)
 
 
@@ -93,7 +94,7 @@ def _question(number: int, entry: object) -> Question:
     text = str(told.get("question") or "").strip()
     choices = []
     for code, option in zip(_CODES, options(entry), strict=False):
-        label, marks = _RECOMMENDED.subn("", _label(option))
+        label, marks = _RECOMMENDED.subn("", label_of(option))
         description = option.get("description") if isinstance(option, dict) else ""
         choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
     own = str(told.get("id") or told.get("question_id") or "")

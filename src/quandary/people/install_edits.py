@@ -13,7 +13,7 @@ from quandary.errors import ParseError, QuandaryError
 from quandary.people import marked
 from quandary.people.install_places import HOOKS, MATCHER, Servers
 from quandary.people.json_edits import Edited, added, removed
-from quandary.people.json_text import MARK, Node, data, parse
+from quandary.people.json_text import MARK, data, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,13 +113,12 @@ class JsonServer(NamedTuple):
 
     def installed(self, text: str) -> bool:
         """Whether it is there; an entry of our name that somebody else made is never touched."""
-        node = self._node(text)
-        return node is not None and _checked(data(text, node), self.servers.key) == self.command
+        found = self.said(text)
+        return found is not None and _checked(found, self.servers.key) == self.command
 
     def present(self, text: str) -> bool:
         """Whether the entry of our name is ours."""
-        node = self._node(text)
-        return node is not None and _is_ours(data(text, node), ["mcp"])
+        return _is_ours(self.said(text), ["mcp"])
 
     def put(self, text: str) -> Edited:
         """The list with one more server."""
@@ -130,12 +129,13 @@ class JsonServer(NamedTuple):
         """The list without it."""
         return removed(text, [self.servers.key, NAME])
 
-    def _node(self, text: str) -> Node | None:
+    def said(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
+        """What a text says of a server with our name."""
         node = parse(text)
         for name in (self.servers.key, NAME):
             child = node.member(name) if node is not None else None
             node = child.value if child is not None else None
-        return node
+        return data(text, node) if node is not None else None
 
 
 class TomlServer(NamedTuple):
@@ -151,7 +151,7 @@ class TomlServer(NamedTuple):
 
     def installed(self, text: str) -> bool:
         """Whether the table is there, between marks or not."""
-        found = self._table(_toml(text))
+        found = self.said(text)
         return found is not None and _checked(found, self.servers.key) == self.command
 
     def present(self, text: str) -> bool:
@@ -166,7 +166,7 @@ class TomlServer(NamedTuple):
         body = "\n".join([f"[{self.servers.key}.{NAME}]", *lines, ""])
         after = marked.put(text, marked.TOML, body, {})
         try:
-            there = self._table(_toml(after)) == entry
+            there = self.said(after) == entry
         except ParseError:
             there = False
         if not there:
@@ -180,12 +180,13 @@ class TomlServer(NamedTuple):
         """The file without what is between our marks."""
         return marked.taken_out(text, marked.TOML)
 
-    def _table(self, found: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever somebody wrote
-        servers = found.get(self.servers.key)
+    def said(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
+        """What a text says of a server with our name."""
+        servers = _toml(text).get(self.servers.key)
         return servers.get(NAME) if isinstance(servers, dict) else None
 
 
-def server(servers: Servers, command: str) -> Entry:
+def server(servers: Servers, command: str) -> JsonServer | TomlServer:
     """Our server in a host's list, in the format of that list."""
     kind = TomlServer if servers.path.endswith(".toml") else JsonServer
     return kind(servers, command)
@@ -207,6 +208,23 @@ def _handlers(text: str) -> Iterator[tuple[str, list[str | int], Any]]:
             listed = group.value.member("hooks")
             for m, handler in enumerate(listed.value.children if listed is not None else ()):
                 yield event, ["hooks", event, n, "hooks", m], data(text, handler.value)
+
+
+def our_hooks(text: str) -> list[tuple[str, str, float]]:
+    """Every hook that calls us: for which event, by which command, and for how long at most."""
+    found = []
+    for event, _, handler in _handlers(text):
+        if _by_hand(handler, HOOKS[event]):
+            found.append((event, str(handler["command"]).split()[0], patience(handler)))
+        elif _is_ours(handler, ["hook", HOOKS[event]]):
+            found.append((event, str(handler["command"]), patience(handler)))
+    return found
+
+
+def our_server(servers: Servers, text: str) -> str:
+    """The command of our server in a host's list; nothing where it is not there."""
+    found = server(servers, "").said(text)
+    return str(found["command"]) if _is_ours(found, ["mcp"]) else ""
 
 
 def _our_handlers(text: str) -> Iterator[list[str | int]]:

@@ -41,6 +41,8 @@ MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
 """Claude Code's own question tool, and those of servers that stand in for it."""
 
 HOOKS = {"PreToolUse": "pre", "PostToolUse": "post"}
+HOOKS_SINCE = "2.1.139"
+"""The first Claude Code that calls a hook without a shell."""
 
 
 class Lesson(NamedTuple):
@@ -97,7 +99,7 @@ def _claude(root: str | None) -> Places:
         Lesson(path, FILE, lessons.skill(lessons.CLAUDE)),
         hooks=os.path.join(base, "settings.json"),
         servers=None if root is None else Servers(os.path.join(root, ".mcp.json"), "mcpServers"),
-        notes=("the hooks need Claude Code 2.1.139 or later",),
+        notes=(f"the hooks need Claude Code {HOOKS_SINCE} or later",),
         elsewhere="for --user, run: claude mcp add --scope user quandary -- quandary mcp",
     )
 

@@ -14,7 +14,8 @@ What is an answer, and what is not:
 - A text that does not say which of several questions it answers is refused, since any choice would
   be a guess; lines such as `1.3/2: …` say it. Of an advisory Ask, which is shown as text one
   question at a time, it answers the first.
-- A bare Other beside ticked options adds nothing to them.
+- A bare Other beside ticked options opens what is behind it, where there is something; else it
+  adds nothing to them.
 """
 
 from __future__ import annotations
@@ -120,6 +121,8 @@ class _Form:
             return self.from_text(data)
         if isinstance(data, list):
             return self._from_list(data)
+        if data == {}:
+            return Outcome("error", "nothing came back")
         if isinstance(data, dict):
             return hosts.no_answer(data) or self._from_object(data)
         raise ParseError(f"the reply is {kind_of(data)}; send {_SHAPES}")
@@ -308,9 +311,9 @@ class _Form:
         picked = [] if entry.get("picked") is None else entry["picked"]
         if not isinstance(picked, list) or not all(isinstance(code, str) for code in picked):
             raise ParseError(f'picked for {question.key} is a list of codes, such as ["OK"]')
-        codes = [code for code in (_code(question, given) for given in picked) if code]
+        codes = [_code(question, given) for given in picked]
         typed = (text_of(entry.get("text"), "text") or "").strip()
-        if not question.multi and len(set(codes)) + bool(typed) > 1:
+        if not question.multi and len({*codes, *(("",) if typed else ())}) > 1:
             raise QuandaryError(
                 f"{question.key} takes one answer: a code in picked, or words in text; "
                 "a remark beside a pick goes into comment"
@@ -344,9 +347,10 @@ class _Form:
         if not sheet.question.multi:
             raise QuandaryError(f"{sheet.question.key} takes one answer and got {len(values)}")
         codes = sheet.codes
-        chosen = [codes[value.strip()] for value in values if value.strip() in codes]
-        typed = [v for v in values if v.strip() not in codes and not hosts.is_other(v)]
-        return self.together(sheet, [code for code in chosen if code], ", ".join(typed))
+        told = [value.strip() for value in values]
+        chosen = [codes.get(v, "") for v in told if v in codes or hosts.is_other(v)]
+        typed = [v for v in told if v not in codes and not hosts.is_other(v)]
+        return self.together(sheet, chosen, ", ".join(typed))
 
     def said(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
         """A value that a host gives, or a line that was typed.
@@ -361,13 +365,18 @@ class _Form:
         if sheet.question.multi and text not in codes:
             labels, rest = ticked(text, [*codes, *OTHERS])
             if labels and not (typed and rest):
-                return self.together(sheet, [code for n in labels if (code := codes.get(n))], rest)
+                return self.together(sheet, [codes.get(name, "") for name in labels], rest)
         return self.typed(sheet, text)
 
     def together(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
-        """Ticked options, with what was typed beside them."""
+        """Ticked options, with what was typed beside them; "" is Other, which takes the text."""
         answer = self.typed(sheet, text)
-        return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
+        codes = dict.fromkeys(picked)
+        opened = _menu(sheet.question) if "" in codes and answer.blank else ""
+        chosen = [code for code in (*codes, *answer.picked) if code]
+        if chosen and opened:
+            chosen.append(opened)
+        return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
     def typed(self, sheet: Sheet, text: str) -> Answer:
         """A label as it was shown is that choice, no more than "Other" is Other left blank, and
@@ -438,6 +447,12 @@ def _code(question: Question, given: str) -> str:
     raise QuandaryError(
         f"{question.key} has no option {hosts.shortened(given)}; there are {', '.join(offered)}"
     )
+
+
+def _menu(question: Question) -> str:
+    """The code of what is behind Other; "" where there is nothing."""
+    behind = (choice.code.partition("/") for choice in question.named)
+    return next((code for code, slash, _ in behind if slash), "") if question.menu else ""
 
 
 @overload

@@ -4,6 +4,9 @@ The hook that a host runs before it shows a question puts the question before a 
 for as long as `wait` says, and hands back what they answered. Only a person's own hand counts, at a
 terminal or in the browser: the agent that asks cannot answer itself. If nobody answers in time, the
 question is withdrawn here and the host shows its own form.
+
+A question that an agent only relays, because a run of ours asks it, is in the inbox already. Then
+the hook waits for that run, and tells the agent when it was answered there.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from quandary.errors import ParseError, Rejected
 from quandary.journal import entries as clock
@@ -25,10 +28,9 @@ from quandary.journal.entries import Noted
 from quandary.journal.settling import answer_of
 from quandary.model.ask import Ask, Preamble
 from quandary.people import hook
+from quandary.people.sheets import sheets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quandary.journal.store import State, Store
     from quandary.model.ask import Answer, Question
     from quandary.people.hook import Told
@@ -39,7 +41,9 @@ WAIT = 600
 LONGEST = 24 * 3600
 MARGIN = 30
 """Seconds by which the host must be more patient than we are, so that we can say goodbye."""
-_LOOK = 1.0
+MANY = 50
+"""Of how many waiting runs we see whether a question is theirs, the newest first."""
+_LOOK = 0.5
 """Seconds after which we see whether the host is still there."""
 _GONE = "the host no longer waits for it"
 
@@ -63,26 +67,65 @@ def host_timeout(settings: Settings) -> int | None:
 
 def answered(told: Told, store: Store, project: str, wait: float) -> dict[str, Any] | None:
     """What a person answers in the inbox, for the host; nothing where its form is to appear."""
+    until = time.monotonic() + wait
+    ours = relayed(told, store, project)
+    if ours is not None:
+        return _answered_by_itself(store, ours, until)
     if not fits(told):
         return None
-    until = time.monotonic() + wait
     expires = clock.now() + timedelta(seconds=wait + MARGIN)
-    states: list[State] = []
     why = _GONE
-    try:
-        with _until_stopped():
-            for question in told.questions:
-                ask = _ask(told, question, project)
-                begun = hook.kept(
-                    store, told, question, project, prefer=False, ask=ask, expires=expires
+    with _Host() as host:
+        try:
+            states = [
+                hook.kept(
+                    store,
+                    told,
+                    question,
+                    project,
+                    prefer=False,
+                    ask=_ask(told, question, project),
+                    expires=expires,
                 )
-                states.append(begun)
-            why = _waited(store, states, until) or (
+                for question in told.questions
+            ]
+            why = _waited(store, states, until, host) or (
                 f"nobody answered within {wait:g} seconds, so the host asked in its own form"
             )
-    finally:
-        states = [_closed(store, state.run, why) for state in states]
+        finally:
+            names = [told.name(question) for question in told.questions]
+            runs = [run for name in names for run in store.named(name).values()]
+            states = [_closed(store, run, why) for run in runs]
     return _handed_over(told, store, states)
+
+
+def relayed(told: Told, store: Store, project: str) -> State | None:
+    """The run of ours that waits for an answer to just these questions, as the host shows them."""
+    shown = [
+        (told.text(question), list(map(hook.label_of, hook.options(entry))))
+        for question, entry in zip(told.questions, told.input["questions"], strict=True)
+    ]
+    for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
+        state = replay.look(store, row.id) if row.flow != "question" else None
+        asked = sheets(state.ask) if state is not None and state.ask is not None else ()
+        if [(sheet.text, [option.label for option in sheet.options]) for sheet in asked] == shown:
+            return state
+    return None
+
+
+def _answered_by_itself(store: Store, state: State, until: float) -> dict[str, Any] | None:
+    """Wait for a run that asks the question itself, and send the agent there when it goes on."""
+    key = state.key
+    with _Host() as host:
+        while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
+            state = replay.wait(store, state.run, state.n, min(left, _LOOK))
+    if state.key == key:
+        return None
+    return hook.decision(
+        "deny",
+        f"The person answered this in quandary. Run `quandary next {state.run}` and go on with the "
+        "state that it prints.",
+    )
 
 
 def fits(told: Told) -> bool:
@@ -111,38 +154,44 @@ def _ask(told: Told, question: Question, project: str) -> Ask:
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-class _Stopped(BaseException):
-    """The host has had enough."""
+class _Host:
+    """The program that runs the hook. While it is looked at, its signals end the waiting."""
 
+    def __init__(self) -> None:
+        self.process = os.getppid()
+        self.stopped = False
+        self._before: dict[int, Any] = {}
 
-@contextmanager
-def _until_stopped() -> Iterator[None]:
-    """Within it, a host that ends its hook leaves us time to say goodbye."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    def __enter__(self) -> Self:
+        """Listen to its signals, where this is possible."""
+        if threading.current_thread() is threading.main_thread():
+            names = ("SIGTERM", "SIGHUP", "SIGINT")
+            numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+            self._before = {number: signal.signal(number, self._stop) for number in numbers}
+        return self
 
-    def stop(number: int, _: object) -> None:
-        raise _Stopped(f"the host ended the hook (signal {number})")
-
-    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP", "SIGINT")]
-    before = {number: signal.signal(number, stop) for number in numbers if number is not None}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+    def __exit__(self, *_: object) -> None:
+        """Let signals do what they did before."""
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def _stop(self, *_: object) -> None:
+        self.stopped = True
 
-def _waited(store: Store, states: list[State], until: float) -> str:
+    @property
+    def waits(self) -> bool:
+        """Whether it still wants an answer."""
+        return not self.stopped and os.getppid() == self.process
+
+
+def _waited(store: Store, states: list[State], until: float, host: _Host) -> str:
     """Wait until all is answered, or the time is up; why not longer, where it is neither."""
-    host = os.getppid()
     while all(state.status in ("waiting", "done") for state in states):
         waiting = [state for state in states if state.status == "waiting"]
         left = until - time.monotonic()
         if not waiting or left <= 0:
             return ""
-        if os.getppid() != host:
+        if not host.waits:
             return _GONE
         replay.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
         states = [replay.look(store, state.run) for state in states]
@@ -161,13 +210,13 @@ def _closed(store: Store, run: str, why: str) -> State:
 
 def _handed_over(told: Told, store: Store, states: list[State]) -> dict[str, Any] | None:
     """The host's input with all the answers, or the person's refusal; else nothing."""
+    if any(_declined(store, state) for state in states):
+        return hook.decision(
+            "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
+        )
     answers: dict[str, str] = {}
     notes: dict[str, dict[str, str]] = {}
     for question, state in zip(told.questions, states, strict=True):
-        if _declined(store, state):
-            return hook.decision(
-                "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
-            )
         answer = _own_answer(store, state)
         text = hook.spelt(told, question, answer) if answer is not None else ""
         if answer is None or not text:

@@ -54,6 +54,16 @@ KEPT = 1000
 FIELD = "ask"
 """The name of the form among the inputs that a client is asked for."""
 
+STILL_OPEN = "The form is still before the person. Call next with this run to wait for it."
+MORE_TO_ASK = "There is more to ask. Call next with this run to go on."
+TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not booked."
+UNKNOWN_FORM = "That form was taken before, or is too old; nothing was booked."
+CLOSED = "Nobody answered. The question waits; call next with this run to show it again."
+WAITS = (
+    "The question waits. Call next with this run to show it here once more, or with a wait too to "
+    "learn of an answer from elsewhere."
+)
+
 
 class Shown(NamedTuple):
     """A form that is out: which question it shows, since when, and how many came before it."""
@@ -89,7 +99,7 @@ class Desk:
         self.hold = hold
         self._tasks = tasks
         self._one = anyio.CapacityLimiter(1)
-        self._open: dict[tuple[str, str], _Open] = {}
+        self._open: dict[tuple[int, str, str], _Open] = {}
         self._shown: dict[str, Shown] = {}
 
     async def do(self, work: Callable[..., T], *arguments: object) -> T:
@@ -120,7 +130,7 @@ class Desk:
 
     def _laid_out(self, context: Context, caller: Caller, state: State) -> _Open:
         """The form for what waits; the one that is out already, if there is one."""
-        place = (state.run, state.key or "")
+        place = _place(context, state)
         if place not in self._open:
             self._open[place] = _Open()
             self._tasks.start_soon(self._show, context, caller, state, self._open[place])
@@ -142,8 +152,10 @@ class Desk:
         try:
             with form.scope:
                 form.standing = await self._sent(context, caller, state)
+        except QuandaryError as error:  # in the background, nobody else would hear of it
+            form.standing = Standing(state, str(error))
         finally:
-            self._open.pop((state.run, state.key or ""), None)
+            self._open.pop(_place(context, state), None)
             form.done.set()
 
     async def _sent(self, context: Context, caller: Caller, state: State) -> Standing:
@@ -156,8 +168,7 @@ class Desk:
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except (MCPError, ValidationError) as error:
-            told = error.message if isinstance(error, MCPError) else "what came back is no form"
-            return await self.do(self._noted, shown, Outcome("unavailable", told), caller.name)
+            return await self.do(self._noted, shown, _failed(error), caller.name)
         seconds = anyio.current_time() - began
         return await self.do(self._taken, shown, result, seconds, caller.name)
 
@@ -230,12 +241,19 @@ class Desk:
     # -- waiting ---------------------------------------------------------------------------------
 
     async def changed(self, state: State, seconds: float) -> State:
-        """The state once something has happened to the run, or when the time is up."""
+        """The state once the run has come to something new, or when the time is up.
+
+        What agents do on the way there is nothing that anybody has to hear of.
+        """
         until = anyio.current_time() + seconds
         store = self.house.store
         while anyio.current_time() < until:
             row = await self.do(store.run, state.run)
-            if row is None or row.n > state.n or row.status != "waiting":
+            if (
+                row is None
+                or row.status != "waiting"
+                or (row.n > state.n and row.waits == "person")
+            ):
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
         return await self.do(replay.look, store, state.run)
@@ -249,6 +267,11 @@ async def desk(house: House, hold: float) -> AsyncIterator[Desk]:
             yield Desk(house, tasks, hold)
         finally:
             tasks.cancel_scope.cancel()
+
+
+def _place(context: Context, state: State) -> tuple[int, str, str]:
+    """Where the form for a question lies: each client has one of its own."""
+    return id(context.session.client_params), state.run, state.key or ""
 
 
 def showable(state: State, caller: Caller) -> bool:
@@ -267,6 +290,15 @@ def elicitation(state: State, caller: Caller) -> types.ElicitRequest:
     return types.ElicitRequest(params=asked)
 
 
+def _failed(error: MCPError | ValidationError) -> Outcome:
+    """Why nobody filled in a form: the client cannot show one, or it has gone."""
+    if not isinstance(error, MCPError):
+        return Outcome("error", "what the client sent back is no form")
+    if error.code == types.CONNECTION_CLOSED:
+        return Outcome("dismissed", "the client went away")
+    return Outcome("unavailable", error.message)
+
+
 def _read_state(text: str) -> tuple[str, str]:
     """The token and the run in what a client gave back; it was sealed by us."""
     try:
@@ -274,11 +306,3 @@ def _read_state(text: str) -> tuple[str, str]:
         return str(state["form"]), str(state["run"])
     except (ValueError, TypeError, KeyError):
         raise QuandaryError("the request state is not one of ours; call the tool anew") from None
-
-
-STILL_OPEN = "The form is still before the person. Call next with this run to wait for it."
-MORE_TO_ASK = "There is more to ask. Call next with this run to go on."
-TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not booked."
-UNKNOWN_FORM = "That form was taken before, or is too old; nothing was booked."
-CLOSED = "Nobody answered. The question waits; call next with this run to show it again."
-WAITS = "The question waits; the notes say why. Call next with this run to show it again."

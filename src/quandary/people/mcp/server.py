@@ -217,7 +217,7 @@ async def _told(desk: Desk, standing: Standing, caller: Caller) -> types.CallToo
 
 
 def _then(state: State, caller: Caller) -> str:
-    if state.status == "done":
+    if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
         return ""
     if state.status != "waiting":
         return UNDECIDED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-from litestar import Request, Router, get, post
-from litestar.params import Parameter
+from litestar import Router, get, post
+from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter
 
 from quandary.errors import QuandaryError
 from quandary.journal import replay
@@ -17,7 +17,7 @@ from quandary.people import relay
 from quandary.people.drafts import meaning
 from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
-from quandary.people.web.house import House
+from quandary.people.web.house import TheHouse, Visit
 from quandary.people.web.shapes import (
     ReadingOut,
     ReplyIn,
@@ -33,24 +33,27 @@ from quandary.people.web.shapes import (
 LONGEST_WAIT = 60.0
 RunId = Annotated[
     str,
-    Parameter(
+    PathParameter(
         pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name, or as much as tells it apart."
     ),
 ]
-After = Annotated[int, Parameter(ge=0, le=2**53, description="The `next` of the page before.")]
-Limit = Annotated[int, Parameter(ge=1, le=500)]
-Project = Annotated[str | None, Parameter(max_length=4_096, description="Only of that folder.")]
+After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The `next` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=500)]
+Project = Annotated[
+    str | None, QueryParameter(max_length=4_096, description="Only of that folder.")
+]
 Wait = Annotated[
-    float, Parameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait for something to happen.")
+    float,
+    QueryParameter(ge=0, le=LONGEST_WAIT, description="Seconds to wait for something to happen."),
 ]
 Until = Annotated[
     Literal["news", "end"],
-    Parameter(description="What is waited for: anything that happens, or the end of the run."),
+    QueryParameter(description="What is waited for: anything that happens, or the end of the run."),
 ]
 Once = Annotated[
     str | None,
-    Parameter(
-        header="Idempotency-Key",
+    HeaderParameter(
+        name="Idempotency-Key",
         pattern=r"^[!-~]{1,200}$",
         description="What comes twice with the same key is done once.",
     ),
@@ -58,15 +61,17 @@ Once = Annotated[
 
 
 @get("/inbox", sync_to_thread=True, summary="What waits for a person", responses=refusals())
-def inbox(house: House, project: Project = None, after: After = 0, limit: Limit = 100) -> RunsOut:
+def inbox(
+    house: TheHouse, project: Project = None, after: After = 0, limit: Limit = 100
+) -> RunsOut:
     """The runs that wait for a person, those first that began first."""
     return runs_out(replay.inbox(house.store, project=project, after=after, limit=limit), limit)
 
 
 @get("/runs", sync_to_thread=True, summary="Runs, the newest first", responses=refusals())
 def runs(
-    house: House,
-    status: Status | None = None,
+    house: TheHouse,
+    status: FromQuery[Status | None] = None,
     project: Project = None,
     after: After = 0,
     limit: Limit = 100,
@@ -78,13 +83,13 @@ def runs(
 
 @get("/runs/{run:str}", summary="Where a run stands", responses=refusals(404))
 async def run_state(
-    house: House,
+    house: TheHouse,
     run: RunId,
     wait: Wait = 0.0,
     until: Until = "news",
     after: Annotated[
         int | None,
-        Parameter(ge=0, le=2**53, description="The `n` of the state that you have seen."),
+        QueryParameter(ge=0, le=2**53, description="The `n` of the state that you have seen."),
     ] = None,
 ) -> StateOut:
     """With `wait`, it comes as soon as something happens, or when the time is up."""
@@ -99,9 +104,9 @@ async def run_state(
 
 @post("/asks", summary="Ask a person", responses=refusals(404, 409, 413))
 async def ask(
-    request: Request[Any, Any, Any],
-    house: House,
-    data: Asking,
+    request: Visit,
+    house: TheHouse,
+    data: JSONBody[Asking],
     wait: Wait = 0.0,
     idempotency_key: Once = None,
 ) -> StateOut:
@@ -125,10 +130,10 @@ async def ask(
     responses=refusals(404, 409, 413),
 )
 def reply(
-    request: Request[Any, Any, Any],
-    house: House,
+    request: Visit,
+    house: TheHouse,
     run: RunId,
-    data: ReplyIn,
+    data: JSONBody[ReplyIn],
     idempotency_key: Once = None,
 ) -> StateOut:
     """It is booked as a person's only within a login, and else as `api`."""
@@ -174,9 +179,7 @@ def _answers(data: ReplyIn) -> bytes:
     summary="End a run",
     responses=refusals(404, 409, 413),
 )
-def withdraw(
-    request: Request[Any, Any, Any], house: House, run: RunId, data: WithdrawIn
-) -> StateOut:
+def withdraw(request: Visit, house: TheHouse, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
     """End a run that nobody needs any more."""
     who, through, by = house.source(request)
     name = find_run(house.store, run)
@@ -191,10 +194,10 @@ def withdraw(
     responses=refusals(404, 409),
 )
 def read_text(
-    house: House,
+    house: TheHouse,
     run: RunId,
-    key: Annotated[str, Parameter(max_length=1_000, description="The question's key.")],
-    text: Annotated[str, Parameter(max_length=10_000)],
+    key: Annotated[str, QueryParameter(max_length=1_000, description="The question's key.")],
+    text: Annotated[str, QueryParameter(max_length=10_000)],
 ) -> ReadingOut:
     """Nothing is booked."""
     state = replay.look(house.store, find_run(house.store, run))

@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, MediaType, Request, Response, get
-from litestar.contrib.jinja import JinjaTemplateEngine
+from litestar import Litestar, MediaType, Request, get
+from litestar.datastructures import MutableScopeHeaders
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import ClientException, HTTPException
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 
 from quandary import __version__
-from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
+from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 from quandary.people.web.api import api
-from quandary.people.web.doors import LOOPBACK, Doors
+from quandary.people.web.doors import LARGEST_BODY, LOOPBACK, Doors
 from quandary.people.web.events import Events
-from quandary.people.web.house import House
+from quandary.people.web.house import House, TheHouse
 from quandary.people.web.keys import Keys
-from quandary.people.web.pages import HANDLERS
+from quandary.people.web.login import LOGIN
+from quandary.people.web.pages import PAGES
+from quandary.people.web.refusing import broken, refused, refused_by_server
+from quandary.people.web.safe import visible
 
-LARGEST_BODY = 1_000_000
+if TYPE_CHECKING:
+    from litestar.types import Message, Scope
+
+    from quandary.people.web.house import Begin
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 
 
 def create_app(
@@ -41,12 +59,15 @@ def create_app(
     keys: Keys,
     *,
     hosts: frozenset[str] = LOOPBACK,
+    addresses: bool = False,
     strangers: bool = True,
     project: str = "",
+    begin: Begin | None = None,
+    new_code: Callable[[], None] | None = None,
 ) -> Litestar:
     """The application. `strangers` are served only where every visitor is on this machine."""
     events = Events(store)
-    house = House(store, events, keys, project)
+    house = House(store, events, keys, project=project, begin=begin, new_code=new_code)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -56,107 +77,83 @@ def create_app(
         finally:
             await events.stop()
 
-    templates = Environment(
-        loader=FileSystemLoader(os.path.join(_HERE, "templates")),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
+    static = os.path.join(_HERE, "static")
     return Litestar(
         route_handlers=[
-            *HANDLERS,
+            *PAGES,
+            *LOGIN,
             api,
             healthz,
             readyz,
-            create_static_files_router("/static", directories=[os.path.join(_HERE, "static")]),
+            create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
         dependencies={"house": Provide(lambda: house, sync_to_thread=False)},
-        middleware=[Doors(keys, hosts=hosts, strangers=strangers)],
+        middleware=[Doors(keys, hosts=hosts, strangers=strangers, addresses=addresses)],
         exception_handlers={
             QuandaryError: refused,
             HTTPException: refused_by_server,
+            Exception: broken,
         },
         openapi_config=OpenAPIConfig(
             title="Quandary",
             version=__version__,
+            description="Questions for people, and their answers.",
             path="/api",
             render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+            components=Components(
+                security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
+            ),
         ),
-        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates)),
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(_templates())),
+        request_class=Careful,
         request_max_body_size=LARGEST_BODY,
-        response_headers={
-            "Content-Security-Policy": POLICY,
-            "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
-            "Referrer-Policy": "same-origin",
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cache-Control": "no-store",
-        },
+        before_send=[_guarded],
         lifespan=[lifespan],
+        logging_config=None,
         debug=False,
     )
 
 
-@get("/healthz", sync_to_thread=False, media_type=MediaType.TEXT)
+class Careful(Request[Any, Any, Any]):
+    """A request whose body may be anything."""
+
+    async def json(self) -> Any:  # noqa: ANN401 - any JSON
+        """The body as JSON, or a refusal."""
+        try:
+            return await super().json()
+        except (RecursionError, UnicodeDecodeError) as error:
+            raise ClientException("the body is no JSON that can be read") from error
+
+
+@cache
+def _templates() -> Environment:
+    """What is put into a page is escaped, and a name that nobody gave is a mistake."""
+    return Environment(
+        loader=FileSystemLoader(os.path.join(_HERE, "templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
+    """Every answer, also a refusal, tells the browser what it may do with it."""
+    if message["type"] == "http.response.start":
+        headers = MutableScopeHeaders.from_message(message)
+        for name, value in HEADERS.items():
+            headers[name] = value
+
+
+@get("/healthz", sync_to_thread=False, media_type=MediaType.TEXT, include_in_schema=False)
 def healthz() -> str:
     """The server is there."""
     return "ok\n"
 
 
-@get("/readyz", sync_to_thread=True, media_type=MediaType.TEXT)
-def readyz(house: House) -> str:
+@get("/readyz", sync_to_thread=True, media_type=MediaType.TEXT, include_in_schema=False)
+def readyz(house: TheHouse) -> str:
     """The journal can be read."""
     house.store.newest()
     return "ok\n"
-
-
-# -- what goes wrong -----------------------------------------------------------------------------
-
-
-def refused(request: Request[Any, Any, Any], error: QuandaryError) -> Response[Any]:
-    """An error of ours: what it says is meant to be read."""
-    status = 400
-    if isinstance(error, AlreadyAnswered):
-        status = 409
-    elif isinstance(error, NotFound):
-        status = 404
-    elif isinstance(error, Rejected):
-        status = 403 if "only a person" in str(error) else 409
-    return _problem(request, status, str(error))
-
-
-def refused_by_server(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    """Anything that the server refused by itself."""
-    detail = error.detail or "that did not work"
-    extra = getattr(error, "extra", None)
-    if isinstance(extra, list) and extra:
-        detail = f"{detail}: {msgspec.json.encode(extra).decode()}"
-    return _problem(request, error.status_code, detail, dict(error.headers or {}))
-
-
-def _problem(
-    request: Request[Any, Any, Any], status: int, detail: str, headers: dict[str, str] | None = None
-) -> Response[Any]:
-    """For programs as problem+json, for people as a page."""
-    wants_page = "text/html" in request.headers.get("accept", "")
-    if request.url.path.startswith("/api") or not wants_page:
-        body = {"type": "about:blank", "status": status, "title": _title(status), "detail": detail}
-        return Response(
-            msgspec.json.encode(body),
-            status_code=status,
-            media_type="application/problem+json",
-            headers=headers,
-        )
-    from quandary.people.web.plainly import error_page  # noqa: PLC0415 - only when it went wrong
-
-    return Response(
-        error_page(status, detail), status_code=status, media_type=MediaType.HTML, headers=headers
-    )
-
-
-def _title(status: int) -> str:
-    from http import HTTPStatus  # noqa: PLC0415 - only when something went wrong
-
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Refused"

@@ -42,7 +42,7 @@ class Doors(ASGIMiddleware):
         self.hosts = hosts
         """The names that this server goes by."""
         self.addresses = addresses
-        """Whether it also goes by any address. No page can be made to look as if it came from one."""
+        """Whether it also goes by any address: that is no name that a page could point here."""
         self.strangers = strangers
         """Whether requests without a login are served: only on this very machine."""
 

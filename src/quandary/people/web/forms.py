@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.model.ask import Answer, Reply
+from quandary.model.ask import MORE, Reply
+from quandary.people.drafts import Draft
 from quandary.people.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from quandary.model.ask import Ask, Question
+    from quandary.model.ask import Answer, Ask, Question
 
 OTHER = "\N{WHITE CIRCLE}"
 """What stands for Other in a form; no code looks like that."""
-PICK, TEXT, COMMENT = "pick", "text", "comment"
+PICK, TEXT, COMMENT, SEEN = "pick", "text", "comment", "seen"
+LONGEST_TEXT = 10_000
+
+BOTH = "Both an option and your own words: choose Other, or empty the box."
+NOT_WITH_MORE = "“More…” shows further options: go there first, and type afterwards."
+TOO_LONG = f"That is longer than {LONGEST_TEXT:,} signs; say it in fewer."
+
+
+class Filled(NamedTuple):
+    """What a form says, and what is wrong with its parts, by the number of the question."""
+
+    reply: Reply
+    problems: dict[int, str]
 
 
 def field(kind: str, number: int) -> str:
@@ -22,34 +35,47 @@ def field(kind: str, number: int) -> str:
     return f"{kind}-{number}"
 
 
-def reply_from(ask: Ask, fields: Mapping[str, list[str]]) -> Reply:
+def filled(ask: Ask, fields: Mapping[str, list[str]]) -> Filled:
     """The answers in a form; a question that was left alone has none."""
-    answers = []
+    answers: list[Answer] = []
+    problems: dict[int, str] = {}
     for number, question in enumerate(ask.questions):
-        picked = fields.get(field(PICK, number), [])
-        text = "\n".join(fields.get(field(TEXT, number), [])).strip()
-        comment = "\n".join(fields.get(field(COMMENT, number), [])).strip() or None
-        answer = _answer(ask, question, picked, text, comment)
-        if answer is not None:
+        problem, answer = _answer(ask, question, fields, number)
+        if problem:
+            problems[number] = problem
+        elif answer is not None:
             answers.append(answer)
-    return Reply(tuple(answers))
+    return Filled(Reply(tuple(answers)), problems)
 
 
 def _answer(
-    ask: Ask, question: Question, picked: list[str], text: str, comment: str | None
-) -> Answer | None:
-    known = {choice.code for choice in question.choices}
-    codes = tuple(dict.fromkeys(code for code in picked if code in known))
-    if text:
-        typed = read(text, question, "plain" if ask.kind == "advisory" else "strict").answer(
-            question.key, text
-        )
-        if codes and question.multi and typed.picked:
-            every = tuple(dict.fromkeys((*codes, *typed.picked)))
-            return Answer(question.key, every, comment=comment or typed.comment, raw=text)
-        if codes and question.multi and typed.text:
-            return Answer(question.key, codes, text=typed.text, comment=comment, raw=text)
-        return typed
-    if codes:
-        return Answer(question.key, codes, comment=comment)
-    return Answer(question.key) if OTHER in picked else None
+    ask: Ask, question: Question, fields: Mapping[str, list[str]], number: int
+) -> tuple[str, Answer | None]:
+    picked = fields.get(field(PICK, number), [])
+    draft = Draft(question, read, "plain" if ask.kind == "advisory" else "strict")
+    draft.words = _joined(fields, TEXT, number)
+    draft.comment = _joined(fields, COMMENT, number)
+    if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:
+        return TOO_LONG, None
+    codes = [choice.code for choice in question.choices if choice.code in picked]
+    draft.ticked = {code for code in codes if code != MORE}
+    if not codes and not draft.words and OTHER not in picked:
+        if not question.gathered or field(SEEN, number) not in fields:
+            return "", None
+        draft.at = 0  # what was ticked on earlier pages is the answer
+    elif MORE in codes:
+        if draft.words:
+            return NOT_WITH_MORE, None
+        draft.at = [choice.code for choice in question.choices].index(MORE)
+    elif question.multi or not codes:
+        draft.at = draft.other if draft.words or OTHER in picked else 0
+    elif draft.words:
+        return BOTH, None
+    else:
+        draft.at = [choice.code for choice in question.choices].index(codes[0])
+    problem = draft.settle()
+    return problem, draft.answer
+
+
+def _joined(fields: Mapping[str, list[str]], kind: str, number: int) -> str:
+    return "\n".join(fields.get(field(kind, number), [])).replace("\r\n", "\n").strip()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from litestar import Request
+from litestar.di import NamedDependency
+
 from quandary import deeds
 from quandary.errors import AlreadyAnswered, Rejected
 from quandary.journal import replay
@@ -13,8 +16,6 @@ from quandary.people.web.keys import Keys, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from litestar import Request
 
     from quandary.journal.entries import Who
     from quandary.journal.store import State, Store
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     """Begins a run for a caller of that name; the same key never begins two."""
 
 THROUGH = "web"
+Visit = Request[Any, Any, Any]
+"""A request, whatever it carries."""
 
 
 class House:
@@ -54,16 +57,16 @@ class House:
         began = self.store.entries(run, kinds=("began",))[0]
         return dict(began.read_matter().arguments or {})
 
-    def visitor(self, request: Request[Any, Any, Any]) -> Visitor:
+    def visitor(self, request: Visit) -> Visitor:
         """Whoever sent a request."""
         return cast("Visitor", request.scope["state"].get("visitor", Visitor()))
 
-    def source(self, request: Request[Any, Any, Any]) -> tuple[Who, str, str]:
+    def source(self, request: Visit) -> tuple[Who, str, str]:
         """As whose word something is booked: a person's only within a login of theirs."""
         visitor = self.visitor(request)
         return "person" if visitor.is_person else "api", THROUGH, visitor.name
 
-    def begin(self, request: Request[Any, Any, Any], wanted: Asking, key: str) -> State:
+    def begin(self, request: Visit, wanted: Asking, key: str) -> State:
         """Begin a run from a tree of the project, or from one that came along."""
         if self._begin is None:
             raise Rejected("this server begins no runs")
@@ -72,7 +75,7 @@ class House:
 
     def advance(
         self,
-        request: Request[Any, Any, Any],
+        request: Visit,
         run: str,
         reply: Reply,
         *,
@@ -125,3 +128,5 @@ class House:
         return AlreadyAnswered(f"already answered; the run is {state.status}{reason}")
 
 
+TheHouse = NamedDependency[House]
+"""How a page or a request asks for it."""

@@ -4,116 +4,255 @@
 const page = document.body.dataset;
 const live = document.getElementById("live");
 const say = (text) => { if (live && live.textContent !== text) live.textContent = text; };
+const each = (within, what) => [...within.querySelectorAll(what)];
+const AWAY = "The server is away. What you filled in is still here.";
+const LATE = "This was answered elsewhere. Reload to see what came of it.";
 
 // -- news ------------------------------------------------------------------------------------
 
-async function refreshInbox() {
-  const answer = await fetch(location.href, { headers: { "x-part": "list" } });
-  if (!answer.ok) return;
+async function part(address) {
+  const answer = await fetch(address, { headers: { "x-part": "1" } });
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.text(); // made by the same escaping templates as the page itself
+}
+
+async function refreshList() {
   const list = document.getElementById("list");
-  const focused = document.activeElement && document.activeElement.getAttribute("href");
-  list.innerHTML = await answer.text(); // made by the same escaping template as the page itself
-  const count = list.querySelectorAll(".inbox > li").length;
-  document.title = (count ? `(${count}) ` : "") + "Inbox · Quandary";
-  if (focused) for (const link of list.querySelectorAll("a")) {
-    if (link.getAttribute("href") === focused) link.focus();
-  }
+  const fresh = await part(location.href);
+  if (list.dataset.was === fresh) return;
+  list.dataset.was = fresh;
+  const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  list.innerHTML = fresh;
+  if (focused) each(list, "a").find((link) => link.getAttribute("href") === focused)?.focus();
+  if (page.page !== "inbox") return;
+  const count = each(list, ".inbox > li").length;
+  const more = list.querySelector(".inbox ~ p a") ? "+" : "";
+  document.title = (count ? `(${count}${more}) ` : "") + "Inbox · Quandary";
 }
 
 async function refreshRun() {
   const answer = await fetch(`/api/runs/${page.run}`);
-  if (!answer.ok) return;
+  if (!answer.ok) throw new Error(String(answer.status));
   const state = await answer.json();
   const key = state.ask ? state.ask.key : "";
-  if (key === page.key) return;
-  if (document.querySelector("[data-ask]") && touched()) {
-    say("This question was answered elsewhere. Reload to see what came of it.");
-    const button = document.querySelector(".send button");
-    if (button) button.disabled = true;
-  } else location.reload();
+  const form = document.querySelector("[data-ask]");
+  if (form && form.dataset.ask !== key) {
+    if (!touched(form)) return location.reload();
+    say(LATE);
+    form.querySelector(".send button").disabled = true;
+    return undefined;
+  }
+  if (!form && (key || state.status !== page.status)) return location.reload();
+  const told = document.getElementById("told");
+  const fresh = await part(location.pathname);
+  if (told.dataset.was === fresh) return undefined;
+  const open = new Set(each(told, "details[open]").map((one) => one.dataset.id));
+  told.dataset.was = fresh;
+  told.innerHTML = fresh;
+  for (const one of each(told, "details")) if (open.has(one.dataset.id)) one.open = true;
+  return undefined;
 }
 
-const touched = () => [...document.querySelectorAll("[data-ask] input, [data-ask] textarea")].some(
-  (input) => (input.type === "text" || input.tagName === "TEXTAREA" ? input.value : input.checked));
+const touched = (form) => each(form, "input, textarea").some((one) =>
+  (one.type === "radio" || one.type === "checkbox" ? one.checked && !one.disabled
+    : one.type !== "hidden" && one.value));
 
 function listen() {
-  if (page.page !== "inbox" && page.page !== "run") return;
+  const refresh = { inbox: refreshList, runs: refreshList, run: refreshRun }[page.page];
+  if (!refresh) return;
   let lost = false;
   let due = 0;
-  const refresh = () => {
-    clearTimeout(due);
+  let last = 0;
+  const soon = () => { // at most once a second, however much happens
+    if (due) return;
     due = setTimeout(() => {
-      (page.page === "inbox" ? refreshInbox() : refreshRun()).catch(() => {});
-    }, 80);
+      due = 0;
+      last = Date.now();
+      refresh().catch(() => {});
+    }, Math.max(80, last + 1000 - Date.now()));
   };
-  const source = new EventSource("/events");
-  source.addEventListener("news", (event) => {
-    if (page.page === "inbox" || event.data.startsWith(page.run)) refresh();
-  });
-  source.addEventListener("hello", () => { if (lost) { say(""); refresh(); } lost = false; });
-  source.onerror = () => { lost = true; say("The server is away. What you typed is still here."); };
+  const source = new EventSource(page.page === "run" ? `/events?run=${page.run}` : "/events");
+  source.addEventListener("news", soon);
+  source.addEventListener("hello", () => { if (lost) { say(""); soon(); } lost = false; });
+  source.onerror = () => {
+    lost = true;
+    say(AWAY);
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => { source.close(); listen(); }, 3000);
+  };
+  window.addEventListener("pagehide", () => source.close());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
 
 // -- answering -------------------------------------------------------------------------------
 
-function prepareForm(form) {
-  const sets = [...form.querySelectorAll("fieldset")];
+const picks = (set) => each(set, "input[type=radio], input[type=checkbox]");
+const words = (set) => set.querySelector("[data-words]");
+const other = (set) => set.querySelector(".other input[type=radio], .other input[type=checkbox]");
+const answered = (set) => picks(set).some((one) => one.checked) || words(set).value.trim() !== "";
+const sets = () => each(document, "[data-ask] fieldset");
+const current = () => document.activeElement?.closest?.("fieldset")
+  || sets().find((set) => !answered(set)) || sets()[0];
+
+function prepare(form) {
   const hint = form.querySelector("[data-hint]");
-  if (hint) hint.textContent = "1–9 choose, Enter sends, ? explains";
-  for (const set of sets) {
-    const words = set.querySelector("[data-words]");
-    const other = set.querySelector(".other input[type=radio], .other input[type=checkbox]");
-    const reading = set.querySelector("[data-reading]");
+  hint.textContent = "1–9 or a letter chooses, ↑↓ move, ←→ other question, Enter goes on, ? explains";
+  for (const set of sets()) {
+    const box = words(set);
     let due = 0;
-    words.addEventListener("input", () => {
-      if (words.value && other) other.checked = true;
+    box.addEventListener("input", () => {
+      if (box.value) other(set).checked = true;
       clearTimeout(due);
-      due = setTimeout(() => show(set, words, reading), 120);
+      due = setTimeout(() => show(set), 120);
     });
+    for (const one of picks(set)) one.addEventListener("change", () => show(set));
+    if (box.value) show(set);
   }
-  document.addEventListener("keydown", (event) => {
-    const typing = event.target.matches("input[type=text], textarea, button, a, summary");
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (typing) return;
-    const set = event.target.closest("fieldset") || sets.find((one) => !answered(one)) || sets[0];
-    if (/^[1-9]$/.test(event.key)) {
-      const inputs = set.querySelectorAll("input[type=radio], input[type=checkbox]");
-      const chosen = inputs[Number(event.key) - 1];
-      if (!chosen) return;
-      event.preventDefault();
-      chosen.focus();
-      chosen.checked = chosen.type === "radio" || !chosen.checked;
-      if (chosen.closest(".other")) set.querySelector("[data-words]").focus();
-    } else if (event.key === "?") {
-      event.preventDefault();
-      const words = set.querySelector("[data-words]");
-      words.value = "?";
-      form.requestSubmit();
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      const open = sets.find((one) => !answered(one));
-      if (open) open.querySelector("input").focus();
-      else form.requestSubmit();
+  form.addEventListener("submit", (event) => {
+    for (const set of sets()) { // where an option was chosen after all, the words beside it are not meant
+      const left = other(set).type === "radio" && !other(set).checked && picks(set).some((one) => one.checked);
+      words(set).disabled = left;
     }
+    const asking = sets().find((set) => /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
+    if (asking && sets().length > 1) {
+      event.preventDefault();
+      explain(form, asking);
+      return;
+    }
+    form.querySelector(".send button").disabled = true;
   });
-  form.addEventListener("submit", () => { form.querySelector(".send button").disabled = true; });
-  window.addEventListener("pageshow", () => { form.querySelector(".send button").disabled = false; });
 }
 
-const answered = (set) => set.querySelector("input:checked") !== null;
+// What is asked back is answered in place: only that question is sent, and what was chosen elsewhere
+// on the page stays as it is.
+async function explain(form, set) {
+  const sent = new FormData(form);
+  const own = new Set([...set.elements].map((one) => one.name));
+  for (const name of [...sent.keys()]) {
+    if (!own.has(name) && !["mark", "to", "token"].includes(name)) sent.delete(name);
+  }
+  const kept = sets().filter((one) => one !== set).map(remember);
+  const same = set.dataset.same;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(sent) });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const asked = fresh.getElementById("asked");
+    if (!asked || !asked.querySelector("form")) { location.reload(); return; }
+    document.getElementById("asked").replaceWith(document.adoptNode(asked));
+    document.getElementById("told").replaceWith(document.adoptNode(fresh.getElementById("told")));
+    for (const one of kept) restore(one);
+    prepare(document.querySelector("[data-ask]"));
+    const back = sets().find((one) => one.dataset.same === same) || sets()[0];
+    picks(back)[0].focus();
+    window.scrollTo({ top: 0 });
+    say("The explanation stands above the questions.");
+  } catch { say(AWAY); }
+}
 
-async function show(set, words, reading) {
-  const text = words.value.trim();
+const remember = (set) => ({
+  same: set.dataset.same,
+  picked: picks(set).filter((one) => one.checked).map((one) => one.value),
+  words: words(set).value,
+  remark: set.querySelector("textarea").value,
+});
+
+function restore(kept) {
+  const set = sets().find((one) => one.dataset.same === kept.same);
+  if (!set) return;
+  for (const one of picks(set)) if (kept.picked.includes(one.value)) one.checked = true;
+  words(set).value = kept.words;
+  set.querySelector("textarea").value = kept.remark;
+  if (kept.remark) set.querySelector(".remark").open = true;
+}
+
+async function show(set) {
+  const reading = set.querySelector("[data-reading]");
+  const text = words(set).value.trim();
   if (!text) { reading.textContent = ""; return; }
+  if (!other(set).checked) { reading.textContent = "not sent: an option is chosen"; return; }
   const query = new URLSearchParams({ key: set.dataset.question, text });
   try {
     const answer = await fetch(`/api/runs/${page.run}/read?${query}`);
-    if (!answer.ok || words.value.trim() !== text) return;
-    const read = await answer.json();
-    const kinds = { "own-words": "your own words", ambiguous: "fits several; you will be asked which" };
-    reading.textContent = "→ " + (kinds[read.kind] || read.matched || read.kind);
+    if (words(set).value.trim() !== text) return;
+    reading.textContent = answer.ok ? `→ ${(await answer.json()).says}` : "";
   } catch { reading.textContent = ""; }
 }
 
+// -- keys ------------------------------------------------------------------------------------
+
+function choose(set, one) {
+  if (one.disabled) return;
+  one.focus();
+  one.checked = one.type === "radio" || !one.checked;
+  one.dispatchEvent(new Event("change", { bubbles: true }));
+  if (one === other(set)) { if (one.checked) words(set).focus(); }
+  else if (one.type === "radio") onward(set, false);
+}
+
+function onward(set, send) { // to the next open question; if there is none, the form can be sent
+  const all = sets();
+  const behind = [...all.slice(all.indexOf(set) + 1), ...all];
+  const next = behind.find((one) => !answered(one));
+  if (next) goTo(next);
+  else if (send) document.querySelector("[data-ask]").requestSubmit();
+}
+
+function goTo(set) {
+  (picks(set).find((one) => one.checked && !one.disabled) || picks(set).find((one) => !one.disabled))?.focus();
+  set.scrollIntoView({ block: "nearest" });
+}
+
+function move(set, step) {
+  const all = picks(set).filter((one) => !one.disabled);
+  const at = all.indexOf(document.activeElement);
+  all[at < 0 ? (step > 0 ? 0 : all.length - 1) : (at + step + all.length) % all.length].focus();
+}
+
+function byLetter(set, letter) {
+  const fitting = picks(set).filter((one) => one.closest(".card").dataset.letter === letter && !one.disabled);
+  if (!fitting.length) return false;
+  const at = fitting.indexOf(document.activeElement);
+  choose(set, fitting[(at + 1) % fitting.length]);
+  return true;
+}
+
+function pressed(event) {
+  if (!sets().length || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const set = current();
+  const typing = event.target.matches("input[type=text], textarea");
+  if (typing) {
+    if (event.key === "Escape") { event.preventDefault(); other(set).focus(); }
+    else if (event.key === "Enter" && event.target.matches("[data-words]")) {
+      event.preventDefault();
+      onward(set, true);
+    }
+    return;
+  }
+  if (event.target.matches("button, a, summary")) return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const turn = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  let done = true;
+  if (/^[1-9]$/.test(event.key)) {
+    const chosen = picks(set)[Number(event.key) - 1];
+    if (chosen) choose(set, chosen); else done = false;
+  } else if (step) move(set, step);
+  else if (turn) { const to = sets()[sets().indexOf(set) + turn]; if (to) goTo(to); }
+  else if (event.key === "?") {
+    words(set).value = "?";
+    other(set).checked = true;
+    document.querySelector("[data-ask]").requestSubmit();
+  } else if (event.key === "Enter") {
+    const here = document.activeElement;
+    if (picks(set).includes(here) && here.type === "radio" && !here.checked) choose(set, here);
+    else onward(set, true);
+  } else if (/^\p{L}$/u.test(event.key)) done = byLetter(set, event.key.toLowerCase());
+  else done = false;
+  if (done) event.preventDefault();
+}
+
 listen();
-for (const form of document.querySelectorAll("[data-ask]")) prepareForm(form);
+for (const form of each(document, "[data-ask]")) prepare(form);
+document.addEventListener("keydown", pressed);
+window.addEventListener("pageshow", () => {
+  for (const button of each(document, ".send button")) button.disabled = false;
+});
+if (matchMedia("(max-width: 60rem)").matches) document.querySelector(".whole")?.removeAttribute("open");

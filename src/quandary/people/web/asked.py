@@ -1,0 +1,210 @@
+"""A question as its page shows it, as plain data: the template only lays it out."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from quandary.journal.entries import Began
+from quandary.model.ask import MORE
+from quandary.model.tree import Tree
+from quandary.people import prose
+from quandary.people.web.forms import COMMENT, OTHER, PICK, SEEN, TEXT, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from quandary.journal.store import State, Store
+    from quandary.model.ask import Ask, Question
+    from quandary.model.tree import Option
+
+    Levels = set[frozenset[tuple[str, str, str]]]
+
+
+class Card(NamedTuple):
+    """An option as a card."""
+
+    code: str
+    label: str
+    description: str
+    number: int
+    letter: str
+    """The key that leads to it."""
+    ticked: bool
+    kept: bool
+    """It was added before and stays."""
+    more: bool
+
+
+class Sheet(NamedTuple):
+    """One question of the page."""
+
+    key: str
+    number: int
+    header: str
+    text: str
+    multi: bool
+    menu: bool
+    cards: tuple[Card, ...]
+    before: str
+    """What was ticked on other pages of its options."""
+    extras: tuple[str, ...]
+    pick: str
+    typed: str
+    comment: str
+    seen: str
+    words: str
+    remark: str
+    other: bool
+    problem: str
+    same: str
+    """What it is known by when it comes back, although its key is another then."""
+
+
+class Line(NamedTuple):
+    """A line of a tree."""
+
+    depth: int
+    code: str
+    label: str
+    description: str = ""
+    here: bool = False
+    """It is asked about now."""
+
+
+class Asking(NamedTuple):
+    """What waits, for the page."""
+
+    key: str
+    token: str
+    paragraphs: list[list[prose.Line]]
+    notes: list[str]
+    held: list[str]
+    sheets: tuple[Sheet, ...]
+    person: bool
+    tree: list[Line]
+    other: str = OTHER
+
+
+def asked(
+    store: Store,
+    state: State,
+    fields: Mapping[str, list[str]] | None = None,
+    problems: Mapping[int, str] | None = None,
+) -> Asking | None:
+    """The question that a run waits with, perhaps with what was filled in and could not stand."""
+    ask = state.ask
+    if ask is None:
+        return None
+    shown = ask.preamble.text
+    notes = [note for note in state.notes if note.text.strip() and note.text.strip() not in shown]
+    sheets = tuple(
+        _sheet(number, question, fields or {}, (problems or {}).get(number, ""))
+        for number, question in enumerate(ask.questions)
+    )
+    return Asking(
+        ask.key,
+        secrets.token_urlsafe(16),
+        paragraphs(shown),
+        [note.text for note in notes if note.kind != "held"],
+        [f"{note.item}: {note.text}" for note in state.notes if note.kind == "held"],
+        sheets,
+        ask.require == "person",
+        _marked_tree(store, state.run, ask),
+    )
+
+
+def paragraphs(markdown: str) -> list[list[prose.Line]]:
+    """Lines that belong together."""
+    found: list[list[prose.Line]] = [[]]
+    for line in prose.lines(markdown):
+        if line.spans:
+            found[-1].append(line)
+        elif found[-1]:
+            found.append([])
+    return [paragraph for paragraph in found if paragraph]
+
+
+def _sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
+    picked = fields.get(field(PICK, number), [])
+    cards = tuple(
+        Card(
+            choice.code,
+            choice.shown,
+            choice.description,
+            place,
+            "" if choice.code == MORE else choice.code.rpartition("/")[2][:1].casefold(),
+            choice.code in picked or choice.code in question.gathered,
+            choice.code in question.gathered,
+            choice.code == MORE,
+        )
+        for place, choice in enumerate(question.choices, 1)
+    )
+    here = {choice.code for choice in question.choices}
+    labels = {choice.code: choice.label for choice in question.options}
+    before = [labels.get(code, code) for code in question.gathered if code not in here]
+    return Sheet(
+        question.key,
+        number,
+        question.header,
+        question.text,
+        question.multi,
+        question.menu,
+        cards,
+        ", ".join(before),
+        tuple(f"{extra.letter}: {extra.text}" for extra in question.extras),
+        field(PICK, number),
+        field(TEXT, number),
+        field(COMMENT, number),
+        field(SEEN, number) if question.gathered else "",
+        "\n".join(fields.get(field(TEXT, number), [])),
+        "\n".join(fields.get(field(COMMENT, number), [])),
+        OTHER in picked,
+        problem,
+        f"{question.item}|{question.text}",
+    )
+
+
+# -- the tree beside it --------------------------------------------------------------------------
+
+
+def _marked_tree(store: Store, run: str, ask: Ask) -> list[Line]:
+    """The tree of a run as lines, with the levels that are asked about marked."""
+    tree = _tree(store, run)
+    if tree is None:
+        return []
+    levels: Levels = {
+        frozenset((c.code, c.label, c.description) for c in question.choices if c.code != MORE)
+        for question in ask.questions
+    }
+    return lines(tree, levels)
+
+
+def lines(tree: Tree, levels: Levels | None = None) -> list[Line]:
+    """A tree line by line; of the levels, those options are marked."""
+    found: list[Line] = []
+    for decision in tree.decisions:
+        found.append(Line(0, "", decision.name))
+        found += _below(decision.options, 1, levels or set())
+    return found
+
+
+def _below(level: Sequence[Option], depth: int, levels: Levels) -> Iterator[Line]:
+    shown = {(option.code, option.label, option.description) for option in level}
+    here = {one for marked in levels if marked and marked <= shown for one in marked}
+    for option in level:
+        known = (option.code, option.label, option.description)
+        yield Line(depth, option.code, option.label, option.description, known in here)
+        yield from _below(option.options, depth + 1, levels)
+
+
+def _tree(store: Store, run: str) -> Tree | None:
+    for entry in store.entries(run, kinds=("began",)):
+        body = entry.read()
+        if isinstance(body, Began) and "tree" in body.documents:
+            written = store.document(body.documents["tree"])
+            if written is not None:
+                return msgspec.json.decode(written, type=Tree)
+    return None

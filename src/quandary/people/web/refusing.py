@@ -1,0 +1,98 @@
+"""What is said when something was refused or went wrong: JSON for programs, a page for people."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Response
+from litestar.exceptions import HTTPException
+
+from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, StoreError
+from quandary.people.web.house import Visit
+from quandary.people.web.shapes import PROBLEM, Problem
+
+LONGEST_DETAIL = 2_000
+
+
+def refused(request: Visit, error: QuandaryError) -> Response[Any]:
+    """An error of ours: what it says is meant to be read."""
+    status = 400
+    if isinstance(error, AlreadyAnswered):
+        status = 409
+    elif isinstance(error, NotFound):
+        status = 404
+    elif isinstance(error, StoreError):
+        status = 503
+    elif isinstance(error, Rejected):
+        status = 403 if "only a person" in str(error) else 409
+    return problem(request, status, str(error))
+
+
+def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
+    """Anything that the server refused by itself."""
+    detail = error.detail or "that did not work"
+    if isinstance(error.extra, list) and error.extra:
+        detail = "; ".join(_fault(one) for one in error.extra) or detail
+    elif error.status_code == HTTPStatus.NOT_FOUND:
+        detail = "there is nothing here"
+    return problem(request, error.status_code, detail, dict(error.headers or {}))
+
+
+def broken(request: Visit, error: Exception) -> Response[Any]:
+    """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
+    traceback.print_exception(error, file=sys.stderr)
+    return problem(request, 500, "something went wrong here; the terminal of the server shows what")
+
+
+def _fault(one: Any) -> str:  # noqa: ANN401 - whatever the server found
+    if not isinstance(one, dict):
+        return str(one)
+    key = one.get("key")
+    return f"{key}: {one.get('message')}" if key else str(one.get("message"))
+
+
+def problem(
+    request: Visit, status: int, detail: str, headers: dict[str, str] | None = None
+) -> Response[Any]:
+    """For programs as problem+json, for people as a page."""
+    title, detail = _title(status), detail[:LONGEST_DETAIL]
+    wants_page = "text/html" in request.headers.get("accept", "")
+    if request.scope["path"].startswith("/api") or not wants_page:
+        body = msgspec.json.encode(Problem("about:blank", status, title, _unicode(detail)))
+        return Response(body, status_code=status, media_type=PROBLEM, headers=headers)
+    return Response(
+        error_page(status, title, _unicode(detail)),
+        status_code=status,
+        media_type=MediaType.HTML,
+        headers=headers,
+    )
+
+
+def error_page(status: int, title: str, detail: str) -> str:
+    """A page that needs nothing, no template and no login: what went wrong, and the way back."""
+    hint = '<p><a href="/login">Log in</a></p>' if status == HTTPStatus.UNAUTHORIZED else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        '<link rel="stylesheet" href="/static/style.css">'
+        f"<title>{escape(title)} · Quandary</title></head><body><main>"
+        f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
+        '<p><a href="/">To the inbox</a></p></main></body></html>\n'
+    )
+
+
+def _title(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Refused"
+
+
+def _unicode(text: str) -> str:
+    return text.encode(errors="replace").decode()

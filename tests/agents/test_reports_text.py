@@ -1,0 +1,159 @@
+"""The report as plain text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import walks
+from quandary.agents.report_text import report
+from quandary.agents.report_words import count, duration, lines
+from quandary.agents.retelling import Told, retell
+from quandary.agents.story import Exchange, Story
+from quandary.journal import replay
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Answer, Outcome, Reply
+from walks import answer, begin, go, released
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from quandary.journal.store import State
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A new store."""
+    store = SqliteStore(tmp_path / "journal.db")
+    yield store
+    store.close()
+
+
+def shown(store: SqliteStore, state: State) -> list[str]:
+    """The report, line by line."""
+    return report(retell(store, state.run)).splitlines()
+
+
+def test_the_head_says_how_it_ended_and_what_it_cost(store: SqliteStore) -> None:
+    """Before anything else."""
+    state = released(store)
+    text = shown(store, state)
+    assert text[0] == "Release: completed"
+    assert "  item   Version 2" in text
+    assert f"  run    {state.run}" in text
+    assert "  spent  7 calls, 6.0 s, 340 tokens" in text
+
+
+def test_the_chart_is_drawn_with_the_route_in_it(store: SqliteStore) -> None:
+    """What was reached, how often, and which of the ways were taken."""
+    text = "\n".join(shown(store, released(store)))
+    assert (
+        "  ● Do the tests pass?  (2 times)\n"
+        "      yes ━▶ May it be shipped?\n"
+        "      no ━▶ Mend what fails\n"
+        "  ● Mend what fails\n"
+        "      ━▶ Do the tests pass?\n"
+        "  ● May it be shipped?\n"
+        "      ship it ━▶ End\n"
+        "      not yet ─▷ Mend what fails\n"
+        "  ● End\n"
+    ) in text
+
+
+def test_each_attempt_is_shown_with_what_was_said(store: SqliteStore) -> None:
+    """Prompt, output and feedback, each behind a rule."""
+    text = shown(store, released(store))
+    at = text.index("2. Build the package")
+    assert text[at + 1 : at + 6] == [
+        "   2 attempts, validation passed, CLAUDE, 3.5 s, 200 tokens",
+        "   attempt 1, not accepted",
+        "     CLAUDE does it: done, exit status 0, 1.5 s, 100 tokens",
+        "       prompt",
+        "       │ Build the package",
+    ]
+    assert "       feedback" in text
+    assert "       │ - The version is missing." in text
+    assert "     ada (person, terminal) decides: chose “ship it”" in text
+
+
+@pytest.mark.parametrize(
+    ("way", "line"),
+    [
+        ("begun", "Release: under way at “Build the package”"),
+        ("asked", "Release: waits for a person at “May it be shipped?”"),
+        ("failed", "Release: failed at “Build the package”"),
+        ("stopped", "Release: stopped at “Do the tests pass?”"),
+        ("withdrawn", "Release: withdrawn at “May it be shipped?”"),
+    ],
+)
+def test_the_first_line_says_where_a_run_stands(store: SqliteStore, way: str, line: str) -> None:
+    """However far it came."""
+    budget = {"max_calls": 2} if way == "stopped" else {}
+    state = begin(store, budget=budget)
+    if way != "begun":
+        state = go(store, state, walks.failed if way == "failed" else walks.good)
+    if way == "withdrawn":
+        replay.withdraw(store, state.run, "enough", who="person", through="terminal")
+    assert shown(store, state)[0] == line
+
+
+def test_what_was_taken_back_and_noted_is_shown_at_the_end(store: SqliteStore) -> None:
+    """It happened, though it does not count."""
+    state = go(store, begin(store))
+    key = str(state.key)
+    no = Outcome("idle", "nobody there")
+    replay.note(store, state.run, no, who="agent", through="relay")
+    state = answer(store, state, "NOT-YET")
+    reply = Reply((Answer(key, ("SHIP-IT",)),))
+    replay.amend(store, state.run, reply, key=key, why="", who="person", through="terminal")
+    text = shown(store, state)
+    at = text.index("Taken back when an answer was amended")
+    assert text[at + 1] == "  ada (person, terminal) decides: chose “not yet”"
+    assert text[-1].endswith(f"Z  idle {key} nobody there")
+
+
+def test_nothing_in_it_can_disturb_a_terminal() -> None:
+    """Controls are spelt out; lines and tabs stay."""
+    exchange = Exchange(key="k", agent="A\x1b", prompt="a\tb\n\x1b]0;x\x07\r\nc", answered="x")
+    text = report(Told(Story(run="R", chart="C\n\x9b", unplaced=(exchange,))))
+    assert "\x1b" not in text
+    assert "    │ a\tb\n    │ \\x1b]0;x\\x07\n    │ c\n" in text
+    assert text.startswith("C \\x9b: under way")
+
+
+def test_a_pruned_run_is_shown_with_what_is_left(store: SqliteStore) -> None:
+    """Who was asked, for what, and which way it went."""
+    state = released(store)
+    walks.pruned(store, state.run)
+    text = shown(store, state)
+    assert text[0] == "Release: completed"
+    assert "  pruned  18 entries without texts" in text
+    assert "       │ (taken out of the journal)" in text
+    assert "      ship it ━▶ End" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0.0 s"),
+        (59.94, "59.9 s"),
+        (60, "1 min 0 s"),
+        (3599.6, "1 h 0 min"),
+        (7322, "2 h 2 min"),
+    ],
+)
+def test_times_are_as_exact_as_anybody_needs(seconds: float, words: str) -> None:
+    """Seconds, minutes, hours."""
+    assert duration(seconds) == words
+
+
+def test_numbers_and_long_texts() -> None:
+    """One is singular, thousands have commas, and what is left out is counted."""
+    assert [count(1, "entry"), count(2, "entry"), count(1234, "call")] == [
+        "1 entry",
+        "2 entries",
+        "1,234 calls",
+    ]
+    assert lines("abcdefgh", 4) == ["ab", "[… 4 characters left out …]", "gh"]

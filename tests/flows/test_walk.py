@@ -1,0 +1,407 @@
+"""Walking a chart, without agents: what is asked of whom, and what becomes of the answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from quandary.errors import QuandaryError
+from quandary.flows.walk import start, walk
+from quandary.model.ask import Ask, Item, Limits
+from quandary.model.call import Output
+from quandary.model.chart import Chart, Page, Route, Step
+from quandary.model.response import Process, Validation
+from trips import DONE, START, Trip, chart, task
+
+if TYPE_CHECKING:
+    from quandary.flows import Flow
+
+# -- from step to step -----------------------------------------------------------------------------
+
+
+def test_merges_and_loops_are_walked_as_drawn() -> None:
+    """Two ways lead to one step, and a step that comes again is asked under another key."""
+    drawn = chart(
+        START,
+        task("a"),
+        Step("b", "Again?", "decision"),
+        task("c"),
+        task("d"),
+        routes="s>a a>b b>a:again b>c:left b>d:right c>d",
+    )
+    said: dict[str, object] = {
+        "Sb@1/run": {"answer": "again"},
+        "Sb@2/run": {"answer": "left"},
+    }
+    trip = Trip(walk(drawn, cli="X"), said)
+    assert trip.result is not None
+    assert trip.result["path"] == ["s", "a", "b", "a", "b", "c", "d"]
+    assert list(trip.calls) == [
+        "Sa@1/run",
+        "Sb@1/run",
+        "Sa@2/run",
+        "Sb@2/run",
+        "Sc@1/run",
+        "Sd@1/run",
+    ]
+    assert [(step["id"], step["visit"]) for step in trip.steps][:4] == [
+        ("a", 1),
+        ("b", 1),
+        ("a", 2),
+        ("b", 2),
+    ]
+    straight = Trip(walk(drawn, cli="X"), {"Sb@1/run": {"answer": "right"}})
+    assert straight.result is not None
+    assert straight.result["path"] == ["s", "a", "b", "d"]
+
+
+@pytest.mark.parametrize("most", [1, 3, 25])
+def test_no_step_comes_round_more_often_than_it_may(most: int) -> None:
+    """`max_visits` ends a loop, and the run with it."""
+    drawn = chart(task("s"), task("a"), task("b"), routes="s>a a>b b>a")
+    trip = Trip(walk(drawn, cli="X", max_visits=most))
+    assert trip.error == f"“Do a” came round more than {most} times (max_visits)"
+    assert trip.result is not None
+    assert trip.result["outcome"] == "failed"
+    assert len(trip.calls) == 1 + 2 * most
+
+
+def test_terminators_and_empty_shapes_call_nobody() -> None:
+    """Start, End and a mere joint are passed by."""
+    drawn = chart(
+        Step("s", "Start", "terminator"),
+        Step("j", "", "connector"),
+        task("a"),
+        Step("e", "End", "terminator"),
+        routes="s>j j>a a>e",
+    )
+    trip = Trip(walk(drawn, cli="X"))
+    assert list(trip.calls) == ["Sa@1/run"]
+    assert trip.result is not None
+    assert trip.result["path"] == ["s", "j", "a", "e"]
+
+
+def test_a_chart_that_cannot_be_walked_is_refused_at_once() -> None:
+    """Every reason is named, and nothing is yielded."""
+    with pytest.raises(QuandaryError, match=r"cannot be walked: .*unlabelled ways out"):
+        walk(chart(task("a"), task("b"), task("c"), routes="a>b a>c"), cli="X")
+
+
+def test_ids_that_look_alike_are_told_apart() -> None:
+    """`a b` and `a_20_b` are written differently in keys."""
+    drawn = chart(task("a b"), task("a_20_b"), task("a_b"))
+    routes = (Route("a b", "a_20_b"), Route("a_20_b", "a_b"))
+    drawn = Chart("C", (Page("1", "", drawn.pages[0].steps, routes),))
+    trip = Trip(walk(drawn, cli="X"))
+    assert list(trip.calls) == ["Sa_20_b@1/run", "Sa_5f_20_5f_b@1/run", "Sa_b@1/run"]
+
+
+def test_the_result_says_what_the_contract_names() -> None:
+    """The chart, the outcome, and for every step who did it and what it cost."""
+    drawn = chart(task("a", "Write it"), Step("b", "Good?", "decision"), routes="a>b b>c:yes")
+    drawn = Chart(
+        "Rounds", (Page("p", "", (*drawn.pages[0].steps, task("c")), drawn.pages[0].routes),)
+    )
+    said: dict[str, object] = {
+        "Sa@1/run": Output("Sa@1/run", json.dumps(DONE), seconds=1.25, tokens=7),
+        "Sb@1/run": {"answer": "yes", "reasons": "It rhymes."},
+    }
+    trip = Trip(walk(drawn, Item("7", title="The poem"), cli="X"), said)
+    assert trip.result is not None
+    assert {key: trip.result[key] for key in ("chart", "outcome", "item")} == {
+        "chart": "Rounds",
+        "outcome": "completed",
+        "item": "The poem",
+    }
+    wrote, chose, _ = trip.steps
+    assert wrote == {
+        "id": "a",
+        "name": "Write it",
+        "kind": "process",
+        "cli": "X",
+        "route": None,
+        "attempts": 1,
+        "validation": None,
+        "seconds": 1.25,
+        "tokens": 7,
+        "visit": 1,
+        "page": "p",
+        "output": "done",
+    }
+    assert (chose["kind"], chose["route"], chose["reasons"]) == ("decision", "yes", "It rhymes.")
+    assert (trip.result["calls"], trip.result["tokens"], trip.result["seconds"]) == (3, 7, 1.25)
+
+
+def test_what_an_agent_says_of_its_tokens_counts_where_nothing_else_does() -> None:
+    """The program's own count goes before the answer's."""
+    drawn = chart(task("a"), task("b"), routes="a>b")
+    claims = json.dumps({"completed": True, "tokens_used": 5})
+    said: dict[str, object] = {
+        "Sa@1/run": Output("Sa@1/run", claims, meaning=Process(completed=True, tokens_used=5)),
+        "Sb@1/run": Output(
+            "Sb@1/run", claims, meaning=Process(completed=True, tokens_used=5), tokens=9
+        ),
+    }
+    assert [step["tokens"] for step in Trip(walk(drawn, cli="X"), said).steps] == [5, 9]
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "route"),
+    [("Yes", "Yes"), ("yes", "Yes"), ("“YES!”", "Yes"), (" no. ", "No"), ("not  now", "Not now")],
+)
+def test_case_and_outer_punctuation_of_an_answer_do_not_count(answer: str, route: str) -> None:
+    """The way is taken that is meant, and the result spells it as the chart does."""
+    steps = (Step("a", "Now?", "decision"), task("b"), task("c"), task("d"))
+    routes = (Route("a", "b", "Yes"), Route("a", "c", "No"), Route("a", "d", "Not now"))
+    trip = Trip(
+        walk(Chart("C", (Page("1", "", steps, routes),)), cli="X"), {"Sa@1/run": {"answer": answer}}
+    )
+    assert trip.steps[0]["route"] == route
+    assert trip.steps[1]["id"] == {way.label: way.target for way in routes}[route]
+
+
+def test_a_decision_that_nobody_takes_fails_even_where_the_rest_goes_on() -> None:
+    """Without a route there is no way to continue."""
+    drawn = chart(Step("a", "Now?", "decision"), task("b"), task("c"), routes="a>b:yes a>c:no")
+    said: dict[str, object] = {f"Sa@1/{n}": {"answer": "?"} for n in ("run", "retry-1")}
+    trip = Trip(walk(drawn, cli="X", retries=1, on_exhausted="continue"), said)
+    assert trip.error.startswith("“Now?”: no route was chosen after 2 attempts")
+
+
+def test_an_answer_to_another_question_is_none() -> None:
+    """A verdict in the place of a decision is a failed attempt."""
+    drawn = chart(Step("a", "Now?", "decision"), task("b"), task("c"), routes="a>b:yes a>c:no")
+    odd = Output("Sa@1/run", "{}", meaning=Validation(fully_completed=True))
+    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": odd})
+    assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1", "Sb@1/run"]
+
+
+# -- slots -----------------------------------------------------------------------------------------
+
+HOSTILE = "$(touch x) `id` \"'\n\0--help {{title}} {{steps.a.output}} \\ % \u202e"
+
+
+def test_fields_and_earlier_outputs_are_put_in_as_they_are() -> None:
+    """Text only: what is put in is not looked at again, whatever stands in it."""
+    drawn = chart(
+        task("a", "Look at {{ Customer-Name }} and {{title}}: {{nothing}}"),
+        task("b", "Use {{steps.a.output}}", name="Second"),
+        Step("c", "Good: {{steps.Second.output}}?", "decision"),
+        task("d", "So: {{steps.c.output}}"),
+        routes="a>b b>c c>d:yes",
+    )
+    item = Item("1", title="the page", fields={"customer_name": HOSTILE})
+    said: dict[str, object] = {"Sa@1/run": {"completed": True, "comments": HOSTILE + "."}}
+    trip = Trip(walk(drawn, item, cli="X"), said)
+    assert trip.calls["Sa@1/run"].prompt.startswith(
+        f"Look at {HOSTILE} and the page: {{{{nothing}}}}"
+    )
+    assert trip.calls["Sb@1/run"].prompt.startswith(f"Use {HOSTILE}.\n\n")
+    assert trip.calls["Sc@1/run"].prompt.startswith("Good: done?")
+    assert trip.calls["Sd@1/run"].prompt.startswith("So: yes")
+
+
+def test_the_last_output_of_a_step_counts_and_the_ids_of_a_page_go_before_names() -> None:
+    """In a loop the newest one is used; a step called like another one's id does not hide it."""
+    drawn = chart(
+        START,
+        task("a", "Draft"),
+        task("b", "Read {{steps.a.output}}", name="a"),
+        Step("c", "Again?", "decision"),
+        task("d", "Print {{steps.A.output}} and {{steps.Draft.output}}"),
+        routes="s>a a>b b>c c>a:again c>d:no",
+    )
+    said: dict[str, object] = {
+        "Sa@1/run": {"completed": True, "comments": "one"},
+        "Sb@1/run": {"completed": True, "comments": "read"},
+        "Sc@1/run": {"answer": "again"},
+        "Sa@2/run": {"completed": True, "comments": "two"},
+        "Sc@2/run": {"answer": "no"},
+    }
+    trip = Trip(walk(drawn, cli="X"), said)
+    assert trip.calls["Sb@1/run"].prompt.startswith("Read one\n")
+    assert trip.calls["Sb@2/run"].prompt.startswith("Read two\n")
+    assert trip.calls["Sd@1/run"].prompt.startswith("Print done and two\n")
+
+
+def test_the_words_for_a_validator_have_slots_too() -> None:
+    """`validate_prompt` is filled like the prompt, and the validator gets the filled task."""
+    step = Step("a", "Write {{title}}", metadata={"validate_prompt": "Is {{title}} short?"})
+    trip = Trip(walk(chart(step), Item("1", title="it"), cli="X"))
+    prompt = trip.calls["Sa@1/validate-1"].prompt
+    assert prompt.startswith("Is it short?\n\n")
+    assert "Write it" in prompt
+
+
+def test_without_comments_the_whole_text_is_handed_on() -> None:
+    """An agent that writes its answer before the object has said it there."""
+    drawn = chart(task("a"), task("b", "Use {{steps.a.output}}"), routes="a>b")
+    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": 'The answer is 42.\n{"completed": true}'})
+    assert trip.calls["Sb@1/run"].prompt.startswith('Use The answer is 42.\n{"completed": true}')
+
+
+# -- charts inside charts --------------------------------------------------------------------------
+
+
+def nested() -> Chart:
+    """A main page that runs another one twice, and chooses a way after the second time."""
+    main = Page(
+        "m",
+        "Main",
+        (
+            task("a", "Begin"),
+            Step("p", "Proofread", "subprocess"),
+            Step("q", "Was it good?", "subprocess", metadata={"page": "Proofread"}),
+            task("e", "End with {{steps.Read.output}} and {{steps.a.output}}"),
+        ),
+        (Route("a", "p"), Route("p", "q"), Route("q", "e", "yes"), Route("q", "p", "no")),
+    )
+    inner = Page("i", "Proofread", (task("a", "Read"), task("b", "Mark")), (Route("a", "b"),))
+    return Chart("Rounds", (main, inner), "m")
+
+
+def test_a_step_that_names_a_page_runs_it() -> None:
+    """Its steps have keys within the step's; with ways to choose from, it is a decision then."""
+    said: dict[str, object] = {
+        "Sp@1/chart+i+Sa@1/run": {"completed": True, "comments": "read once"},
+        "Sq@1/chart+i+Sa@2/run": {"completed": True, "comments": "read twice"},
+        "Sa@1/run": {"completed": True, "comments": "begun"},
+    }
+    trip = Trip(walk(nested(), cli="X"), said)
+    assert list(trip.calls) == [
+        "Sa@1/run",
+        "Sp@1/chart+i+Sa@1/run",
+        "Sp@1/chart+i+Sb@1/run",
+        "Sq@1/chart+i+Sa@2/run",
+        "Sq@1/chart+i+Sb@2/run",
+        "Sq@1/run",
+        "Se@1/run",
+    ]
+    assert trip.calls["Se@1/run"].prompt.startswith("End with read twice and begun\n")
+    assert [step["page"] for step in trip.steps] == ["m", "i", "i", "i", "i", "m", "m"]
+    assert trip.result is not None
+    assert trip.result["path"] == ["a", "p", "a", "b", "q", "a", "b", "e"]
+
+
+def test_what_fails_inside_fails_the_whole() -> None:
+    """A run that cannot finish an inner chart does not go on outside of it."""
+    said: dict[str, object] = {"Sp@1/chart+i+Sb@1/run": "no"}
+    trip = Trip(walk(nested(), cli="X", retries=0), said)
+    assert trip.error.startswith("“Mark”: not done after one attempt")
+
+
+def test_visits_count_in_all_places_together() -> None:
+    """A page that is run from two places has its steps visited twice."""
+    trip = Trip(walk(nested(), cli="X", max_visits=1))
+    assert trip.error == "“Read” came round more than 1 times (max_visits)"
+
+
+# -- budgets ---------------------------------------------------------------------------------------
+
+
+def test_calls_beyond_the_budget_are_not_made() -> None:
+    """The run stops between two calls, and what was done is in the result."""
+    drawn = chart(Step("a", "Write"), Step("b", "Print"), routes="a>b")
+    for most in range(4):
+        trip = Trip(walk(drawn, cli="X", max_calls=most))
+        assert len(trip.calls) == most
+        assert trip.error == f"the budget of {most} calls is used up"
+        assert trip.result is not None
+        assert trip.result["outcome"] == "stopped"
+    assert Trip(walk(drawn, cli="X", max_calls=4)).error == ""
+
+
+def test_tokens_and_seconds_stop_the_next_call() -> None:
+    """What a call costs is known when it is over; the one after it is not made."""
+    drawn = chart(task("a"), task("b"), task("c"), routes="a>b b>c")
+    said: dict[str, object] = {
+        f"S{step}@1/run": Output(f"S{step}@1/run", json.dumps(DONE), tokens=60, seconds=6.0)
+        for step in "abc"
+    }
+    by_tokens = Trip(walk(drawn, cli="X", max_tokens=100), said)
+    assert list(by_tokens.calls) == ["Sa@1/run", "Sb@1/run"]
+    assert by_tokens.error == "the budget of 100 tokens is used up"
+    by_time = Trip(walk(drawn, cli="X", max_seconds=10), said)
+    assert list(by_time.calls) == ["Sa@1/run", "Sb@1/run"]
+    assert by_time.error == "the budget of 10 seconds is used up"
+    assert by_time.steps[-1]["error"] == by_time.error
+
+
+def test_no_call_may_take_longer_than_there_is_time_left() -> None:
+    """The time-out of a call is the step's own, or what is left of the budget."""
+    drawn = chart(task("a"), task("b"), routes="a>b")
+    said: dict[str, object] = {"Sa@1/run": Output("Sa@1/run", json.dumps(DONE), seconds=7.0)}
+    trip = Trip(walk(drawn, cli="X", timeout=8, max_seconds=10), said)
+    assert [call.timeout for call in trip.calls.values()] == [8, 3]
+
+
+# -- interruptions ---------------------------------------------------------------------------------
+
+
+def lost(key: str) -> Output:
+    """A call whose end nobody saw."""
+    return Output(key, error="It was interrupted.", interrupted=True)
+
+
+def started(on_interrupted: str, *steps: Step, retries: int = 3, routes: str = "") -> Flow:
+    """A walk that treats interruptions in that way."""
+    return start(
+        {
+            "chart": msgspec.to_builtins(chart(*steps, routes=routes)),
+            "defaults": {"cli": "X", "retries": retries, "on_interrupted": on_interrupted},
+        }
+    )
+
+
+def test_an_interrupted_call_counts_as_an_attempt() -> None:
+    """It is followed by a further attempt that knows of it, as long as there are any."""
+    said: dict[str, object] = {"Sa@1/run": lost("Sa@1/run")}
+    trip = Trip(started("retry", task("a")), said)
+    assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
+    assert "It was interrupted." in trip.calls["Sa@1/retry-1"].prompt
+    assert trip.steps[0]["attempts"] == 2
+    assert Trip(started("retry", task("a"), retries=0), said).error.startswith("“Do a”: not done")
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_person_can_be_asked_about_an_interrupted_call(retries: int) -> None:
+    """Whoever says so gets it made again, however many attempts there were; or the run stops."""
+    said: dict[str, object] = {"Sa@1/run": lost("Sa@1/run"), "Sa@1/run-interrupted": "AGN"}
+    trip = Trip(started("ask", task("a"), retries=retries), said)
+    assert trip.error == ""
+    assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
+    assert "interrupted" in trip.asks["Sa@1/run-interrupted"].preamble.text
+    stopped = Trip(started("ask", task("a")), {**said, "Sa@1/run-interrupted": "STP"})
+    assert stopped.result is not None
+    assert stopped.result["outcome"] == "stopped"
+    assert list(stopped.calls) == ["Sa@1/run"]
+
+
+def test_an_interrupted_validator_has_not_judged() -> None:
+    """It is asked the same again, which costs no attempt and is not its second chance."""
+    keys = ("Sa@1/validate-1", "Sa@1/validate-1~2")
+    said: dict[str, object] = {key: lost(key) for key in keys}
+    said["Sa@1/validate-1~3"] = "fine"
+    trip = Trip(started("retry", Step("a", "Write"), retries=0), said)
+    assert list(trip.calls) == ["Sa@1/run", *keys, "Sa@1/validate-1~3", "Sa@1/validate-1-again"]
+    assert trip.calls[keys[1]].prompt == trip.calls[keys[0]].prompt
+    assert trip.error == ""
+    for_ever: dict[str, object] = {
+        key: lost(key)
+        for key in (*keys, *(f"Sa@1/validate-1~{n}" for n in range(3, 9)), "Sa@1/validate-1-again")
+    }
+    assert "could not be understood" in Trip(started("retry", Step("a", "Write")), for_ever).error
+
+
+def test_the_limits_of_a_host_hold_for_headers() -> None:
+    """A narrow box gets a short header, which keeps the item's id."""
+    drawn = chart(task("a", "Approve the release notes", "HUMAN"))
+    trip = Trip(walk(drawn, Item("4.2"), limits=Limits(header=12)))
+    assert isinstance(trip.waits, Ask)
+    assert trip.waits.questions[0].header == "4.2. Approv…"

@@ -1,0 +1,307 @@
+"""People and votes in a walk: who is asked, what settles a step, and what does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.flows.asking_people import LONGEST_SHOWN, route_codes
+from quandary.flows.walk import walk
+from quandary.model.ask import MORE, Ask, Item, Limits
+from quandary.model.call import Call, Output
+from quandary.model.chart import Chart, Page, Route, Step
+from trips import DONE, Trip, chart, task
+
+DECISION = chart(
+    Step("a", "May it be shipped? The tests have passed.", "decision", ("HUMAN",)),
+    task("b", "Ship it"),
+    task("c", "Wait a week"),
+    routes="a>b:yes a>c:no",
+)
+
+
+def waiting(trip: Trip) -> Ask:
+    """What a walk waits for a person to say."""
+    assert isinstance(trip.waits, Ask)
+    return trip.waits
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
+def test_a_person_chooses_between_the_routes() -> None:
+    """The question says what it is about, and each choice where it leads."""
+    trip = Trip(walk(DECISION, Item("2", title="Version 2", context="It is late."), cli="X"))
+    ask = waiting(trip)
+    assert (ask.key, ask.kind) == ("Sa@1/run", "transition")
+    (question,) = ask.questions
+    assert question.text == "May it be shipped? The tests have passed. Which way?"
+    assert [(c.code, c.label, c.description) for c in question.choices] == [
+        ("YES", "yes", "On to: Ship it"),
+        ("NO", "no", "On to: Wait a week"),
+    ]
+    assert question.item == "2"
+    for part in ("**Rounds**, for Version 2", "It is late.", "May it be shipped?"):
+        assert part in ask.preamble.text
+    answered = Trip(
+        walk(DECISION, cli="X"), {"Sa@1/run": {"picked": ("NO",), "comment": "not yet"}}
+    )
+    assert answered.result is not None
+    assert answered.result["path"] == ["a", "c"]
+    first = answered.steps[0]
+    assert (first["cli"], first["route"], first["reasons"]) == ("HUMAN", "no", "not yet")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"text": "hard to say"},
+        {},
+        {"prefix": "explain"},
+        {"prefix": "question", "argument": "Which tests?"},
+        {"prefix": "force", "argument": "skip"},
+        {"among": ("YES", "NO"), "text": "that one"},
+        {"extra": "A"},
+        {"tree": "OTHER"},
+        {"advice": "The unit tests."},
+    ],
+    ids=lambda reply: next(iter(reply), "blank"),
+)
+def test_nothing_but_a_choice_settles_a_decision(reply: dict[str, object]) -> None:
+    """Words, questions, advice and blanks: the question comes again and says why."""
+    trip = Trip(walk(DECISION, cli="X"), {"Sa@1/run": reply})
+    again = waiting(trip)
+    assert again.key == "Sa@1/run~2"
+    assert again.preamble.why
+    settled = Trip(walk(DECISION, cli="X"), {"Sa@1/run": reply, "Sa@1/run~2": "YES"})
+    assert settled.steps[0]["route"] == "yes"
+
+
+def test_a_question_of_the_person_is_passed_on() -> None:
+    """`Q:` is a note for whoever relays, and stays with the result."""
+    asked = {"prefix": "question", "argument": "Which tests?"}
+    trip = Trip(walk(DECISION, cli="X"), {"Sa@1/run": asked, "Sa@1/run~2": "YES"})
+    assert ("question", "Which tests?") in [
+        (note.kind, note.text) for note in trip.asks["Sa@1/run~2"].notes
+    ]
+    assert trip.result is not None
+    assert trip.result["questions"] == ["Which tests?"]
+
+
+@given(st.integers(1, 40), st.integers(2, 6))
+def test_every_route_can_be_reached_however_many_there_are(count: int, room: int) -> None:
+    """Page after page, each route is shown once."""
+    targets = [task(f"t{n}", f"Target {n}") for n in range(count)]
+    routes = tuple(Route("a", f"t{n}", f"way {n}") for n in range(count))
+    decision = Step("a", "Which?", "decision", ("HUMAN",))
+    drawn = Chart("C", (Page("1", "", (decision, *targets), routes),))
+    shown: list[str] = []
+    replies: dict[str, object] = {}
+    while True:
+        trip = Trip(walk(drawn, cli="X", limits=Limits(options=room)), dict(replies))
+        question = waiting(trip).questions[0]
+        assert len(question.choices) <= room
+        shown += [c.label for c in question.choices if c.code != MORE]
+        assert {c.label for c in question.options} >= {route.label for route in routes}
+        if question.choices[-1].code != MORE:
+            break
+        replies[question.key] = MORE
+    assert shown == [route.label for route in routes]
+
+
+@given(st.lists(st.text(max_size=16), min_size=1, max_size=12, unique=True))
+def test_no_two_routes_have_one_code(routes: list[str]) -> None:
+    """Every route keeps a code of its own, whatever it is called."""
+    codes = route_codes(tuple(routes))
+    assert list(codes.values()) == routes
+    assert all(code and MORE not in code and "/" not in code for code in codes)
+
+
+def test_codes_that_would_be_alike_are_numbered() -> None:
+    """A number that another route has already is passed over."""
+    assert list(route_codes(("a 2", "a", "A!", "…", "?"))) == ["A-2", "A", "A-3", "WAY", "WAY-2"]
+
+
+# -- steps that a person does ----------------------------------------------------------------------
+
+
+def test_a_person_does_a_step_and_hands_something_on() -> None:
+    """What they write before or beside their choice is the output."""
+    drawn = chart(
+        task("a", "Ask the owner", "HUMAN"), task("b", "{{steps.a.output}}"), routes="a>b"
+    )
+    plain = Trip(walk(drawn, cli="X"), {"Sa@1/run": "DONE"})
+    assert plain.steps[0]["output"] == "Done."
+    beside = Trip(
+        walk(drawn, cli="X"), {"Sa@1/run": {"picked": ("DONE",), "comment": "He agrees."}}
+    )
+    assert beside.calls["Sb@1/run"].prompt.startswith("He agrees.\n")
+    words = {"Sa@1/run": {"text": "He agrees."}, "Sa@1/run~2": "DONE"}
+    before = Trip(walk(drawn, cli="X"), words)
+    assert "is kept" in before.asks["Sa@1/run~2"].preamble.why
+    assert before.steps[0]["output"] == "He agrees."
+
+
+def test_words_alone_do_not_finish_a_step() -> None:
+    """“not yet” is no “done”: the question comes again."""
+    drawn = chart(task("a", "Ask the owner", "HUMAN"))
+    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": {"text": "not yet, he is away"}})
+    assert waiting(trip).key == "Sa@1/run~2"
+
+
+def test_what_a_person_cannot_do_is_not_asked_of_them_again() -> None:
+    """It is given up with their reason, unless an agent is there for further attempts."""
+    drawn = chart(task("a", "Ask the owner", "HUMAN"))
+    said = {"Sa@1/run": {"picked": ("NOT",), "comment": "He left."}}
+    trip = Trip(walk(drawn, cli="X", retries=3), said)
+    assert trip.error == "“Ask the owner”: not done after one attempt: He left."
+    helped = Trip(walk(drawn, cli="X", retries=3, retry_cli="X"), said)
+    assert list(helped.calls) == ["Sa@1/retry-1"]
+    assert "He left." in helped.calls["Sa@1/retry-1"].prompt
+
+
+def test_a_person_can_be_the_one_for_further_attempts() -> None:
+    """They see what was held against the attempt before."""
+    drawn = chart(task("a", "Write it"))
+    trip = Trip(walk(drawn, cli="X", retry_cli="human"), {"Sa@1/run": "no"})
+    ask = waiting(trip)
+    assert ask.key == "Sa@1/retry-1"
+    assert "There was no JSON object" in ask.preamble.text
+
+
+# -- a person who judges ---------------------------------------------------------------------------
+
+
+def test_a_person_judges_what_an_agent_did() -> None:
+    """Accept passes, try again goes on with their words, give up ends it."""
+    drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))
+    ask = waiting(Trip(walk(drawn, cli="X")))
+    assert ask.key == "Sa@1/validate-1"
+    assert json.dumps(DONE) in ask.preamble.text
+    assert Trip(walk(drawn, cli="X"), {ask.key: "ACC"}).steps[0]["validation"] == "passed"
+    again = {ask.key: {"picked": ("AGN",), "comment": "No title."}, "Sa@1/validate-2": "ACC"}
+    trip = Trip(walk(drawn, cli="X"), again)
+    assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
+    assert "No title." in trip.calls["Sa@1/retry-1"].prompt
+    up = Trip(walk(drawn, cli="X"), {ask.key: "REJ"})
+    assert up.error.startswith("“Write it”: not done after one attempt")
+    words = Trip(walk(drawn, cli="X"), {ask.key: {"text": "looks fine to me"}})
+    assert waiting(words).key == "Sa@1/validate-1~2"
+
+
+def test_nobody_judges_their_own_work() -> None:
+    """A person's step is validated where somebody is named for it, and only there."""
+    drawn = chart(Step("a", "Ask the owner", tags=("HUMAN",)))
+    assert Trip(walk(drawn), {"Sa@1/run": "DONE"}).steps[0]["validation"] is None
+    trip = Trip(walk(drawn, validate_cli="Y"), {"Sa@1/run": "DONE"})
+    assert list(trip.calls) == ["Sa@1/validate-1"]
+    assert trip.steps[0]["validation"] == "passed"
+
+
+def test_people_are_not_shown_more_than_they_can_read() -> None:
+    """A megabyte handed in is cut for the person, and says how much is missing."""
+    drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))
+    text = "x" * 1_000_000 + json.dumps(DONE)
+    ask = waiting(Trip(walk(drawn, cli="X"), {"Sa@1/run": text}))
+    assert f"(and {len(text) - LONGEST_SHOWN:,} characters more)" in ask.preamble.text
+    assert len(ask.preamble.text) < 2 * LONGEST_SHOWN
+
+
+# -- votes -----------------------------------------------------------------------------------------
+
+
+def voting(votes: str, retries: str = "0") -> Chart:
+    """A decision that several take."""
+    fields = {"votes": votes, "retries": retries}
+    return chart(
+        Step("a", "Ship it?", "decision", metadata=fields),
+        task("b"),
+        task("c"),
+        task("d"),
+        routes="a>b:yes a>c:no a>d:later",
+    )
+
+
+def votes(*answers: str) -> dict[str, dict[str, object]]:
+    """What each voter says."""
+    return {
+        f"Sa@1/vote-{n}": {"answer": answer, "reasons": f"because of {n}"}
+        for n, answer in enumerate(answers, 1)
+    }
+
+
+def test_voters_are_asked_at_once_and_the_majority_counts() -> None:
+    """One request with all the calls; by one agent several times, or by several agents."""
+    said = votes("no", "YES!", "no")
+    for written, agents in (("3", ["X"] * 3), ("ANN, BEN, eva", ["ANN", "BEN", "eva"])):
+        trip = Trip(walk(voting(written), cli="X"), said)
+        together = trip.requests[0]
+        assert isinstance(together, tuple)
+        assert [call.agent for call in together] == agents
+        assert len({call.prompt for call in together}) == 1
+        step = trip.steps[0]
+        assert (step["route"], step["attempts"]) == ("no", 1)
+        assert step["cli"] == ", ".join(dict.fromkeys(agents))
+        assert step["reasons"] == "because of 1\nbecause of 3"
+        assert trip.steps[1]["id"] == "c"
+
+
+def test_a_vote_that_cannot_be_read_is_asked_for_again() -> None:
+    """Only those voters are asked, each with what was wrong, as often as there are retries."""
+    said = votes("no", "perhaps", "yes")
+    said["Sa@1/vote-2~2"] = {"answer": "no"}
+    trip = Trip(walk(voting("3", "2"), cli="X"), said)
+    again = trip.requests[1]
+    assert isinstance(again, tuple)
+    assert [call.key for call in again] == ["Sa@1/vote-2~2"]
+    assert "“perhaps”" in again[0].prompt
+    assert (trip.steps[0]["route"], trip.steps[0]["attempts"]) == ("no", 2)
+
+
+def test_a_tie_goes_to_a_person() -> None:
+    """With somebody at hand they break it, knowing how it stands; else the run fails."""
+    said = votes("no", "yes")
+    trip = Trip(walk(voting("2"), cli="X"), {**said, "Sa@1/tie": "LATER"})
+    assert "no: 1, yes: 1" in trip.asks["Sa@1/tie"].preamble.why
+    assert trip.steps[0]["route"] == "later"
+    alone = Trip(walk(voting("2"), cli="X", person=False), said)
+    assert alone.error == (
+        "“Ship it?”: the votes are tied (no: 1, yes: 1), and nobody is there to break the tie"
+    )
+    mute = Trip(walk(voting("2"), cli="X", person=False), votes("?", "?"))
+    assert "none could be read" in mute.error
+
+
+def test_a_person_can_vote_beside_agents() -> None:
+    """They are asked when the agents have voted, and count as much."""
+    said = {**votes("no", "yes"), "Sa@1/vote-3": "YES"}
+    trip = Trip(walk(voting("X, Y, HUMAN")), said)
+    assert [type(request) for request in trip.requests[:2]] == [tuple, Ask]
+    assert trip.steps[0]["route"] == "yes"
+
+
+def test_votes_are_made_all_or_none() -> None:
+    """A budget that is too small for all of them stops the run before the first."""
+    trip = Trip(walk(voting("3"), cli="X", max_calls=2))
+    assert trip.calls == {}
+    assert trip.error == "the budget of 2 calls is used up"
+    timed = Trip(walk(voting("3"), cli="X", max_seconds=30))
+    assert {call.timeout for call in timed.calls.values() if "vote" in call.key} == {10}
+
+
+def test_an_interrupted_vote_is_cast_again() -> None:
+    """Those that had come in stay."""
+    lost = Output("Sa@1/vote-1", error="It was interrupted.", interrupted=True)
+    said = {**votes("", "no", "no"), "Sa@1/vote-1": lost}
+    trip = Trip(walk(voting("3", "1"), cli="X"), said)
+    assert [key for key in trip.calls if "vote" in key] == [
+        "Sa@1/vote-1",
+        "Sa@1/vote-2",
+        "Sa@1/vote-3",
+        "Sa@1/vote-1~2",
+    ]
+    assert isinstance(trip.requests[0], tuple)
+    assert all(isinstance(call, Call) for call in trip.requests[0])

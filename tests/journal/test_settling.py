@@ -1,0 +1,80 @@
+"""Answers from elsewhere: one record of a question, whatever became of it here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quandary.errors import NotFound, Rejected
+from quandary.journal import replay
+from quandary.journal.settling import answer_of, settle
+from small_flows import answer, begin, pick
+
+if TYPE_CHECKING:
+    from quandary.journal.sqlite import SqliteStore
+    from quandary.journal.store import State
+    from quandary.model.ask import Reply
+
+
+def settled(store: SqliteStore, state: State, reply: Reply) -> State:
+    """The host tells what the person answered in its box."""
+    return settle(store, state.run, reply, why="elsewhere", who="person", through="hook")
+
+
+def kinds(store: SqliteStore, state: State) -> list[str]:
+    """What happened to a run."""
+    return [entry.kind for entry in store.entries(state.run)]
+
+
+def test_a_waiting_run_goes_on(store: SqliteStore) -> None:
+    """Also where only a person may answer here: that is a rule for our own doors."""
+    state = begin(store, questions=2, require="person")
+    with pytest.raises(Rejected):
+        replay.advance(store, state.run, pick(state.key), who="person", through="hook")
+    after = settled(store, state, pick(state.key))
+    assert (after.status, after.key) == ("waiting", "2:")
+    assert replay.look(store, state.run) == after
+
+
+def test_a_withdrawn_run_is_closed_by_its_answer(store: SqliteStore) -> None:
+    """The withdrawal stays in the journal, and the answer counts."""
+    state = begin(store, questions=1)
+    replay.withdraw(store, state.run, "too late", who="agent", through="hook")
+    after = settled(store, state, pick(state.key, "NO"))
+    assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
+    assert kinds(store, state) == ["began", "asked", "ended", "answered", "ended"]
+    assert replay.look(store, state.run) == after
+    assert replay.verify(store).ok
+
+
+def test_an_answer_that_was_given_here_gives_way(store: SqliteStore) -> None:
+    """The earlier one is kept; the run is verified and replayed with the later one."""
+    state = answer(store, begin(store, questions=1, require="person"))
+    assert state.status == "done"
+    after = settled(store, state, pick("1:", "NO"))
+    assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
+    assert kinds(store, state) == ["began", "asked", "answered", "ended", "answered", "ended"]
+    assert replay.verify(store).ok
+    found = answer_of(store, state.run)
+    assert found is not None
+    assert (found[0].through, found[1].picked) == ("hook", ("NO",))
+
+
+def test_what_was_not_offered_is_refused(store: SqliteStore) -> None:
+    """Nothing changes then, nor for a run that is not there."""
+    state = begin(store, questions=1)
+    before = store.newest()
+    with pytest.raises(Rejected, match="not offered"):
+        settled(store, state, pick(state.key, "ELSE"))
+    with pytest.raises(NotFound):
+        settle(store, "01X", pick("1:"), why="", who="person", through="hook")
+    assert store.newest() == before
+
+
+def test_a_run_without_an_answer_has_none(store: SqliteStore) -> None:
+    """Whether it waits or was given up."""
+    state = begin(store, questions=1)
+    assert answer_of(store, state.run) is None
+    replay.withdraw(store, state.run, "too late", who="agent", through="hook")
+    assert answer_of(store, state.run) is None

@@ -1,0 +1,419 @@
+"""What the doctor sees: programs, extras, settings, the store, and what is installed for hosts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from quandary import __version__
+from quandary.journal.sqlite import SqliteStore
+from quandary.people import doctor, doctor_hosts, doctor_settings, troubles
+from quandary.people.install_places import HOSTS, places
+from quandary.people.installing import carry_out, to_install
+from quandary.settings import KNOWN
+from small_flows import answer, begin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from quandary.people.doctor import Finding
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that is the current folder, an empty home, and nothing but our program on PATH."""
+    for name in [name for name in os.environ if name.startswith(("QUANDARY_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]))
+    (tmp_path / "home" / ".config" / "quandary").mkdir(parents=True)
+    program(tmp_path, "quandary", f"echo quandary {__version__}")
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    doctor.version_of.cache_clear()
+    return root
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """A program on PATH."""
+    place = folder / "bin" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    place.chmod(0o755)
+    doctor.version_of.cache_clear()
+
+
+def install(host: str, root: str | None = "", *, mcp: bool = False) -> None:
+    """What `quandary install` does."""
+    carry_out(to_install(places(host, root), "quandary", mcp=mcp))
+
+
+def said(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """The findings that are not simply well: their status and their text."""
+    return [(f.status, f.text) for f in findings if f.status != "ok"]
+
+
+def own(project: Path, text: str) -> Path:
+    """The user's own settings."""
+    path = project.parent / "home" / ".config" / "quandary" / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "trouble"),
+    [
+        ("echo '2.1.325 (Claude Code)'", "2.1.325", ""),
+        ("echo 'aider 0.86.2' >&2", "0.86.2", ""),
+        ("echo v12.3.4-beta.1; exit 1", "12.3.4", ""),
+        ("exit 3", "", "says no version and ended with status 3"),
+        ("cat; echo who knows", "", "says no version"),
+        ("sleep 60 & sleep 60", "", "did not say its version within"),
+    ],
+)
+def test_a_program_is_asked_for_its_version(
+    project: Path, monkeypatch: pytest.MonkeyPatch, script: str, text: str, trouble: str
+) -> None:
+    """In a few seconds, with nothing on its standard input and nothing left behind."""
+    monkeypatch.setattr(doctor, "SECONDS", 1.0)
+    program(project.parent, "thing", script)
+    begun = time.monotonic()
+    version = doctor.version_of(str(project.parent / "bin" / "thing"))
+    assert (version.text, trouble in version.trouble) == (text, True)
+    assert time.monotonic() - begun < 5
+    assert doctor.version_of(str(project / "nowhere")).trouble.startswith("cannot be started")
+
+
+def test_a_program_sees_no_keys(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is only asked for its version."""
+    monkeypatch.setenv("SOME_API_KEY", "s3cret")
+    program(project.parent, "thing", f"env > {project}/seen; echo 1.0")
+    assert doctor.version_of(str(project.parent / "bin" / "thing")).text == "1.0"
+    assert "s3cret" not in (project / "seen").read_text()
+
+
+def test_the_program_on_path_is_named(project: Path) -> None:
+    """Its place, its version, and whether it runs at all."""
+    *_, found = doctor.program()
+    assert (found.status, found.what) == ("ok", "PATH")
+    program(project.parent, "quandary", "echo quandary 9.9.9")
+    *_, found = doctor.program()
+    assert found.status == "note"
+    assert "9.9.9" in found.text
+    program(project.parent, "quandary", "exit 1")
+    *_, found = doctor.program()
+    assert found.status == "broken"
+    (project.parent / "bin" / "quandary").unlink()
+    *_, found = doctor.program()
+    assert (found.status, "does not lead to" in found.text) == ("note", True)
+
+
+def test_bytecode_is_compared_with_its_source(tmp_path: Path) -> None:
+    """What is missing, older or newer is counted."""
+    from compileall import compile_dir  # noqa: PLC0415 - only here
+
+    folder = tmp_path / "package"
+    folder.mkdir()
+    for name in ("one.py", "two.py"):
+        (folder / name).write_text("x = 1\n")
+    assert doctor._without_bytecode(str(folder)) == 2
+    compile_dir(folder, quiet=2)
+    assert doctor._without_bytecode(str(folder)) == 0
+    (folder / "two.py").write_text("x = 12\n")
+    assert doctor._without_bytecode(str(folder)) == 1
+
+
+def test_extras_are_those_of_the_package() -> None:
+    """Each with its packages and their versions."""
+    found = {finding.what: finding for finding in doctor.extras()}
+    assert {"terminal", "web", "mcp"} <= set(found)
+    assert "all" not in found
+    assert found["terminal"].status == "ok"
+    assert re.search(r"textual \d", found["terminal"].text)
+    assert doctor.has_extra("terminal")
+
+
+def test_a_missing_extra_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that adds it."""
+    needed = ["click>=8", "no-such-package>=1; extra == 'ghost'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: needed)
+    (found,) = doctor.extras()
+    assert (found.status, found.remedy) == ("note", "pip install 'quandary[ghost]'")
+    assert not doctor.has_extra("ghost")
+
+
+# -- the store -------------------------------------------------------------------------------------
+
+
+def test_a_store_is_measured_and_verified(tmp_path: Path) -> None:
+    """Nothing is made where there is none."""
+    path = tmp_path / "journal.db"
+    (found,) = doctor.store(str(path))
+    assert (found.status, found.text) == ("ok", "nothing has been kept there yet")
+    assert not path.exists()
+    store = SqliteStore(path)
+    answer(store, begin(store))
+    store.close()
+    (found,) = doctor.store(str(path))
+    assert found.status == "ok"
+    assert re.fullmatch(r"1 run, \d entries, \d+ KiB, all as they were written", found.text)
+
+
+def test_a_store_that_was_changed_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless it is too large to look through in passing."""
+    path = tmp_path / "journal.db"
+    store = SqliteStore(path)
+    answer(store, begin(store))
+    store.close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "UPDATE entry SET body = CAST(replace(body, 'OK', 'NO') AS BLOB) WHERE n = 3"
+        )
+        database.commit()
+    (found,) = doctor.store(str(path))
+    assert (found.status, found.remedy) == ("broken", "quandary verify names them all")
+    monkeypatch.setattr(doctor, "MANY", 1)
+    (found,) = doctor.store(str(path))
+    assert (found.status, "too many entries" in found.text) == ("ok", True)
+
+
+def test_a_file_that_is_no_store_is_broken(tmp_path: Path) -> None:
+    """With the reason."""
+    path = tmp_path / "journal.db"
+    path.write_text("no database at all, but long enough to be taken for one" * 9)
+    (found,) = doctor.store(str(path))
+    assert (found.status, "not a database" in found.text) == ("broken", True)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "remedy"),
+    [
+        ("default_cly = 'X'\n", "no setting default_cly", "did you mean default_cli?"),
+        ("qqqqqq = 1\n", "no setting qqqqqq", "take it out"),
+        ("max_visits = 'many'\n", "max_visits is a whole number", ""),
+        ("hooks = 3\n", "hooks is a table", ""),
+        ("trees = 3\n", "trees is a list", ""),
+        ("= 1\n", "line 1", "correct it"),
+        ("[hooks]\nroute = 'browser'\n", 'route is "inbox" or "host"', ""),
+        ("[hooks]\nroutes = 'inbox'\n", "[hooks] has no key routes", ""),
+        ("[hooks]\nstrict = 1\n", "strict is true or false", ""),
+        ("[questions.a]\ndoor = 'oneway'\n", 'door is "one-way" or "two-way"', ""),
+        ("[questions]\na = 1\n", "[questions.a] is a table", ""),
+        ("[notify]\ncomand = ['x']\n", "no key comand", ""),
+        ("[notify]\ncommand = ['no-such-program']\n", "was not found", ""),
+        ("[serve]\nhosts = 'a'\n", "hosts is a list", ""),
+        ("[users.ada]\ntoken = 'plain'\n", "[users.ada]", ""),
+        ("[agents.X]\nargs = []\n", "argv is missing", ""),
+    ],
+)
+def test_settings_that_do_nothing_are_broken(
+    project: Path, text: str, wrong: str, remedy: str
+) -> None:
+    """Each with the file, what is wrong, and what may have been meant."""
+    from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only here
+
+    path = own(project, text)
+    found = [f for f in doctor_settings.settings({"agents": read_catalogue}) if f.status != "ok"]
+    assert [(f.status, f.what) for f in found] == [("broken", str(path))]
+    assert wrong in found[0].text
+    assert remedy in found[0].remedy
+
+
+def test_settings_that_are_right_are_well(project: Path) -> None:
+    """In small letters or in capitals, in both files."""
+    (project / "quandary.toml").write_text(
+        'trees = "skills"\nMAX_VISITS = 7\n[questions.a]\ndoor = "one-way"\nask = "always"\n'
+    )
+    own(
+        project,
+        '[hooks]\nstrict = true\nroute = "inbox"\nwait = 90\n'
+        '[notify]\ncommand = ["sh", "-c", "true"]\n',
+    )
+    assert said(doctor_settings.settings()) == []
+
+
+@pytest.mark.parametrize("text", ["[notify]\ncommand = 3\n", "[users.a]\n", "[serve]\nhost = 1\n"])
+def test_what_a_project_has_no_say_in_is_ignored_with_a_note(project: Path, text: str) -> None:
+    """Whatever it says there, nothing of it counts."""
+    (project / "quandary.toml").write_text(text)
+    ((status, told),) = said(doctor_settings.settings())
+    assert (status, "of a project is ignored" in told) == ("note", True)
+
+
+def test_a_secret_that_others_can_read_is_noted(project: Path) -> None:
+    """Until they cannot."""
+    path = own(project, '[notify]\nwebhook = "https://example.org/x"\nsecret = "s"\n')
+    path.chmod(0o644)
+    ((status, text),) = said(doctor_settings.settings())
+    assert (status, "can read the secret" in text) == ("note", True)
+    path.chmod(0o600)
+    assert said(doctor_settings.settings()) == []
+
+
+def test_variables_that_mean_nothing_are_noted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that do are not."""
+    monkeypatch.setenv("QUANDARY_STORE", str(project / "a.db"))
+    monkeypatch.setenv("QUANDARY_MAX_VISITS", "3")
+    monkeypatch.setenv("QUANDARY_MAX_VISIT", "3")
+    (found,) = [f for f in doctor_settings.settings() if f.status != "ok"]
+    assert (found.what, found.remedy) == ("QUANDARY_MAX_VISIT", "did you mean QUANDARY_MAX_VISITS?")
+
+
+def test_every_setting_that_is_read_is_known() -> None:
+    """The doctor calls none of our own settings a mistake."""
+    read = re.compile(r"\.(?:text|number|flag|strings|tables?)\(\s*\"([a-z_]+)\"")
+    names = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        if "settings" in path.read_text(encoding="utf-8")
+        for name in read.findall(path.read_text(encoding="utf-8"))
+    }
+    assert {"default_cli", "trees", "hooks", "notify"} <= names
+    assert names <= set(KNOWN)
+
+
+# -- hosts -----------------------------------------------------------------------------------------
+
+
+def test_nothing_installed_is_said_once() -> None:
+    """With the command that would change it."""
+    (found,) = doctor_hosts.hosts()
+    assert (found.status, found.remedy) == ("note", "quandary install claude, or another")
+
+
+@pytest.mark.parametrize("host", list(HOSTS))
+@pytest.mark.parametrize("root", ["", None])
+def test_what_was_installed_is_found(host: str, root: str | None) -> None:
+    """In the project or for the user, with the program that it calls."""
+    install(host, root, mcp=host != "claude" or root is not None)
+    found = list(doctor_hosts.hosts())
+    assert said(found) == []
+    where = "for you" if root is None else "in this project"
+    assert {finding.what for finding in found} == {f"{host}, {where}"}
+    assert any(f"version {__version__}" in finding.text for finding in found)
+    assert any("hooks in" in finding.text for finding in found) is (host == "claude")
+
+
+def test_a_program_that_is_gone_is_broken(project: Path) -> None:
+    """Hooks that lead nowhere are worse than none."""
+    install("claude")
+    (project.parent / "bin" / "quandary").unlink()
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, text) == ("broken", "it would call quandary, which is not on PATH")
+
+
+def test_a_program_of_another_version_is_noted(project: Path) -> None:
+    """Both are named."""
+    install("gemini")
+    program(project.parent, "quandary", "echo quandary 7.0.1")
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert status == "note"
+    assert "version 7.0.1" in text
+    assert __version__ in text
+
+
+def test_half_an_installation_is_broken(project: Path) -> None:
+    """A hook that was taken out, or comments that make Claude Code refuse the file."""
+    install("claude")
+    path = project / ".claude" / "settings.json"
+    whole = path.read_text()
+    path.write_text("// mine\n" + whole)
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, "refuses" in text) == ("broken", True)
+    settings: Any = json.loads(whole)
+    del settings["hooks"]["PostToolUse"]
+    path.write_text(json.dumps(settings))
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, "no hook PostToolUse" in text) == ("broken", True)
+    path.write_text("{")
+    assert said(doctor_hosts.hosts())[0][0] == "broken"
+
+
+def test_a_hook_that_is_not_patient_enough_is_broken(project: Path) -> None:
+    """Questions that wait in the inbox need a host that waits longer."""
+    install("claude")
+    (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 500\n')
+    assert said(doctor_hosts.hosts()) == []
+    (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 600\n')
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, "after 600 seconds" in text) == ("broken", True)
+    carry_out(to_install(places("claude", ""), "quandary", mcp=False, timeout=630))
+    assert said(doctor_hosts.hosts()) == []
+
+
+def test_instructions_are_compared_with_those_of_today(project: Path) -> None:
+    """Those of another version are noted; your own changes are yours."""
+    install("codex")
+    path = project / "AGENTS.md"
+    text = path.read_text()
+    path.write_text(text.replace("Leave none out", "Leave some out"))
+    assert said(doctor_hosts.hosts()) == []
+    from quandary.people import marked  # noqa: PLC0415 - only here
+
+    path.write_text(marked.put(text, marked.BLOCK, "an older text\n", {}))
+    ((status, said_of_it),) = said(doctor_hosts.hosts())
+    assert (status, "another version" in said_of_it) == ("note", True)
+    (project / "AGENTS.override.md").write_text("mine")
+    _, (status, said_of_it) = said(doctor_hosts.hosts())
+    assert (status, "in the place of AGENTS.md" in said_of_it) == ("broken", True)
+
+
+def test_two_sources_of_hooks_are_noted(project: Path) -> None:
+    """Settings of both kinds, or settings and the plugin."""
+    install("claude")
+    install("claude", None)
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, "more than once" in text) == ("note", True)
+    (project / ".claude" / "settings.json").write_text('{"enabledPlugins": {"quandary@q": true}}')
+    notes = said(doctor_hosts.hosts())
+    assert any("the plugin quandary@q" in text for _, text in notes)
+
+
+def test_a_hook_written_by_hand_counts(project: Path) -> None:
+    """A line for a shell calls the same program."""
+    events = {"PreToolUse": "quandary hook pre", "PostToolUse": "quandary hook post"}
+    groups = {
+        event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in events.items()
+    }
+    path = project / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": groups}))
+    ((status, text),) = said(doctor_hosts.hosts())
+    assert (status, "not told how to ask" in text) == ("note", True)
+
+
+# -- logs ------------------------------------------------------------------------------------------
+
+
+def test_the_last_complaint_is_shown(project: Path) -> None:
+    """Without what it could do to a terminal."""
+    assert list(doctor.logs()) == []
+    troubles.keep("hook", "first")
+    troubles.keep("hook", "second \x1b[2J\nthird")
+    (found,) = doctor.logs()
+    assert found.status == "note"
+    assert found.text.endswith(r"second \x1b[2J third")
+    assert str(project.parent / "home") in found.what

@@ -1,0 +1,462 @@
+"""The pages: what they show, that all of it is escaped, and what a form that comes back does."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+import pytest
+
+from quandary.journal import replay
+from quandary.people.web import listing, told
+from quandary.people.web.forms import BOTH, OTHER
+from quandary.people.web.safe import visible
+from served import PAGE, TAGS, hidden, send
+
+if TYPE_CHECKING:
+    from served import Site
+
+NASTY = (
+    "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{123*457}}\u202eabc\u2066\x1b[31m"
+)
+
+
+class Seen(HTMLParser):
+    """The tags and attributes of a page, as a browser would find them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.names: set[str] = set()
+        self.links: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember one."""
+        self.tags.append(tag)
+        self.names |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+
+def harmless(page: str) -> None:
+    """Nothing that strangers wrote has become part of the page itself."""
+    seen = Seen(page)
+    assert seen.tags.count("script") == 1
+    assert "img" not in seen.tags
+    assert not [name for name in seen.names if name.startswith("on") or name == "style"]
+    assert all(link.startswith(("/", "#")) for link in seen.links)
+    assert not set(page) & set("\u202e\u2066\x1b")
+    assert "56211" not in page
+
+
+def nasty_tree() -> str:
+    """A tree in which everything is written by an enemy."""
+    label = " ".join(NASTY.split()).replace("\x1b", "")
+    return (
+        f"### ¶ASK_NASTY\nTrigger: {label}\nExtras: A: {label}\nQuestion: {label}\n\n"
+        f"## Decision: {label}\n- [OK] {label}\n  {label}\n- [NO] {label} two\n  {label}\n"
+        f"- [GO] {label} three\n  {label}\n- [OTH] Other\n  - [X] {label} four\n"
+    )
+
+
+def test_a_tree_full_of_scripts_is_shown_as_text(site: Site) -> None:
+    """On every page, in every place, also after it was answered with more of it."""
+    (site.folder / "nasty.md").write_text(nasty_tree(), encoding="utf-8")
+    nasty = [
+        {"id": "1", "label": NASTY, "title": NASTY, "context": f"{NASTY} `{NASTY}` **{NASTY}**"}
+    ]
+    state = site.ask(
+        text=nasty_tree(), items=nasty, context=f"About {NASTY.replace('{{123*457}}', '')}"
+    )
+    with site.person() as visitor:
+        for path in ("/", "/runs", "/trees", "/stats", f"/runs/{state.run}"):
+            shown = visitor.get(path)
+            assert shown.status_code == 200
+            assert "alert(1)" in shown.text or path == "/stats"
+            harmless(shown.text)
+        refused = send(visitor, state.run, pick_0="OK", text_0=NASTY, comment_0=NASTY)
+        assert refused.status_code == 422
+        harmless(refused.text)
+        assert send(visitor, state.run, text_0=NASTY, comment_0=NASTY).status_code == 303
+        for path in (
+            "/",
+            "/runs",
+            "/stats",
+            f"/runs/{state.run}",
+            f"/?project={quote(NASTY)}",
+            f"/{quote(NASTY)}",
+        ):
+            harmless_or_plain(visitor.get(path, headers={"Accept": "text/html"}).text)
+
+
+def harmless_or_plain(page: str) -> None:
+    """An error page has no script at all."""
+    seen = Seen(page)
+    assert seen.tags.count("script") <= 1
+    assert "img" not in seen.tags
+    assert not set(page) & set("\u202e\u2066\x1b")
+
+
+def test_signs_that_hide_are_made_visible() -> None:
+    """Whatever a template puts out; breaks, tabs and right-to-left scripts stay as they are."""
+    assert visible("a\u202eb\x00\ud800") == "a\\u202eb\\u0000\\ud800"
+    assert visible("שלום\n\tmarhaba مرحبا\u200f") == "שלום\n\tmarhaba مرحبا\u200f"
+    assert visible(3) == 3
+
+
+def test_right_to_left_text_is_kept_apart(site: Site) -> None:
+    """It runs its own way, and does not turn what stands beside it."""
+    run = site.ask("שלום עולם").run
+    with site.visitor() as visitor:
+        page = visitor.get(f"/runs/{run}").text
+        assert re.search(r'<span class="question" dir="auto">[^<]*שלום', page)
+
+
+# -- the inbox -----------------------------------------------------------------------------------
+
+
+def test_an_empty_inbox_teaches(site: Site) -> None:
+    """What will appear here, and how to try it."""
+    with site.visitor() as visitor:
+        page = visitor.get("/").text
+        assert "Nothing waits for you" in page
+        assert "quandary ask" in page
+        assert "<title>Inbox" in page
+
+
+def test_the_inbox_shows_what_waits(site: Site) -> None:
+    """The longest waiting first or the newest first, with the number in the title."""
+    first, second = site.ask("Login").run, site.ask("Cache").run
+    site.ask("Done")
+    done = site.ask("Gone").run
+    replay.withdraw(site.store, done, "no need", who="person", through="terminal")
+    with site.visitor() as visitor:
+        page = visitor.get("/").text
+        assert "<title>(3) Inbox" in page
+        assert page.index(first) < page.index(second)
+        assert done not in page
+        turned = visitor.get("/?order=newest").text
+        assert turned.index(second) < turned.index(first)
+
+
+def test_the_inbox_is_filtered(site: Site) -> None:
+    """By project, flow and kind, together and one by one."""
+    plain = site.ask("Login").run
+    soft = site.ask("Cache", kind="advisory").run
+    with site.visitor() as visitor:
+
+        def found(query: str) -> list[str]:
+            page = visitor.get(f"/?{query}").text
+            return re.findall(r'class="to" href="/runs/(\w+)"', page)
+
+        assert found("") == [plain, soft]
+        assert found("kind=advisory") == [soft]
+        assert found("kind=transition&flow=decide") == [plain]
+        assert found("flow=walk") == []
+        assert found(f"project={site.folder}") == [plain, soft]
+        assert found("project=/elsewhere") == []
+        assert "Show all that waits" in visitor.get("/?flow=walk").text
+        assert "kind=advisory" in visitor.get("/").text
+
+
+def test_the_inbox_comes_in_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In both orders every run comes once, and filters look further than one page."""
+    monkeypatch.setattr(listing, "PAGE", 3)
+    runs = [site.ask("x").run for _ in range(7)]
+    soft = site.ask("x", kind="advisory").run
+    with site.visitor() as visitor:
+        for order, wanted in (("oldest", [*runs, soft]), ("newest", [soft, *reversed(runs)])):
+            found: list[str] = []
+            at = f"/?order={order}"
+            while at:
+                page = visitor.get(at).text
+                found += re.findall(r'class="to" href="/runs/(\w+)"', page)
+                more = re.search(r'<p><a href="([^"]+)">More', page)
+                at = more[1].replace("&amp;", "&") if more else ""
+            assert found == wanted
+        assert soft in visitor.get("/?kind=advisory").text
+
+
+def test_a_damaged_question_does_not_hide_the_others(site: Site) -> None:
+    """It is listed, and whoever looks is told where to look further."""
+    good, bad = site.ask("Login").run, site.ask("Cache").run
+    site.store._rows("UPDATE entry SET matter = ? WHERE run = ?", (b"{", bad))
+    with site.visitor(Accept="text/html") as visitor:
+        page = visitor.get("/").text
+        assert good in page
+        assert bad in page
+        assert "quandary verify" in page
+        assert visitor.get(f"/runs/{bad}").status_code == 503
+        assert visitor.get("/runs").status_code == 200
+
+
+# -- answering -----------------------------------------------------------------------------------
+
+
+def test_a_batch_with_follow_ups(site: Site) -> None:
+    """Two items, one of which leads deeper; then the run is done."""
+    state = site.ask("Login", "Cache")
+    with site.person() as visitor:
+        assert send(visitor, state.run, pick_0="OK", pick_1="NO").status_code == 303
+        page = visitor.get(f"/runs/{state.run}").text
+        assert "Wrong behaviour" in page
+        assert page.count("<fieldset") == 1
+        assert send(visitor, state.run, pick_0="TST", comment_0="for the cache").status_code == 303
+        page = visitor.get(f"/runs/{state.run}").text
+        assert "Login: OK" in page
+        assert "Cache: NO/TST" in page
+        assert "for the cache" in page
+    assert site.sources(state.run) == [("person", "web", "")] * 2
+
+
+def test_several_and_own_words(site: Site) -> None:
+    """Ticks and words together are one answer."""
+    state = site.ask("Login", text=TAGS)
+    with site.person() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+        assert page.count('type="checkbox"') == 4
+        sent = send(visitor, state.run, pick_0=["UI", "DOC", OTHER], text_0="and the logo")
+        assert sent.status_code == 303
+    done = replay.look(site.store, state.run)
+    assert done.result["chosenItems"][0]["path"] == "UI,DOC,OTH/custom:and the logo"
+
+
+def test_other_left_blank_opens_its_menu(site: Site) -> None:
+    """And what is behind it can be chosen then."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        send(visitor, state.run, pick_0=OTHER)
+        assert "Nobody needs it" in visitor.get(f"/runs/{state.run}").text
+        send(visitor, state.run, pick_0="LAT")
+    assert replay.look(site.store, state.run).result["chosenItems"][0]["path"] == "OTH/LAT"
+
+
+def test_a_question_asked_back_is_answered_on_the_page(site: Site) -> None:
+    """And the question comes again, with the reason why."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        assert send(visitor, state.run, text_0="?").status_code == 303
+        page = visitor.get(f"/runs/{state.run}").text
+        assert "It has to change" in page
+        assert page.count("<fieldset") == 1
+        assert send(visitor, state.run, text_0="Q: who wrote it?").status_code == 303
+        assert "who wrote it?" in visitor.get(f"/runs/{state.run}").text
+    assert replay.look(site.store, state.run).status == "waiting"
+
+
+def test_nothing_chosen_is_no_answer(site: Site) -> None:
+    """The page says so, and keeps the remark that was typed."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        refused = send(visitor, state.run, comment_0="hm <b>")
+        assert refused.status_code == 422
+        assert "Nothing was chosen" in refused.text
+        assert "hm &lt;b&gt;</textarea>" in refused.text
+    assert site.sources(state.run) == []
+
+
+def test_an_option_and_words_beside_it_are_not_guessed_at(site: Site) -> None:
+    """Without a script a browser can send both; nothing is booked, and both are still there."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        refused = send(visitor, state.run, pick_0="OK", text_0="no, wait")
+        assert refused.status_code == 422
+        assert BOTH in refused.text
+        assert 'value="no, wait"' in refused.text
+        assert re.search(r'value="OK" checked', refused.text)
+    assert site.sources(state.run) == []
+
+
+@pytest.mark.parametrize("code", ["XXX", "../../etc/passwd", "OTH/../OK", "\x00", "…", "OK,NO"])
+def test_a_code_that_is_not_offered_is_no_answer(site: Site, code: str) -> None:
+    """Whatever it looks like."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        assert send(visitor, state.run, pick_0=code).status_code == 422
+    assert site.sources(state.run) == []
+
+
+def test_words_that_are_too_long_are_refused(site: Site) -> None:
+    """With a reason beside the question."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        refused = send(visitor, state.run, text_0="x" * 10_001)
+        assert refused.status_code == 422
+        assert "10,000" in refused.text
+
+
+def test_the_second_of_two_is_told(site: Site) -> None:
+    """Both had the page open; one answer is booked, and the other is told that it was not."""
+    state = site.ask("Login")
+    with site.person() as one, site.person() as two:
+        forms = [hidden(visitor.get(f"/runs/{state.run}").text) for visitor in (one, two)]
+        address = f"/runs/{state.run}/answer"
+        first = one.post(address, data={**forms[0], "pick-0": "OK"}, follow_redirects=False)
+        second = two.post(address, data={**forms[1], "pick-0": "INF"}, follow_redirects=False)
+    assert (first.status_code, second.status_code) == (303, 409)
+    assert "lready answered" in second.text
+    assert "not booked" in second.text
+    assert replay.look(site.store, state.run).result["chosenItems"][0]["path"] == "OK"
+
+
+def test_a_form_that_is_sent_twice_is_booked_once(site: Site) -> None:
+    """A double click, or somebody who sends a recorded form again."""
+    state = site.ask("Login", "Cache")
+    with site.person() as visitor:
+        form = {**hidden(visitor.get(f"/runs/{state.run}").text), "pick-0": "OK", "pick-1": "NO"}
+        for _ in range(3):
+            again = visitor.post(
+                f"/runs/{state.run}/answer", data=form, headers=PAGE, follow_redirects=False
+            )
+            assert again.status_code == 303
+    assert len(site.sources(state.run)) == 1
+
+
+def test_what_only_a_person_may_answer(site: Site) -> None:
+    """Is refused to a stranger and to a program, and taken within a login."""
+    state = site.ask("Login")
+    run = _for_people(site)
+    with site.visitor(**PAGE) as stranger:
+        assert "Only a person can answer" in stranger.get(f"/runs/{run}").text
+        assert "for a person only" in stranger.get("/").text
+        refused = send(stranger, run, pick_0="OK")
+        assert refused.status_code == 422
+        assert "nly a person" in refused.text
+        assert re.search(r'value="OK" checked', refused.text)
+        assert send(stranger, state.run, pick_0="OK").status_code == 303
+    assert site.sources(run) == []
+    assert site.sources(state.run) == [("api", "web", "")]
+    with site.person() as visitor:
+        assert send(visitor, run, pick_0="OK").status_code == 303
+    assert site.sources(run) == [("person", "web", "")]
+
+
+def _for_people(site: Site) -> str:
+    """A run whose questions only a person may answer."""
+    from quandary.flows.asking import Terms  # noqa: PLC0415 - only here
+    from quandary.formats.markdown import parse  # noqa: PLC0415 - only here
+    from served import REVIEW  # noqa: PLC0415 - only here
+
+    terms = Terms(parse(REVIEW).trees[0], "A plan.", require="person")
+    arguments = msgspec.to_builtins(terms)
+    state = replay.begin(
+        site.store,
+        "decide",
+        arguments,
+        documents={"tree": arguments.pop("tree")},
+        who="agent",
+        through="command",
+    )
+    return state.run
+
+
+# -- a run's page --------------------------------------------------------------------------------
+
+
+def test_the_tree_stands_beside_the_question(site: Site) -> None:
+    """With the options marked that are asked about."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+
+        def marked() -> list[str]:
+            page = visitor.get(f"/runs/{state.run}").text
+            return re.findall(r'aria-current="step"><code>(\w+)</code>', page)
+
+        assert marked() == ["OK", "INF", "NO"]
+        send(visitor, state.run, pick_0="NO")
+        assert marked() == ["BUG", "TST", "WAY"]
+
+
+def test_a_long_story_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest entries are shown, and where to find the others."""
+    monkeypatch.setattr(told, "MOST_EVENTS", 2)
+    state = site.ask("Login", "Cache")
+    with site.person() as visitor:
+        send(visitor, state.run, pick_0="OK")
+        page = visitor.get(f"/runs/{state.run}").text
+        assert page.count('<span class="kind">') == 2
+        assert "earlier entries are left out" in page
+
+
+def test_a_run_that_is_not_there(site: Site) -> None:
+    """A page that says so and leads back."""
+    with site.visitor(Accept="text/html") as visitor:
+        missing = visitor.get("/runs/0ABC")
+        assert missing.status_code == 404
+        assert "there is no run" in missing.text
+        assert 'href="/"' in missing.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/..%2f..%2fetc%2fpasswd",
+        "/runs/%2e%2e",
+        "/runs/a%00b",
+        "/runs/" + "A" * 27,
+        "/runs?status=..%2f",
+        "/runs?after=-1",
+        "/runs?after=9999999999999999999999",
+        "/?order=../x",
+        "/?flow=../x",
+        "/?kind=x",
+        "/static/..%2f..%2fkeys.py",
+        "/static/../keys.py",
+        "/static/%2e%2e/keys.py",
+        "/static//etc/passwd",
+        "/static/..\\keys.py",
+        "/events?run=../x",
+    ],
+)
+def test_paths_lead_nowhere_else(site: Site, path: str) -> None:
+    """In the address and in every parameter; what is refused shows no file and no traceback."""
+    with site.visitor(Accept="text/html") as visitor:
+        refused = visitor.get(path)
+        assert refused.status_code in (400, 404)
+        for word in ("Traceback", "root:", "hmac", 'File "'):
+            assert word not in refused.text
+
+
+def test_a_mistake_of_ours_shows_nothing_of_itself(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page says that something went wrong; the terminal of the server says what."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret in a message")
+
+    monkeypatch.setattr(site.store, "runs", broken)
+    with site.visitor() as visitor:
+        for path, accept in (("/runs", "text/html"), ("/api/runs", "*/*")):
+            answer = visitor.get(path, headers={"Accept": accept})
+            assert answer.status_code == 500
+            assert "secret" not in answer.text
+            assert "Traceback" not in answer.text
+    assert "a secret in a message" in capsys.readouterr().err
+
+
+def test_statistics_follow_the_journal(site: Site) -> None:
+    """They are counted anew when something was added."""
+    with site.person() as visitor:
+        assert "Nobody was asked" in visitor.get("/stats").text
+        state = site.ask("Login")
+        send(visitor, state.run, pick_0="OK")
+        page = visitor.get("/stats").text
+        assert "Questions per day" in page
+        assert "Looks good" in page
+        assert 'aria-label="Time to answer: &lt; 10 s 1"' in page
+
+
+def test_trees_are_drawn_with_what_is_wrong(site: Site) -> None:
+    """Those of the project; a file that cannot be read is named."""
+    (site.folder / "good.md").write_text(TAGS, encoding="utf-8")
+    (site.folder / "bad.md").write_text(TAGS.replace("[DB]", "[UI]"), encoding="utf-8")
+    (site.folder / "worse.md").write_bytes(b"### \xb6ASK \xff\xfe")
+    with site.visitor() as visitor:
+        page = visitor.get("/trees").text
+        assert "code-duplicate" in page
+        assert "worse.md" in page
+        assert "What people see" in page

@@ -1,0 +1,227 @@
+"""A server with a store of its own, and visitors of several kinds."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar.testing import TestClient
+
+from program import PROGRAM, environment
+from quandary.cli import beginnings
+from quandary.cli.serve import beginning
+from quandary.journal import replay
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Limits
+from quandary.people.mcp.tools import Asking
+from quandary.people.web.app import create_app
+from quandary.people.web.keys import Keys, hashed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from httpx import Response
+    from litestar import Litestar
+
+    from quandary.journal.store import State
+
+BASE = "http://127.0.0.1:8420"
+TOKEN = "a-token-for-programs"  # noqa: S105 - of no server but those of tests
+ADAS = "a-token-of-ada's-own"
+PAGE = {"Origin": BASE, "Accept": "text/html"}
+"""What a browser sends from one of our own pages."""
+
+REVIEW = """\
+### ¶ASK_REVIEW
+Extras: A: Show it again
+
+## Decision: Review
+- [OK] Looks good
+  No changes
+- [INF] More info needed
+  There are questions
+- [NO] Rework
+  It has to change
+  - [BUG] Wrong behaviour
+    It does something else
+  - [TST] Tests are missing
+    Nothing would notice
+  - [WAY] Another way
+    The aim is right
+  - [OTH] Other
+- [OTH] Other
+  - [LAT] Later
+    Not today
+  - [DRP] Drop it
+    Nobody needs it
+"""
+TAGS = """\
+### ¶ASK_TAGS
+## Decision: Tags
+- [ ] [UI] Interface
+  What people see
+- [ ] [DB] Database
+  What is kept
+- [ ] [DOC] Documentation
+  What is read
+- [OTH] Other
+"""
+
+
+class Site:
+    """A server that is called without a network."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:  # noqa: ANN401 - of create_app
+        self.folder = folder
+        self.store = SqliteStore(folder / "journal.db")
+        self.keys = Keys(b"k" * 32, token=TOKEN, users={"ada": {"token": hashed(ADAS)}})
+        self.codes: list[str] = []
+        self.app: Litestar = create_app(
+            self.store,
+            self.keys,
+            project=str(folder),
+            begin=beginning(self.store),
+            new_code=lambda: self.codes.append(self.keys.new_code()),
+            **options,
+        )
+
+    def visitor(self, **headers: str) -> TestClient[Any]:
+        """Somebody with a browser or a program of their own."""
+        visitor: TestClient[Any] = TestClient(
+            self.app, base_url=BASE, raise_server_exceptions=False
+        )
+        visitor.headers.update(headers)
+        return visitor
+
+    @contextmanager
+    def person(self) -> Iterator[TestClient[Any]]:
+        """Somebody who has logged in with a code, in a browser."""
+        with self.visitor(**PAGE) as visitor:
+            assert log_in(visitor, self.keys.new_code()).status_code == 303
+            yield visitor
+
+    def ask(self, *titles: str, text: str = REVIEW, **wanted: Any) -> State:  # noqa: ANN401
+        """Begin a run about some items."""
+        items = [{"id": str(n), "title": title} for n, title in enumerate(titles, 1)]
+        asking = msgspec.convert(
+            {"context": "A plan of few steps.", "text": text, "items": items, **wanted}, Asking
+        )
+        begun = beginnings.decide(asking, Limits())
+        return replay.begin(
+            self.store,
+            begun.flow,
+            begun.arguments,
+            documents=begun.documents,
+            project=str(self.folder),
+            who="agent",
+            through="command",
+        )
+
+    def sources(self, run: str) -> list[tuple[str, str, str]]:
+        """Whose word each answer of a run was booked as."""
+        bodies = [entry.read() for entry in self.store.entries(run, kinds=("answered",))]
+        return [(body.who, body.through, body.by) for body in bodies]
+
+
+def log_in(visitor: TestClient[Any], code: str, **fields: str) -> Response:
+    """Send the form of the login page."""
+    form = hidden(visitor.get("/login").text)
+    return visitor.post(
+        "/login", data={**form, "code": code, **fields}, headers=PAGE, follow_redirects=False
+    )
+
+
+def hidden(page: str) -> dict[str, str]:
+    """The fields that a page carries without showing them; forms of the frame come first."""
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
+    return {name: unescape(value) for name, value in found}
+
+
+def send(visitor: TestClient[Any], run: str, **fields: Any) -> Response:  # noqa: ANN401
+    """Fill in the form of a run's page and send it; `pick_0` is the field `pick-0`."""
+    form = hidden(visitor.get(f"/runs/{run}").text)
+    filled = {name.replace("_", "-"): value for name, value in fields.items()}
+    return visitor.post(
+        f"/runs/{run}/answer", data={**form, **filled}, headers=PAGE, follow_redirects=False
+    )
+
+
+# -- a real one ----------------------------------------------------------------------------------
+
+
+class Server:
+    """`quandary serve` in a process of its own, which can be killed and started again."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder
+        self.words = words
+        self.port = _free_port()
+        self.said: list[str] = []
+        self._news = threading.Condition()
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it takes requests."""
+        folders = {"XDG_DATA_HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder)}
+        self.process = subprocess.Popen(
+            [*PROGRAM, "serve", "--port", str(self.port), *self.words],
+            cwd=self.folder,
+            env=environment({**folders, "QUANDARY_STORE": str(self.folder / "journal.db")}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+        self.code()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as line:
+                    line.settimeout(5)
+                    line.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                    if b"200" in line.recv(100):
+                        return
+            except OSError:
+                time.sleep(0.05)
+        raise TimeoutError("\n".join(self.said))
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        with process.stderr as said:
+            for line in said:
+                with self._news:
+                    self.said.append(line)
+                    self._news.notify_all()
+
+    def code(self) -> str:
+        """The newest code that it printed."""
+        with self._news:
+            assert self._news.wait_for(lambda: any("code" in line for line in self.said), 20)
+            return [line for line in self.said if "code" in line][-1].rpartition(": ")[2].strip()
+
+    def kill(self) -> None:
+        """Kill it on the spot, as a power cut would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(10)
+            self.said.clear()
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
