@@ -2,12 +2,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean compiled
+.PHONY: demo test check bench load clean compiled
 
 demo: compiled
 	@$(BIN)/python examples/demo.py
 
-test: check compiled .venv/.node
+test: check compiled .venv/.node .venv/.chromium
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: .venv/.installed
@@ -23,6 +23,10 @@ bench: compiled .venv-bench/.installed
 	done; \
 	echo "-- peers"; .venv-bench/bin/python benchmarks/peers.py || missed=1; \
 	exit $$missed
+
+# 200 open pages and 50 replies a second for a minute: no error, nobody left out, memory flat.
+load: compiled
+	@$(BIN)/python tests/pressure.py --seconds 60
 
 clean:
 	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -48,4 +52,15 @@ compiled: .venv/.installed
 # The real mermaid and Graphviz, which judge what `quandary show` draws.
 .venv/.node: tests/node/package.json | .venv/.installed
 	npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
+# The real browser, in which the pages are tried.
+.venv/.chromium: | .venv/.installed
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+			--no-install-recommends chromium >/dev/null; \
+	else \
+		echo "There is no chromium on the PATH: install it, or the tests of the pages are skipped."; \
+	fi
 	@touch $@

@@ -56,8 +56,8 @@ def verdict(project: Project, id_: str, *more: str) -> tuple[str, str | None]:
 
 def test_check_says_ask_or_decide(project: Project) -> None:
     """By the id and the summary alone."""
-    assert verdict(project, "log-level") == ("ASK_NORMALLY", None)
     assert set_(project, "log-level", "never-ask").status == 0
+    assert verdict(project, "another") == ("ASK_NORMALLY", None)
     assert verdict(project, "log-level", "--summary", "Which one?")[0] == "AUTO_DECIDE"
     asked, note = verdict(project, "log-level", "--summary", "Drop the table?")
     assert asked == "ASK_NORMALLY"
@@ -66,6 +66,26 @@ def test_check_says_ask_or_decide(project: Project) -> None:
     assert verdict(project, "log-level")[0] == "ASK_NORMALLY"
     set_(project, "log-level", "ask-only-for-one-way")
     assert verdict(project, "log-level")[0] == "AUTO_DECIDE"
+
+
+def test_a_missing_store_means_ask_with_a_note(project: Project) -> None:
+    """And it is not made by looking for it."""
+    asked, note = verdict(project, "log-level")
+    assert asked == "ASK_NORMALLY"
+    assert "there is no store" in str(note)
+    assert not project.store.exists()
+
+
+def test_whatever_else_a_file_says_of_a_question_has_it_asked(project: Project) -> None:
+    """What is not understood can only make asking stricter."""
+    set_(project, "log-level", "never-ask")
+    settings = project.folder / "quandary.toml"
+    settings.write_text('[questions.log-level]\ntitle = "The level"\n', encoding="utf-8")
+    assert verdict(project, "log-level")[0] == "AUTO_DECIDE"
+    settings.write_text("[questions.log-level]\nalways-ask = true\n", encoding="utf-8")
+    asked, note = verdict(project, "log-level")
+    assert asked == "ASK_NORMALLY"
+    assert "always-ask" in str(note)
 
 
 def test_the_summary_can_be_piped(project: Project) -> None:

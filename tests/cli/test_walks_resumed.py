@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from outings import DONE, GOOD, Outing, lucid
+from outings import DONE, Outing, lucid
 from program import PROGRAM, at_terminal, environment
 from quandary.journal import replay
 from quandary.journal.entries import Called
@@ -24,17 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SHIP = lucid(
-    {
-        "1": "Start",
-        "2": {"text": "Write the page", "tags": "NoValidation"},
-        "3": {"text": "May it go out?", "tags": "HUMAN"},
-        "4": {"text": "Print it", "tags": "NoValidation"},
-        "5": "End",
-    },
-    "1>2 2>3 3>4:print_it 3>2:not_yet 4>5",
-)
-"""An agent, a person, and an agent again."""
+
+def ship(first: str = "Write the page", last: str = "Print it") -> str:
+    """An agent, a person, and an agent again."""
+    return lucid(
+        {
+            "1": "Start",
+            "2": {"text": first, "tags": "NoValidation"},
+            "3": {"text": "May it go out?", "tags": "HUMAN"},
+            "4": {"text": last, "tags": "NoValidation"},
+            "5": "End",
+        },
+        "1>2 2>3 3>4:print_it 3>2:not_yet 4>5",
+    )
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def outing(
 ) -> Outing:
     """A project with three agents and a chart on which a person is asked."""
     made = Outing(tmp_path, capsys, monkeypatch)
-    made.draw(SHIP)
+    made.draw(ship())
     return made
 
 
@@ -118,7 +119,7 @@ def test_a_person_at_the_terminal_is_asked_right_there(outing: Outing) -> None:
     assert "May it go out?" in shown.out
     assert "Rounds: completed" in shown.out
     assert outing.called == ["ANN", "ANN"]
-    left = at_terminal("walk", "c.csv", typed="q\n", env=dumb)
+    left = at_terminal("walk", "c.csv", typed="\x04", env=dumb)
     assert left.status == 1
     assert "The question waits. Go on with: quandary next " in left.out
 
@@ -201,6 +202,33 @@ def test_several_runs_go_on_together(outing: Outing) -> None:
     ended = outing.call("walk", *words, "--jobs", "3")
     states = json.loads(ended.out)["runs"]
     assert [(state["run"], state["status"]) for state in states] == [(run, "done") for run in runs]
+
+
+def test_a_new_run_takes_over_what_was_paid_for(outing: Outing) -> None:
+    """`--from` uses answers and outputs wherever the same is asked again; the rest is new."""
+    outing.says("ANN", {"completed": True, "comments": "A draft."})
+    run = outing.walk()["run"]
+    outing.reply(run, "print it")
+    outing.resume(run)
+    assert len(outing.calls) == 2
+    outing.draw(ship(last="Print it\nBut twice"))
+    state = outing.walk("--from", run)
+    assert state["result"]["path"] == ["1", "2", "3", "4", "5"]
+    ((_, prompt),) = outing.calls[2:]
+    assert prompt.startswith("Print it\nBut twice\n")
+    assert state["result"]["steps"][0]["output"] == "A draft."
+    outing.draw(ship(first="Write two pages"))
+    state = outing.walk("--from", run)
+    assert state["ask"]["key"] == "S3@1/run"
+    assert len(outing.calls) == 4
+
+
+def test_what_failed_is_not_taken_over(outing: Outing) -> None:
+    """An error is no use to anybody."""
+    outing.says("ANN", "no", DONE)
+    failed = outing.walk("--retries", "0", status=1)["run"]
+    assert outing.walk("--from", failed)["ask"]["key"] == "S3@1/run"
+    assert outing.called == ["ANN", "ANN"]
 
 
 def test_what_is_no_walk_is_refused(outing: Outing) -> None:
@@ -293,7 +321,7 @@ def test_ctrl_c_stops_cleanly(outing: Outing, signum: signal.Signals) -> None:
 
 def test_two_processes_do_not_walk_the_same_run(outing: Outing) -> None:
     """The second is refused while the first is at work."""
-    outing.says("ANN", {"says": DONE, "seconds": 3})
+    outing.says("ANN", {"says": DONE, "seconds": 1.5})
     process = started("walk", "c.csv")
     until(lambda: len(outing.calls) == 1)
     store = SqliteStore(outing.store)
@@ -380,8 +408,10 @@ def test_no_recorded_call_is_made_again_however_often_it_is_killed(outing: Outin
             counted[prompts[matter.came.key]] += 1
     assert recorded == Counter(f"Step {n}" for n in range(1, STEPS + 1))
     assert 1 <= sum(lost.values()) <= 5
-    for step, times in made.items():
-        assert recorded[step] <= times <= recorded[step] + lost[step]
+    for step in recorded:
+        assert 1 <= made[step] <= 1 + lost[step]
+    # A program may have been left without all of its prompt when its caller was killed.
+    assert sum(made.values()) <= STEPS + sum(lost.values())
     assert replay.verify(store).ok
     store.close()
 
@@ -397,5 +427,3 @@ def test_the_lock_is_gone_with_whoever_held_it(outing: Outing) -> None:
     run = left.name.split(".")[-2]
     assert outing.resume(run)["ask"]["key"] == "S3@1/run"
     assert not left.exists()
-    assert GOOD
-    assert os.path.exists(outing.store)

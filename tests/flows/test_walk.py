@@ -207,6 +207,14 @@ def test_fields_and_earlier_outputs_are_put_in_as_they_are() -> None:
     assert trip.calls["Sd@1/run"].prompt.startswith("So: yes")
 
 
+def test_what_an_item_is_known_by_goes_before_its_other_fields() -> None:
+    """A field of the same name does not hide it, and fills the slot where it is empty."""
+    item = Item("1", title="own", question="Why?", fields={"title": "set", "label": "set"})
+    drawn = chart(task("a", "{{title}} {{label}} {{question}} {{context}}."))
+    trip = Trip(walk(drawn, item, cli="X"))
+    assert trip.calls["Sa@1/run"].prompt.startswith("own set Why? .\n")
+
+
 def test_the_last_output_of_a_step_counts_and_the_ids_of_a_page_go_before_names() -> None:
     """In a loop the newest one is used; a step called like another one's id does not hide it."""
     drawn = chart(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import Failed
@@ -139,6 +139,7 @@ class Driven:
         return output
 
 
+@settings(max_examples=60)
 @given(drawn_charts(), st.data())
 def test_any_walk_ends_on_the_lines_that_are_drawn(drawn: Chart, data: DataObject) -> None:
     """No key twice, no more calls than planned, and every step is where a line leads."""
@@ -162,6 +163,7 @@ def test_any_walk_ends_on_the_lines_that_are_drawn(drawn: Chart, data: DataObjec
         assert inner or result["path"][-1] in ends
 
 
+@settings(max_examples=60)
 @given(drawn_charts(), st.data(), st.integers(0, 6), st.integers(0, 100), st.floats(0.5, 10))
 def test_no_walk_exceeds_its_budget(
     drawn: Chart, data: DataObject, calls: int, tokens: int, seconds: float
@@ -186,6 +188,7 @@ def test_no_walk_exceeds_its_budget(
         assert 0 < call.timeout <= seconds
 
 
+@settings(max_examples=60)
 @given(drawn_charts(), st.data(), st.sampled_from(["retry", "ask"]))
 def test_interruptions_end_too(drawn: Chart, data: DataObject, way: str) -> None:
     """A machine that crashes at every call does not make a walk endless."""

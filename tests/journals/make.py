@@ -16,11 +16,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import msgspec
 
 import small_flows
+import walks
 from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
 from quandary.model.call import Do, Done, Output
+from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people import relay
 from quandary.people.reading import read
 
@@ -148,7 +150,49 @@ def _do(deed: Do) -> Done:
     return Done(deed.key, text=msgspec.json.encode(told).decode())
 
 
-FILLS = {"schema": fill, "decide": fill_decisions, "gate": fill_gates}
+def fill_walks(store: SqliteStore) -> None:
+    """Walks with retries, a loop, votes, charts inside charts, people, and an interruption."""
+    walks.released(store)
+
+    fields = {"votes": "CLAUDE, CODEX, CLAUDE, CODEX", "retries": "1"}
+    inner = Page("i", "Inner", (Step("x", "Look at it"), Step("y", "Note: {{steps.x.output}}")))
+    inner = msgspec.structs.replace(inner, routes=(Route("x", "y"),))
+    steps = (Step("p", "Inner", "subprocess"), Step("v", "Which way?", metadata=fields))
+    ends = tuple(Step(key, "End", "terminator") for key in "ab")
+    routes = (Route("p", "v"), Route("v", "a", "left"), Route("v", "b", "right"))
+    nested = Chart("Nested", (Page("m", "Main", (*steps, *ends), routes), inner), "m")
+    for code in ("", "LEFT"):
+        state = walks.begin(store, nested)
+        while state.calls and state.calls[0].expects != "decision":
+            state = walks.send(store, state, walks.good(state.calls[0]))
+        said = ("left", "right", "straight on", "Right!")
+        outputs = [walks.chose(c, way) for c, way in zip(state.calls, said, strict=True)]
+        state = walks.send(store, state, *outputs)
+        state = walks.send(store, state, walks.chose(state.calls[0], "LEFT"))
+        if code:
+            walks.answer(store, state, code, comment="the shorter one")
+
+    judge = {"validate_cli": "HUMAN"}
+    steps = (Step("a", "Draw it", "process", ("HUMAN",)), Step("b", "Write it", metadata=judge))
+    judged = Chart("Judged", (Page("1", "", steps, (Route("a", "b"),)),))
+    careful = {"cli": "CLAUDE", "on_interrupted": "ask"}
+    state = walks.answer(store, walks.begin(store, judged, defaults=careful), text="in blue")
+    state = walks.answer(store, state, "DONE")
+    lost = Output(state.calls[0].key, error="It was interrupted.", interrupted=True)
+    state = walks.answer(store, walks.send(store, state, lost), "AGN")
+    state = walks.send(store, state, walks.did(state.calls[0]))
+    state = walks.answer(store, state, "AGN", comment="No title.")
+    state = walks.send(store, state, walks.did(state.calls[0], "With a title."))
+    walks.answer(store, state, "ACC")
+
+    run = walks.released(store).run
+    later = Reply((Answer("Sship@1/run", ("NOT-YET",)),))
+    replay.amend(
+        store, run, later, key="Sship@1/run", why="a fault", who="person", through="terminal"
+    )
+
+
+FILLS = {"schema": fill, "decide": fill_decisions, "gate": fill_gates, "walk": fill_walks}
 
 
 def main() -> None:

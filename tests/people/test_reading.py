@@ -100,10 +100,25 @@ def test_a_prefix_stands_first(text: str, prefix: str, argument: str, mode: Mode
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", ["what does this do?", "`#needs-brainstorm`", "# heading", "@"])
+@pytest.mark.parametrize("text", ["what does this do?", "`#needs-brainstorm`", "# heading"])
 def test_a_mark_elsewhere_is_no_prefix(text: str, mode: Mode) -> None:
     """A question mark at the end and a tag in backticks are no prefixes."""
     assert read(text, PLAN, mode).kind == "own-words"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("text", "prefix"), [("#", "tag"), ("@", "reference"), ("+", "add")])
+def test_a_mark_alone_is_no_answer(text: str, prefix: str, mode: Mode) -> None:
+    """Nothing stands behind it yet, so that the question comes again."""
+    found = read(text, PLAN, mode)
+    assert (found.kind, found.prefix, found.argument) == ("prefix", prefix, "")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["!OTH", "#other", "@other", "?other"])
+def test_a_prefix_comes_before_a_blank_other(text: str, mode: Mode) -> None:
+    """`!OTH` is that path, and `#other` a tag of that name."""
+    assert read(text, PLAN, mode).kind == "prefix"
 
 
 def test_a_number_sign_is_a_tag_or_a_number() -> None:

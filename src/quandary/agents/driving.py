@@ -101,13 +101,13 @@ class Driver:
             for number, one in waiting:
                 states[number] = await one()
 
-        workers = [asyncio.ensure_future(some()) for _ in range(min(jobs, len(work)))]
         try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            # Whatever ends this early, each of them is told once and has the time to clean up.
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(jobs, len(work))):
+                    group.create_task(some())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return [states[number] for number in sorted(states)]
 
     async def _drive(self, state: State) -> State:

@@ -87,6 +87,8 @@ class Follower:
         self.stops: list[Here] = []
         self.legs: list[Leg] = []
         self.at: Here | None = None
+        self.lost = False
+        """It cannot be told where the run went from there."""
         self._frames: list[_Frame] = []
         self._maps: dict[str, Map] = {}
         self._visits: Counter[tuple[str, str]] = Counter()
@@ -96,19 +98,21 @@ class Follower:
             self._enter(chart.first, "", None)
 
     def take(self, exchange: Exchange) -> Here | None:
-        """Go to where this was asked, and keep it there."""
-        while self.at is not None:
+        """Go to where this was asked, and keep it there.
+
+        Where it is not known which way was taken, nothing after that can be placed.
+        """
+        while self.at is not None and not self.lost:
             if self.at.owns(exchange.key):
                 self.at.keys.append(exchange.key)
                 self._passed = 0
                 return self.at
-            if not self._onward(self.at, exchange.key):
-                break
+            self.lost = not self._onward(self.at, exchange.key)
         return None
 
     def finish(self, *, done: bool) -> None:
         """Go on to where the run ended: to its end, or to the step at which it failed."""
-        while self.at is not None and (done or self._settled(self.at)):
+        while self.at is not None and not self.lost and (done or self._settled(self.at)):
             if not self._onward(self.at):
                 break
 
@@ -204,26 +208,34 @@ class Follower:
             return None
         fitting, ending = [], []
         for route in here.ways.ways(here.step):
-            leads = self._leads(here, route, key)
-            if leads:
-                fitting.append(route)
-            elif leads is None:
+            asked = self._next_asked(here.ways, here.ways.follow(route))
+            if asked is None:
                 ending.append(route)
+            elif key.startswith(self._head(asked)):
+                fitting.append(route)
         found = fitting or ending
         if len({route.target for route in found}) != 1:
             return None
         return found[0] if len(found) == 1 else replace(found[0], label="")
 
-    def _leads(self, here: Here, route: Route, key: str) -> bool | None:
-        """Whether a way leads to what has this key; nothing where it leads off the page."""
+    def _head(self, step: Step) -> str:
+        """How the keys of the next visit to a step of this page begin."""
         ways, prefix, _ = self._frames[-1]
-        step: Step | None = here.ways.follow(route)
+        return f"{prefix}{keys.visit(step.id, self._visits[ways.page.id, step.id] + 1, '')}"
+
+    def _next_asked(self, ways: Map, step: Step | None, depth: int = 0) -> Step | None:
+        """From a step on, the first at which somebody is asked, or in the chart it stands for."""
         for _ in range(len(ways.steps)):
-            if step is None:
-                return None
-            if ways.kind(step) not in QUIET:
-                visit = self._visits[ways.page.id, step.id] + 1
-                return key.startswith(f"{prefix}{keys.visit(step.id, visit, '')}")
+            if step is None or not self._silent(ways, step, depth):
+                return step
             onward = ways.onward(step)
             step = ways.follow(onward) if onward is not None else None
-        return False
+        return None
+
+    def _silent(self, ways: Map, step: Step, depth: int) -> bool:
+        """Whether a run goes on from a step without asking anybody."""
+        called = self.chart.called(step)
+        if called is None or any(route.label.strip() for route in ways.ways(step)):
+            return ways.kind(step) in QUIET
+        inner = self._maps.setdefault(called.id, Map(called, self.chart))
+        return depth < DEEPEST and self._next_asked(inner, inner.start, depth + 1) is None

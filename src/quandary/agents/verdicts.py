@@ -54,7 +54,8 @@ def chosen(plan: Planned, exchanges: Exchanges) -> str:
         return ""
     if any(e.role == "vote" and e.agent != HUMAN and e.accepted is None for e in exchanges):
         return ""  # votes were pruned, and those that are left need not be the majority
-    votes = {e.name: e.route for e in exchanges if e.role == "vote" and e.route}
+    last_said = {e.name: e.route for e in exchanges if e.role == "vote"}
+    votes = {name: route for name, route in last_said.items() if route}
     used_up = len(_groups(exchanges)) > plan.retries + _granted(exchanges)
     for number, voter in enumerate(plan.votes, 1):
         if f"vote-{number}" not in votes and (is_human(voter) or not used_up):

@@ -6,6 +6,7 @@ arguments of its flow and calls `begin`.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -110,7 +111,7 @@ def begin(
     state = replay.begin(
         store,
         flow,
-        {**arguments, "via": way.via, "host": way.host},
+        {**arguments, "via": way.via, "host": way.host, "cwd": os.getcwd()},
         documents=documents,
         project=running.project(),
         who=who,

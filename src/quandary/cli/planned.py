@@ -15,7 +15,7 @@ from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import prompting
 from quandary.flows.costs import most_calls
 from quandary.flows.planning import Defaults, Planned, plan
-from quandary.flows.walk_terms import Budget, Terms
+from quandary.flows.walk_terms import Budget, Terms, values_of
 from quandary.formats.visible import printable
 from quandary.journal.entries import Began
 from quandary.model.call import HUMAN, is_human
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from quandary.settings import Settings
 
 _NO_BUDGET = Budget()
-_OWN_SLOTS = ("id", "label", "title", "context")
 
 
 # -- what holds where the chart says nothing -----------------------------------------------------
@@ -271,4 +270,4 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
 
 
 def _missing(slot: str, item: Item) -> bool:
-    return prompting.fill(slot, {**dict.fromkeys(_OWN_SLOTS, ""), **item.fields}, {}) == slot
+    return prompting.fill(slot, values_of(item), {}) == slot

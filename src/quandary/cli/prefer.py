@@ -12,7 +12,6 @@ from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
 from quandary.journal.policy import ID, Policy, door_reasons
 from quandary.journal.preferences import PREFERENCES, SUPPRESSING, Set, listed, remember
-from quandary.journal.store import open_store
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
     settings = None
     try:
         settings = read_settings()
-        store = open_store(where)
+        store = running.opened(where, existing=True, telling=False)
     except QuandaryError as error:
         trouble = str(error)
     verdict = Policy(store, settings, project, trouble).check(id_, summary)

@@ -20,11 +20,15 @@ def of(store: Store, run: str) -> Callable[[Do], Done]:
 
     def do(deed: Do) -> Done:
         if deed.deed == "read-file":
-            return read_reference(deed)
+            return read_reference(deed, folder_of(store, run))
         if deed.deed == "list-artifacts":
             from quandary.deeds.artifacts import listed  # noqa: PLC0415 - only at gates
 
             return listed(store, deed)
+        if deed.deed == "prune":
+            from quandary.journal.pruning import pruned  # noqa: PLC0415 - hardly ever
+
+            return pruned(store, deed)
         from quandary.deeds.moving import move  # noqa: PLC0415 - only at gates
 
         return move(store, run, deed)
@@ -32,18 +36,30 @@ def of(store: Store, run: str) -> Callable[[Do], Done]:
     return do
 
 
-def read_reference(deed: Do) -> Done:
-    """`@path`: a text file below the folder where the command runs, and nothing else."""
-    root = os.path.realpath(os.curdir)
+def folder_of(store: Store, run: str) -> str:
+    """The folder in which a run was begun; the current one where nobody wrote it down."""
+    entries = store.entries(run, kinds=("began",))
+    arguments = entries[0].read_matter().arguments if entries else None
+    return str((arguments or {}).get("cwd") or os.curdir)
+
+
+def read_reference(deed: Do, folder: str = os.curdir) -> Done:
+    """`@path`: a text file below the run's folder, and nothing else."""
+    root = os.path.realpath(folder)
     named = deed.argument
     try:
         path = os.path.realpath(os.path.join(root, named))
-        if not named or os.path.isabs(named) or os.path.commonpath([root, path]) != root:
+        below = os.path.commonpath([root, path]) == root and os.pardir not in named.split(os.sep)
+        if not named or os.path.isabs(named) or not below:
             return Done(deed.key, error=f"{named or '@'} is not below the working folder")
+        if os.path.exists(path) and not os.path.isfile(path):
+            return Done(deed.key, error=f"{named} cannot be shown: not a file")
         if os.path.getsize(path) > LARGEST_REFERENCE:
             return Done(deed.key, error=f"{named} is larger than 256 KiB")
         with open(path, "rb") as file:
             text = file.read(LARGEST_REFERENCE).decode()
+        if "\0" in text:
+            return Done(deed.key, error=f"{named} cannot be shown: not a text file")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         return Done(deed.key, error=f"{named} cannot be shown: {reason}")

@@ -296,8 +296,12 @@ class Asker:
             return self._added(inquiry, view, argument)
         if answer.prefix == "tag":
             tag = argument.lstrip("#").strip()
+            if not tag:
+                return self._again(inquiry, view, "# needs a name behind it.")
             self.remarks.tags.setdefault(inquiry.item, []).append(tag)
             return self._again(inquiry, view, f"Tagged #{tag}.", kind="tagged")
+        if answer.prefix == "question" and not argument:
+            return self._again(inquiry, view, "Q: needs a question behind it.")
         if answer.prefix == "question":
             self.remarks.questions.setdefault(inquiry.item, []).append(argument)
             self._note("question", inquiry, argument)

@@ -163,7 +163,7 @@ class Walk:
 
     def _ask(self, asked: list[tuple[Place, Question]]) -> Ask:
         notes, self.notes = tuple(self.notes), []
-        return self.asker.ask(asked, notes)
+        return self.asker.ask(asked, (*notes, *(n for place, _ in asked for n in place.notes)))
 
     # -- an answer, and what it leaves open ----------------------------------------------------
 
@@ -171,7 +171,7 @@ class Walk:
         """Record what an answer settles; give back the places it leaves open."""
         record = self.records[place.item.id]
         among = place.among if MORE in answer.picked else ()
-        place = replace(place, why="", among=among)
+        place = replace(place, why="", notes=(), among=among)
         if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
             # What was ticked beside a text that is no option stays ticked.
             ticked = [code for code in answer.picked if place.find(code) is not None]
@@ -272,8 +272,11 @@ class Walk:
         if answer.prefix == "force":
             return self._forced(place, argument)
         if answer.prefix == "tag":
-            record.tags += [tag for tag in [argument.lstrip("#").strip()] if tag]
-            return self._again(place, f"Tagged #{argument.lstrip('#')}.", kind="tagged")
+            tag = argument.lstrip("#").strip()
+            if not tag:
+                return self._again(place, "# needs a name behind it.")
+            record.tags.append(tag)
+            return self._again(place, f"Tagged #{tag}.", kind="tagged")
         if answer.prefix == "add":
             return self._added(place, argument)
         if answer.prefix == "reference":
@@ -323,8 +326,8 @@ class Walk:
         self.records[place.item.id].notes.append(asked)
         if not self.terms.advisor:
             why = f"You asked: {asked}\nThe question is kept and waits for an answer."
-            self._note("question", place, asked)
-            return [replace(place, why=why)]
+            # Told when the item is shown again: whoever answers it, answers what waits then.
+            return [replace(place, why=why, notes=(Note("question", asked, place.item.id),))]
         prompt = f"{explain(place, question, deep=True, earlier=[])}\n\nThe person asks: {asked}"
         said = yield from self._consult(question, prompt)
         return self._again(

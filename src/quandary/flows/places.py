@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.flows.paging import paged
-from quandary.model.ask import Choice, Item
+from quandary.model.ask import Choice, Item, Note
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, walk
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Place(msgspec.Struct, frozen=True):
     turned: int = 0
     """How many pages of those have been turned."""
     offers: tuple[Extra, ...] = ()
+    notes: tuple[Note, ...] = ()
+    """What is told together with the question."""
     in_menu: bool = False
     """This is the level behind Other."""
 
@@ -98,7 +100,8 @@ class Place(msgspec.Struct, frozen=True):
             order.append(index)
             label = level[index].label
             level = level[index].options
-        return Part((*self.order, *order), "/".join((*self.path, code)), label or name)
+        label = _RECOMMENDED.sub("", label) or name
+        return Part((*self.order, *order), "/".join((*self.path, code)), label)
 
     def words(self, kind: str, text: str) -> Part:
         """What own words, an extra or a forced skip record: they stand behind Other."""

@@ -204,12 +204,10 @@ class _Walk:
         """A text with the item's fields and earlier outputs put in, as they are."""
         if "{{" not in text:
             return text
-        item = self.terms.item
-        own = {"id": item.id, "label": item.label, "title": item.title, "context": item.context}
         _, names = prompting.slots(text)
         found = {name: self._output(ways, name) for name in names}
         known = {name: output for name, output in found.items() if output is not None}
-        return prompting.fill(text, {**own, **item.fields}, known)
+        return prompting.fill(text, self.terms.values, known)
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""

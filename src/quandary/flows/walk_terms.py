@@ -8,6 +8,9 @@ from quandary.flows.planning import Defaults
 from quandary.model.ask import Item, Limits
 from quandary.model.chart import Chart
 
+OWN = ("id", "label", "title", "context", "question")
+"""The fields that every item has."""
+
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one item may cost; nothing set is no limit."""
@@ -35,6 +38,17 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     def about(self) -> str:
         """What it is walked for, in words."""
         return self.item.title or self.item.label or self.item.id
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What fills slots."""
+        return values_of(self.item)
+
+
+def values_of(item: Item) -> dict[str, str]:
+    """An item by the names of its fields; what it is known by goes before any other field."""
+    own = {name: str(getattr(item, name)) for name in OWN}
+    return {**own, **item.fields, **{name: value for name, value in own.items() if value}}
 
 
 class Spent:

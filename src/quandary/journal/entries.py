@@ -7,7 +7,6 @@ and the chain still holds, and nobody can guess what a pruned matter said.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from quandary.errors import StoreError
+from quandary.journal.digests import sha256
 from quandary.model.ask import Answer, Ask, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
@@ -213,14 +213,14 @@ def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter)
         return Entry(run, n, kind, said, None, None, None, digest(run, n, previous, said, None))
     written = _encoder.encode(matter)
     salt = os.urandom(16)
-    seal = hashlib.sha256(salt + written).digest()
+    seal = sha256(salt + written).digest()
     return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))
 
 
 def digest(run: str, n: int, previous: bytes, body: bytes, seal: bytes | None) -> bytes:
     """What an entry is known by: it covers its place, its body, its sealed matter, and the past."""
-    said = hashlib.sha256(b"%s %d %s" % (run.encode(), n, body)).digest()
-    return hashlib.sha256(previous + said + (seal or b"")).digest()
+    said = sha256(b"%s %d %s" % (run.encode(), n, body)).digest()
+    return sha256(previous + said + (seal or b"")).digest()
 
 
 def sealed(entry: Entry) -> bool:
@@ -229,7 +229,7 @@ def sealed(entry: Entry) -> bool:
         return entry.matter is None and entry.salt is None
     if entry.matter is None:
         return True
-    return hashlib.sha256((entry.salt or b"") + entry.matter).digest() == entry.seal
+    return sha256((entry.salt or b"") + entry.matter).digest() == entry.seal
 
 
 def document_bytes(value: Any) -> bytes:  # noqa: ANN401 - any JSON
@@ -239,7 +239,7 @@ def document_bytes(value: Any) -> bytes:  # noqa: ANN401 - any JSON
 
 def document_digest(written: bytes) -> str:
     """The name under which a document is kept."""
-    return hashlib.sha256(written).hexdigest()
+    return sha256(written).hexdigest()
 
 
 def offered(question: Question) -> tuple[str, ...]:

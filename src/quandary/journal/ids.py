@@ -16,6 +16,19 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LENGTH = 26
 _LOOKALIKES = str.maketrans("ILO", "110")
 _AFTER_ALL = "~"
+IMPORTED = "imported\n"
+"""Begins the name by which the record of an imported run is found; the run's own name follows."""
+
+
+class Elsewhere(NotFound):
+    """A run that another store wrote: there is a copy to look at, and nothing to go on with."""
+
+    def __init__(self, run: str, record: str) -> None:
+        self.run, self.record = run, record
+        super().__init__(
+            f"run {run} was imported and can only be looked at (`quandary log {run}`); "
+            "it goes on where it came from"
+        )
 
 
 def new_id(moment: datetime, last: str | None) -> str:
@@ -36,6 +49,11 @@ def find_run(store: Store, prefix: str) -> str:
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
     found = store.between(wanted, wanted + _AFTER_ALL, 4)
+    if not found:
+        copies = store.named(IMPORTED + wanted, IMPORTED + wanted + _AFTER_ALL)
+        found = [name.removeprefix(IMPORTED) for name in copies]
+        if len(found) == 1:
+            raise Elsewhere(found[0], *copies.values())
     if not found:
         raise NotFound(f"there is no run {prefix.strip()}; `quandary runs` lists them")
     if len(found) > 1 and found[0] != wanted:

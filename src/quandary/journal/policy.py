@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ID = re.compile(r"[a-z0-9-]{1,64}")
 _SPLIT = re.compile(r"(?:^|-)split-")
 _IN_A_SPLIT = "every option of a split is asked about"
+_UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
+"""What can be said of a registered question; the last three are for people."""
 
 
 class Verdict(NamedTuple):
@@ -88,7 +90,7 @@ class Policy:
 
     def judge_all(self, ask: Ask) -> dict[str, Verdict] | None:
         """What to take for each question of an Ask, if every one of them may be decided."""
-        if ask.require or not all(map(decidable, ask.questions)):
+        if ask.require or not all(question.decidable for question in ask.questions):
             return None
         verdicts = {question.key: self.judge(question) for question in ask.questions}
         return verdicts if all(verdict.decide for verdict in verdicts.values()) else None
@@ -110,15 +112,6 @@ def policy_of(store: Store, project: str) -> Policy:
         return Policy(store, read_settings(project or None), project)
     except QuandaryError as error:
         return Policy(store, None, project, trouble=f"the settings cannot be read ({error})")
-
-
-def decidable(question: Question) -> bool:
-    """Whether a preference could decide a question at all; most cannot, which is quickly seen."""
-    return (
-        bool(question.id)
-        and not question.chain
-        and any(choice.recommended for choice in question.choices)
-    )
 
 
 def door_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()) -> Iterator[str]:
@@ -151,3 +144,5 @@ def _registered(settings: Settings, id_: str) -> Iterator[tuple[bool, str]]:
             yield True, f"{part.path} calls it a one-way door"
         if entry.get("ask", "") != "":
             yield False, f"{part.path} wants it asked"
+        for name in sorted(entry.keys() - _UNDERSTOOD):
+            yield False, f"{part.path} says {name} of it, which means nothing here"

@@ -43,6 +43,8 @@ FLOWS: dict[str, str] = {
     "walk": "quandary.flows.walk",
     "question": "quandary.flows.question",
     "prefer": "quandary.flows.prefer",
+    "prune": "quandary.flows.prune",
+    "imported": "quandary.flows.imported",
 }
 """The flows that can be run, and the modules that hold them."""
 

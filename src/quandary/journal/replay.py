@@ -31,7 +31,6 @@ from quandary.journal.entries import (
     stamp,
 )
 from quandary.journal.ids import find_run, new_id
-from quandary.journal.policy import Policy, decidable, policy_of
 from quandary.journal.progress import (
     FLOWS,
     Progress,
@@ -54,6 +53,8 @@ from quandary.model.call import Do, Done, Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
+
+    from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done]
     Listener = Callable[[Run, Ask], None]
@@ -101,9 +102,10 @@ def begin(
 ) -> State:
     """Start a flow and journal it. Documents are arguments that are kept once for all runs.
 
-    With `origin`, answers of that run are taken over where the same thing is asked again. The run
-    can be found by its `name`; with `once`, where a run has that name already, nothing is begun
-    and its state is given back. Without `prefer`, no preference decides anything at this point.
+    With `origin`, answers of that run are taken over where the same thing is asked again, and so
+    is what came of its calls, until something is asked for the first time. The run can be found by
+    its `name`; with `once`, where a run has that name already, nothing is begun and its state is
+    given back. Without `prefer`, no preference decides anything at this point.
     """
     written = {name: document_bytes(value) for name, value in (documents or {}).items()}
     digests = {name: document_digest(text) for name, text in written.items()}
@@ -130,16 +132,8 @@ def begin(
         Matter(arguments=plain),
     )
     draft.stand(progress)
-    while earlier is not None and isinstance(progress.request, Ask):
-        if progress.request.require:
-            break  # what a person said once is no answer for ever
-        answered = earlier.fitting(progress.request, draft.at)
-        if answered is None:
-            break
-        body, reply = answered
-        draft.add(body, Matter(answers=reply.answers))
-        progress.take(reply)
-        draft.stand(progress)
+    if earlier is not None:
+        _take_over(draft, progress, earlier)
     if prefer:
         _decide(store, draft, progress)
 
@@ -377,10 +371,35 @@ def _keep(store: Store, row: Run, progress: Progress) -> None:
             opened.pop(next(iter(opened)), None)
 
 
+def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
+    """Answer from an earlier run what is asked again, as far as that goes."""
+    while True:
+        request = progress.request
+        if isinstance(request, Ask):
+            # What only a person may say, they have to say each time.
+            answered = None if request.require else earlier.fitting(request, draft.at)
+            if answered is None:
+                return
+            body, reply = answered
+            draft.add(body, Matter(answers=reply.answers))
+            progress.take(reply)
+        else:
+            for output in filter(None, map(earlier.output, progress.calls)):
+                draft.add(earlier.returned(output, draft.at), Matter(came=output))
+                progress.collect(output)
+            if progress.request is request:
+                return
+        draft.stand(progress)
+
+
 def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     """Answer what waits by preference, as often as that may be, and say so beside what is next."""
     policy: Policy | None = None
-    while isinstance(progress.request, Ask) and all(map(decidable, progress.request.questions)):
+    while isinstance(progress.request, Ask) and all(
+        question.decidable for question in progress.request.questions
+    ):
+        from quandary.journal.policy import policy_of  # noqa: PLC0415 - most recommend nothing
+
         ask = progress.request
         policy = policy or policy_of(store, draft.run.project)
         verdicts = policy.judge_all(ask)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from quandary.errors import StoreError
-from quandary.journal.entries import Entry, Kind, Status
+from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
 from quandary.journal.store import Last, Moved, Run, Taken, Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from quandary.journal.store import Recorded, Written
 
@@ -95,6 +95,14 @@ _MOVE = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "
     "WHERE id = ? AND n = ?"
 )
+_TAKE_OUT = (
+    "DELETE FROM entry WHERE run = ? AND n = ? RETURNING seq, run, n, kind, body, seal, digest"
+)
+_PUT_BACK = "INSERT INTO entry (seq, run, n, kind, body, seal, digest) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INCREMENTAL = 2
+"""What SQLite calls `auto_vacuum = INCREMENTAL`."""
+_STEP = 1024
+"""So many pages are given back to the disk at once."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
@@ -296,6 +304,66 @@ class SqliteStore:
 
         self._write(action)
 
+    def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
+        """Take matter and salt out of the entries with these numbers, of all these runs at once.
+
+        All else of an entry stays, its seal included. A run that waits, or that has other than `n`
+        entries by now, is left as it is; the others are given back.
+        """
+        still = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
+
+        def action() -> list[Run]:
+            pruned = []
+            for run, numbers in wanted:
+                if not self._db.execute(still, (run.id, run.n)).fetchone():
+                    continue
+                for number in numbers:
+                    # An entry that only shrinks leaves its page half empty. One that is taken out
+                    # and put back has SQLite join such pages, and so frees some.
+                    rows = self._db.execute(_TAKE_OUT, (run.id, number)).fetchall()
+                    self._db.executemany(_PUT_BACK, rows)
+                pruned.append(run)
+            return pruned
+
+        self._rows("PRAGMA secure_delete = ON", ())
+        return self._write(action)
+
+    def forget(self, documents: Collection[str], *, seen: int) -> int:
+        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
+
+        Nobody begins a run meanwhile.
+        """
+
+        def action() -> int:
+            sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
+            bodies = read_bodies(row[0] for row in self._db.execute(sql, (seen,)).fetchall())
+            needed = {d for b in bodies if isinstance(b, Began) for d in b.documents.values()}
+            gone = [(digest,) for digest in set(documents) - needed]
+            sql = "DELETE FROM document WHERE digest = ?"
+            return max(self._db.executemany(sql, gone).rowcount, 0)
+
+        self._rows("PRAGMA secure_delete = ON", ())
+        return self._write(action)
+
+    def reclaim(self) -> int:
+        """Give back to the disk what pruning freed, in steps that keep nobody waiting for long.
+
+        A file of an earlier Quandary is written anew once, in a single step, to learn the steps.
+        """
+        pages = before = self._number("page_count")
+        if self._number("freelist_count") and self._number("auto_vacuum") != _INCREMENTAL:
+            self._rows("PRAGMA auto_vacuum = INCREMENTAL", ())
+            self._rows("VACUUM", ())
+        step = f"PRAGMA incremental_vacuum({_STEP})"
+        while self._number("freelist_count"):
+            with self._lock:
+                self._patiently(lambda: self._db.executescript(step))
+            pages, last = self._number("page_count"), pages
+            if pages >= last:
+                break
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
+        return (before - self._number("page_count")) * self._number("page_size")
+
     # -- the file --------------------------------------------------------------------------------
 
     def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
@@ -331,6 +399,8 @@ class SqliteStore:
         self._rows("PRAGMA synchronous = FULL", ())
         if sys.platform == "darwin":
             self._rows("PRAGMA fullfsync = ON", ())
+        if version == 0:  # a file can learn it only before anything is in it
+            self._rows("PRAGMA auto_vacuum = INCREMENTAL", ())
         if os.access(self.path, os.W_OK) and self._rows("PRAGMA journal_mode", ()) != [("wal",)]:
             self._rows("PRAGMA journal_mode = WAL", ())
         if version < len(MIGRATIONS):

@@ -11,10 +11,9 @@ from quandary.errors import ParseError, StoreError
 from quandary.journal.entries import Entry, Kind, Status
 from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
-from quandary.settings import data_folder, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from quandary.settings import Part, Settings
@@ -22,9 +21,22 @@ if TYPE_CHECKING:
     Written = tuple["Run", list[Entry]]
 
 Waits = Literal["person", "agent", "house"]
+Row = tuple[Any, ...]
 Recorded = tuple[bytes, bytes | None, int]
 """As much of an entry as a flow is built from: its body, its matter, and whether that was pruned.
 A run has thousands of them, so they are plain tuples."""
+
+TABLES = {
+    "document": ("digest", "written"),
+    "run": (
+        *("number", "id", "flow", "version", "project", "status", "waits", "key", "asked", "n"),
+        *("first", "head", "began", "since", "expires"),
+    ),
+    "entry": ("seq", "run", "n", "kind", "body", "matter", "salt", "seal", "digest"),
+    "name": ("name", "run"),
+    "last": ("one", "id", "first", "runs"),
+}
+"""The tables that every store has, with their columns, each sorted by the first of them."""
 
 
 class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -160,6 +172,25 @@ class Store(Protocol):
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
 
+    def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
+        """Take matter and salt out of the entries with these numbers, of all these runs at once.
+
+        All else of an entry stays, its seal included. A run that waits, or that has other than `n`
+        entries by now, is left as it is; the others are given back.
+        """
+
+    def forget(self, documents: Collection[str], *, seen: int) -> int:
+        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
+
+        Nobody begins a run meanwhile.
+        """
+
+    def reclaim(self) -> int:
+        """Give back to the disk what pruning freed, in steps that keep nobody waiting for long.
+
+        How many bytes that were, as far as it is known.
+        """
+
     def last(self) -> Last | None:
         """The newest run as the store remembers it, apart from the rows of the runs."""
 
@@ -172,22 +203,49 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Within it, every reading sees the same moment."""
 
+    def news(self, seconds: float) -> Iterator[bool]:
+        """Time and again, and never after more than so long: whether to look for new entries."""
+
+    def dump(self, table: str) -> Iterator[Row]:
+        """Every row of a table, as it is; within a snapshot."""
+
+    def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
+        """Put the rows of another journal into an empty store, all of them or, if `check` raises,
+        none: it is called last, and reads the store as it is about to become.
+        """
+
 
 def open_store(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> Store:
     """The store at a path or URL, in the environment, in the settings, or the user's own.
 
     The settings are those of the folder `start`, by default the current one.
     """
+    address = _address(where, start)
+    if _is_url(address):
+        try:
+            from quandary.journal.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        except ImportError as missing:
+            raise StoreError(
+                f"PostgreSQL needs more packages ({missing.name}): pip install 'quandary[postgres]'"
+            ) from missing
+        return PostgresStore(address)
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
-    return SqliteStore(place_of(where, start=start))
+    return SqliteStore(address)
 
 
 def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> str:
-    """The file that is meant. A path in a file of settings starts from the folder of that file."""
+    """The file or the database that is meant, as it may be shown to anybody."""
+    return shown(_address(where, start))
+
+
+def _address(where: str | os.PathLike[str] | None, start: str | None) -> str:
+    """What to open. A path in a file of settings starts from the folder of that file."""
     named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
     if named:
         return _path(named)
+    from quandary.settings import read_settings  # noqa: PLC0415 - where nothing nearer names it
+
     for part in read_settings(start).parts:
         place = _place_in(part)
         if place:
@@ -199,7 +257,7 @@ def chosen_by_project(settings: Settings) -> str:
     """The store that the project's settings name, where the user's own do not name it too."""
     places = {part.origin: _place_in(part) for part in settings.parts}
     named = places.get("project", "")
-    return named if named != places.get("user", "") else ""
+    return shown(named) if named != places.get("user", "") else ""
 
 
 def _place_in(part: Part) -> str:
@@ -208,11 +266,16 @@ def _place_in(part: Part) -> str:
         raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
     if not named:
         return ""
-    return os.path.join(os.path.dirname(os.path.abspath(part.path)), _path(named))
+    place = _path(named)
+    if _is_url(place):
+        return place
+    return os.path.join(os.path.dirname(os.path.abspath(part.path)), place)
 
 
 def default_path() -> str:
     """`journal.db` in the user's data folder, which is made where it is missing."""
+    from quandary.settings import data_folder  # noqa: PLC0415 - where nothing nearer names it
+
     folder = data_folder()
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -229,8 +292,23 @@ def _path(where: str) -> str:
     if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
         return rest[1:]
     if scheme in ("postgresql", "postgres"):
-        raise StoreError(
-            "this version of Quandary keeps its journal in an embedded store only; "
-            "give the path of a file, or sqlite:///PATH"
-        )
-    raise StoreError(f"{where} names no store; give the path of a file, or sqlite:///PATH")
+        return f"postgresql://{rest}"
+    raise StoreError(
+        f"{shown(where)} names no store; give the path of a file, or postgresql://HOST/DATABASE"
+    )
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith("postgresql://")
+
+
+def shown(place: str) -> str:
+    """A place without the password that its URL may hold, wherever in it that stands."""
+    scheme, separator, rest = place.partition("://")
+    if not separator:
+        return place
+    before, mark, after = rest.partition("?")
+    user, at, host = before.rpartition("@")
+    words = [word for word in after.split("&") if "password" not in word.partition("=")[0].lower()]
+    query = mark + "&".join(words) if any(words) else ""
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}{query}"

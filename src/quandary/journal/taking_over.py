@@ -1,4 +1,4 @@
-"""Answers of an earlier run, for a new run that asks the same things again."""
+"""Answers of an earlier run, of people and of agents, for a new run that asks the same again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quandary.journal.entries import Answered, Asked, without_words
+from quandary.journal.entries import Answered, Asked, Called, Returned, without_words
 from quandary.model import keys
 from quandary.model.ask import Answer, Ask, Question, Reply
+from quandary.model.call import Call, Output
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
+
+EARLIER = "earlier"
+"""What an entry says that came from another run; `by` is that run."""
 
 
 class Earlier:
@@ -20,12 +24,18 @@ class Earlier:
     def __init__(self, store: Store, run: str) -> None:
         self.run = run
         self._answers: dict[str, tuple[Question, Answer, Answered]] = {}
+        self._outputs: dict[tuple[object, ...], list[Output]] = {}
         self._amendment = 0
         ask: Ask | None = None
-        for entry in store.entries(run, kinds=("asked", "answered")):
+        sent: dict[str, Call] = {}
+        for entry in store.entries(run, kinds=("asked", "answered", "called", "returned")):
             body, matter = entry.read(), entry.read_matter()
             if isinstance(body, Asked):
                 ask = matter.ask
+            elif isinstance(body, Called) and isinstance(matter.sent, Call):
+                sent[body.key] = matter.sent
+            elif isinstance(body, Returned) and isinstance(matter.came, Output):
+                self._keep(sent.get(body.key), matter.came)
             elif isinstance(body, Answered) and ask is not None and not entry.pruned:
                 self._take(ask, body, matter.answers or body.answers)
                 self._amendment = body.amendment or self._amendment
@@ -39,6 +49,20 @@ class Earlier:
             question = known[0] if body.amends and known else ask.question(answer.key)
             if question is not None:
                 self._answers[key] = (question, replace(answer, key=key), body)
+
+    def _keep(self, call: Call | None, output: Output) -> None:
+        """Only what could be used is worth being used again."""
+        if call is not None and not output.error and not output.problem:
+            self._outputs.setdefault(_asked(call), []).append(output)
+
+    def output(self, call: Call) -> Output | None:
+        """What the same agent gave back for the same prompt; each output is used once."""
+        found = self._outputs.get(_asked(call))
+        return replace(found.pop(0), key=call.key) if found else None
+
+    def returned(self, output: Output, at: str) -> Returned:
+        """The entry that says where an output came from."""
+        return Returned(key=output.key, at=at, who="agent", through=EARLIER, by=self.run)
 
     def fitting(self, ask: Ask, at: str) -> tuple[Answered, Reply] | None:
         """What was answered to the same questions before, each answer used once."""
@@ -72,3 +96,8 @@ class Earlier:
         options = {option.code: option for option in (*question.choices, *question.named)}
         earlier = {option.code: option for option in (*before.choices, *before.named)}
         return all(code in options and options[code] == earlier.get(code) for code in answer.picked)
+
+
+def _asked(call: Call) -> tuple[object, ...]:
+    """What makes two calls the same, wherever in a run they are made."""
+    return call.agent, call.prompt, call.expects, call.routes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from quandary.errors import NotFound
+from quandary.journal.digests import sha256
 from quandary.journal.entries import (
     START,
     Answered,
@@ -25,6 +25,8 @@ from quandary.journal.entries import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from quandary.journal.store import Run, Store
 
 _PAGE = 500
@@ -55,8 +57,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-def verify(store: Store, run: str | None = None, expect: str | None = None) -> Report:
-    """Check one run or the whole store; with `expect`, also against a digest kept from before."""
+def verify(
+    store: Store,
+    run: str | None = None,
+    expect: str | None = None,
+    *,
+    follows: bytes | None = None,
+) -> Report:
+    """Check one run or the whole store; with `expect`, also against a digest kept from before.
+
+    A run that is not where it was written follows the digest that it brought along.
+    """
     with store.snapshot():
         check = _Check(store)
         if run is None:
@@ -66,7 +77,7 @@ def verify(store: Store, run: str | None = None, expect: str | None = None) -> R
             if row is None:
                 raise NotFound(f"there is no run {run}; `quandary runs` lists them")
             before = store.runs(after=row.number, newest=True, limit=1)
-            check.run(row, before[0].first if before else START)
+            check.run(row, follows or (before[0].first if before else START))
         if expect is not None:
             check.expected(expect)
         return Report(
@@ -84,7 +95,7 @@ def store_digest(store: Store, upto: int | None = None) -> str:
     It begins with the number of the newest entry, so that a store that has grown since can still
     be brought back to that moment and compared.
     """
-    made = hashlib.sha256()
+    made = sha256()
     newest = 0
     for entry in store.heads(upto):
         made.update(b"%s %d %s" % (entry.run.encode(), entry.n, entry.digest))
@@ -175,7 +186,9 @@ class _Check:
             if kind_of(body) != entry.kind:
                 self._problem("the kind of the entry was changed", row.id, entry.n)
             if isinstance(body, Began):
-                self.documents |= set(body.documents.values())
+                self.documents |= (
+                    set(body.documents.values()) if needs_documents(entries) else set()
+                )
                 self.names |= {body.name: row.id} if body.name else {}
                 begun = (body.flow, body.version, body.project, body.at, body.expires or None)
                 if begun != (row.flow, row.version, row.project, row.began, row.expires):
@@ -196,6 +209,14 @@ class _Check:
 
     def _problem(self, text: str, run: str = "", n: int = 0) -> None:
         self.problems.append(Problem(text, run, n))
+
+
+def needs_documents(entries: Iterable[Entry]) -> bool:
+    """Whether a run needs what it began with: as long as anything said in it is left.
+
+    What the house did itself is left in any case and says nothing.
+    """
+    return any(entry.matter is not None and entry.kind != "called" for entry in entries)
 
 
 def where_it_stands(bodies: list[AnyBody]) -> tuple[str, list[str]]:

@@ -73,6 +73,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     """It is part of a split, so that no preference ever decides it."""
 
     @property
+    def decidable(self) -> bool:
+        """Whether a preference could decide it at all; most recommend nothing."""
+        return bool(self.id) and not self.chain and any(c.recommended for c in self.choices)
+
+    @property
     def options(self) -> tuple[Choice, ...]:
         """Every option that a reply can name, the shown ones first."""
         return (*(c for c in self.choices if c.code != MORE), *self.named)

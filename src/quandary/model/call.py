@@ -68,7 +68,7 @@ class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):
     """One of a few named deeds that the house does itself."""
 
     key: str
-    deed: Literal["read-file", "list-artifacts", "move-phase"]
+    deed: Literal["read-file", "list-artifacts", "move-phase", "prune"]
     argument: str = ""
 
 

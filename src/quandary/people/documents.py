@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import Any
@@ -26,6 +25,8 @@ def decoded(data: bytes | str) -> str:
 
 def loaded(text: str) -> Any:  # noqa: ANN401 - any JSON
     """The JSON document that a text is; nothing in it is said twice."""
+    import json  # noqa: PLC0415 - not every reply is JSON
+
     try:
         value = json.loads(text, object_pairs_hook=_object)
         if _LONE_HALF.search(text):
@@ -54,6 +55,8 @@ def unquoted(text: str) -> str | None:
     """The text that a JSON string holds, if the reply is one."""
     if text[0] != '"':
         return None
+    import json  # noqa: PLC0415 - the same
+
     try:
         found = json.loads(text)
         found.encode()

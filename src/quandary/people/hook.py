@@ -9,7 +9,6 @@ person can answer.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ import msgspec
 from quandary.errors import ContextRequired
 from quandary.flows.wording import require_filled
 from quandary.journal import replay
+from quandary.journal.digests import sha256
 from quandary.journal.policy import policy_of
 from quandary.journal.settling import answer_of, settle
 from quandary.model import question_ids
@@ -114,7 +114,7 @@ def question_id(text: str) -> str:
     slug = question_ids.slug(text)
     if len(slug) <= question_ids.LONGEST:
         return slug or question_ids.NO_SLUG
-    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
+    digest = sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
     return f"{slug[: question_ids.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
 
 

@@ -62,26 +62,23 @@ NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 NOTE = "user_note: "
 """Read: what Codex puts before the note in a list of answers."""
 
-_SAID: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        # The sentence about declining is what several hosts say when their box was closed, or was
-        # never on the screen at all. That is nobody's decision, so it never ends a run.
-        ("dismissed", r"\(?(?:the )?user declined to answer\b"),
-        ("dismissed", r"(?:the )?user rejected tool use\b"),
-        ("dismissed", r"the user doesn't want to proceed with this tool use\b"),
-        ("dismissed", r"the user wants to clarify these questions\b"),
-        ("dismissed", r"the user did not answer\b"),
-        ("dismissed", r"\[user dismissed\b"),
-        ("dismissed", r"\[request interrupted by user\b"),
-        ("dismissed", r"request_user_input was cancelled\b"),
-        ("idle", r"no response after \d+ ?(?:m?s|sec|min)\w*\b"),
-        ("unavailable", r"request_user_input is (?:unavailable|not supported)\b"),
-        ("unavailable", r"cannot ask user questions in non-interactive mode\b"),
-        ("error", r"\[tool result missing due to internal error\]\Z"),
-        ("error", r"<tool_use_error>"),
-        ("error", r"InputValidationError\b"),
-    )
+_SAID = (
+    # The sentence about declining is what several hosts say when their box was closed, or was
+    # never on the screen at all. That is nobody's decision, so it never ends a run.
+    ("dismissed", r"\(?(?:the )?user declined to answer\b"),
+    ("dismissed", r"(?:the )?user rejected tool use\b"),
+    ("dismissed", r"the user doesn't want to proceed with this tool use\b"),
+    ("dismissed", r"the user wants to clarify these questions\b"),
+    ("dismissed", r"the user did not answer\b"),
+    ("dismissed", r"\[user dismissed\b"),
+    ("dismissed", r"\[request interrupted by user\b"),
+    ("dismissed", r"request_user_input was cancelled\b"),
+    ("idle", r"no response after \d+ ?(?:m?s|sec|min)\w*\b"),
+    ("unavailable", r"request_user_input is (?:unavailable|not supported)\b"),
+    ("unavailable", r"cannot ask user questions in non-interactive mode\b"),
+    ("error", r"\[tool result missing due to internal error\]\Z"),
+    ("error", r"<tool_use_error>"),
+    ("error", r"InputValidationError\b"),
 )
 
 _ANSWERED = re.compile(
@@ -119,8 +116,10 @@ def is_other(text: str) -> bool:
 
 def said(text: str) -> Outcome | None:
     """What a host says in words of its own when there is no answer."""
+    if text.startswith("{"):  # no sentence begins like that, and most replies do
+        return None
     for kind, pattern in _SAID:
-        if pattern.match(text):
+        if re.match(pattern, text, re.IGNORECASE):
             return Outcome(kind, shortened(text))  # type: ignore[arg-type]
     return None
 

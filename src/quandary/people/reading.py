@@ -30,16 +30,15 @@ _QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
 _LETTER = re.compile(r"\(?\s*([a-z])\s*[:.)]?", re.IGNORECASE)
 _NUMBERED = re.compile(r"#\s*\d+(?!\w)")
 _ADDED = re.compile(r"[\w/+,&\s-]{1,200}")
-_REMARK = re.compile(
-    r"(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
-    r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)",
-    re.IGNORECASE | re.DOTALL,
+# These are compiled when they are needed, which for most replies is never.
+_REMARK = (
+    r"(?is)(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
+    r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
-_BUT = re.compile(r"[\s,;.—–-]+but\b", re.IGNORECASE)
-_WAITING = re.compile(
-    r"(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would|what|why|how|when|"
-    r"who|is|are|does|do)\b",
-    re.IGNORECASE,
+_BUT = r"(?i)[\s,;.—–-]+but\b"
+_WAITING = (
+    r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would|what|why|how|"
+    r"when|who|is|are|does|do)\b"
 )
 _MARKS: tuple[tuple[str, Prefix], ...] = (
     ("???", "deep"),
@@ -54,15 +53,17 @@ _MARKS: tuple[tuple[str, Prefix], ...] = (
 def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     """What the text means as a reply to the question.
 
-    The order is fixed: blank, prefix, extra, code, label, another tree's keyword, and in plain
+    The order is fixed: prefix, blank, extra, code, label, another tree's keyword, and in plain
     mode whatever the words say; what is left is the person's own words.
     """
     bare = text.strip()
+    found = _prefixed(bare, question, mode)
+    if found:
+        return found
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
     return (
-        _prefixed(bare, question, mode)
-        or _extra(bare, question)
+        _extra(bare, question)
         or _exact(bare, question, mode)
         or _keyword(bare, question)
         or (_loosely(bare, question) if mode == "plain" else _strictly(bare, question))
@@ -95,6 +96,8 @@ def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
         argument = bare[len(mark) :].strip()
         if prefix == "tag" and mode == "plain" and _NUMBERED.match(bare):
             return None
+        if bare == mark:
+            return _prefix(prefix, "")  # half a thought; the question comes again
         if prefix in {"tag", "reference"} and (not argument or bare[1].isspace()):
             return OWN
         if prefix == "add" and not _adds(argument, question):
@@ -163,7 +166,7 @@ def _keyword(bare: str, question: Question) -> Reading | None:
 
 def _strictly(bare: str, question: Question) -> Reading:
     """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
-    found = _REMARK.match(bare) if len(bare) <= HEAD else None
+    found = re.match(_REMARK, bare) if len(bare) <= HEAD else None
     if found and not bare.endswith("?"):
         known = names((*question.choices, *question.named))
         codes = known.code(found["pick"]) or known.label(found["pick"])
@@ -184,12 +187,12 @@ def _loosely(bare: str, question: Question) -> Reading:
     from quandary.people.saying import loosely  # noqa: PLC0415 - exact answers need none of it
 
     found = loosely(bare, question)
-    remark = _REMARK.match(bare) if found.kind == "own-words" and len(bare) <= HEAD else None
-    if remark is None or bare.endswith("?") or not _BUT.match(bare, remark.end("pick")):
+    remark = re.match(_REMARK, bare) if found.kind == "own-words" and len(bare) <= HEAD else None
+    if remark is None or bare.endswith("?") or not re.match(_BUT, bare[remark.end("pick") :]):
         return found
     # A code may be a word that says little by itself, such as OK; before a "but" it says enough.
     codes = names((*question.choices, *question.named)).code(remark["pick"])
-    if not codes or _WAITING.match(remark["remark"]):
+    if not codes or re.match(_WAITING, remark["remark"]):
         return found
     if loosely(remark["remark"], question).kind != "own-words":
         return found

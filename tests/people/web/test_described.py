@@ -66,7 +66,7 @@ def test_every_answer_is_as_described(
     waits = "wait"
 
     @settings(
-        max_examples=40,
+        max_examples=15,
         deadline=None,
         derandomize=True,
         database=None,

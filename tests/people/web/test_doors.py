@@ -220,7 +220,7 @@ def test_a_forged_or_expired_cookie_is_nobodys(site: Site, monkeypatch: pytest.M
             with shown as other:
                 assert "Log out" not in other.get("/").text
         now = time.time()
-        monkeypatch.setattr(keys.time, "time", lambda: now + keys.SESSION_SECONDS + 1)
+        monkeypatch.setattr(time, "time", lambda: now + keys.SESSION_SECONDS + 1)
         assert "Log out" not in visitor.get("/").text
         assert reply(visitor, run) == 200
     assert site.sources(run) == [("api", "web", "")]

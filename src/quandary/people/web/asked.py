@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from quandary.formats.visible import printable
 from quandary.journal.entries import Began
 from quandary.model.ask import MORE
 from quandary.model.tree import Tree
@@ -45,6 +46,8 @@ class Sheet(NamedTuple):
     number: int
     header: str
     text: str
+    spans: tuple[prose.Span, ...]
+    """The same in its styles."""
     multi: bool
     menu: bool
     cards: tuple[Card, ...]
@@ -150,6 +153,7 @@ def _sheet(number: int, question: Question, fields: Mapping[str, list[str]], pro
         number,
         question.header,
         question.text,
+        prose.spans(printable(question.text)),
         question.multi,
         question.menu,
         cards,

@@ -7,13 +7,13 @@ What came between two looks is told at once, so that many replies are few messag
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Iterator
 
     from quandary.journal.store import Store
 
@@ -26,6 +26,14 @@ QUIET_SECONDS = 15.0
 MANY = "*"
 _PAGE = 1000
 _LONGEST_QUEUE = 8
+
+
+async def following(queue: asyncio.Queue[str]) -> str:
+    """The runs with news; nothing where there was none for a while."""
+    try:
+        return await asyncio.wait_for(queue.get(), QUIET_SECONDS)
+    except TimeoutError:
+        return ""
 
 
 class Events:
@@ -52,12 +60,12 @@ class Events:
         """Look no more."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):
                 await self._task
 
     async def _watch(self) -> None:
         while True:
-            with contextlib.suppress(QuandaryError):  # a store that is away now may be back soon
+            with suppress(QuandaryError):  # a store that is away now may be back soon
                 await self._look()
             await asyncio.sleep(1 / LOOKS_PER_SECOND)
 
@@ -83,18 +91,15 @@ class Events:
             for waiting in self._waiting[run]:
                 waiting.set()
 
-    async def listen(self, run: str = "") -> AsyncIterator[str]:
-        """The runs with news, as they come; nothing, from time to time, where there are none."""
+    @contextmanager
+    def listening(self, run: str = "") -> Iterator[asyncio.Queue[str]]:
+        """A page listens, to the news of one run or of all."""
         queue: asyncio.Queue[str] = asyncio.Queue(_LONGEST_QUEUE)
         self._pages[queue] = run
         try:
-            while True:
-                try:
-                    yield await asyncio.wait_for(queue.get(), QUIET_SECONDS)
-                except TimeoutError:
-                    yield ""
+            yield queue
         finally:
-            self._pages.pop(queue, None)
+            del self._pages[queue]
 
     async def wait(self, run: str, n: int, seconds: float, *, until_end: bool = False) -> None:
         """Until a run has more than `n` entries, or until it is over; or the time is up."""

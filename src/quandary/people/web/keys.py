@@ -63,7 +63,7 @@ class Keys:
     """The secrets of a server."""
 
     def __init__(
-        self, signing: bytes, *, token: str = "", users: Mapping[str, str] | None = None
+        self, signing: bytes, *, token: str = "", users: Mapping[str, Any] | None = None
     ) -> None:
         self._signing = signing
         self._token = _hash(token) if token.strip() else b""

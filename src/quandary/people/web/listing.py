@@ -135,4 +135,4 @@ def age(moment: str) -> str:
     for size, unit in _UNITS:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
-    return "now"
+    return "0 s"

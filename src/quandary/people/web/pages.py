@@ -17,6 +17,7 @@ from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.people.web import asked, drawn, figures, listing
 from quandary.people.web import told as telling
+from quandary.people.web.events import following
 from quandary.people.web.forms import filled
 from quandary.people.web.frame import Fields, one, own_form, page, wants_part
 from quandary.people.web.house import House, TheHouse, Visit
@@ -188,9 +189,11 @@ async def events(
         raise HTTPException("too many pages are open", status_code=503)
 
     async def news() -> AsyncIterator[ServerSentEventMessage]:
-        yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
-        async for runs in house.events.listen(run):
-            yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
+        with house.events.listening(run) as queue:
+            yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
+            while True:
+                runs = await following(queue)
+                yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
 
     return ServerSentEvent(news())
 

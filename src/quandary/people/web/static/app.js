@@ -73,7 +73,7 @@ function listen() {
   };
   const source = new EventSource(page.page === "run" ? `/events?run=${page.run}` : "/events");
   source.addEventListener("news", soon);
-  source.addEventListener("hello", () => { if (lost) { say(""); soon(); } lost = false; });
+  source.addEventListener("hello", () => { if (lost) say(""); lost = false; soon(); });
   source.onerror = () => {
     lost = true;
     say(AWAY);
@@ -97,6 +97,7 @@ function prepare(form) {
   const hint = form.querySelector("[data-hint]");
   hint.textContent = "1–9 or a letter chooses, ↑↓ move, ←→ other question, Enter goes on, ? explains";
   for (const set of sets()) {
+    restore(set);
     const box = words(set);
     let due = 0;
     box.addEventListener("input", () => {
@@ -118,20 +119,20 @@ function prepare(form) {
       explain(form, asking);
       return;
     }
+    forget(sets());
     form.querySelector(".send button").disabled = true;
   });
 }
 
-// What is asked back is answered in place: only that question is sent, and what was chosen elsewhere
-// on the page stays as it is.
+// What is asked back is answered in place: only that question is sent. What was chosen for the others
+// is kept in the browser until they come again.
 async function explain(form, set) {
   const sent = new FormData(form);
   const own = new Set([...set.elements].map((one) => one.name));
   for (const name of [...sent.keys()]) {
     if (!own.has(name) && !["mark", "to", "token"].includes(name)) sent.delete(name);
   }
-  const kept = sets().filter((one) => one !== set).map(remember);
-  const same = set.dataset.same;
+  keep(sets().filter((one) => one !== set && answered(one)).map(remember));
   try {
     const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(sent) });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -139,14 +140,19 @@ async function explain(form, set) {
     if (!asked || !asked.querySelector("form")) { location.reload(); return; }
     document.getElementById("asked").replaceWith(document.adoptNode(asked));
     document.getElementById("told").replaceWith(document.adoptNode(fresh.getElementById("told")));
-    for (const one of kept) restore(one);
     prepare(document.querySelector("[data-ask]"));
-    const back = sets().find((one) => one.dataset.same === same) || sets()[0];
-    picks(back)[0].focus();
+    picks(sets()[0])[0].focus();
     window.scrollTo({ top: 0 });
     say("The explanation stands above the questions.");
   } catch { say(AWAY); }
 }
+
+const drawer = `quandary:${page.run}`;
+const kept = () => JSON.parse(sessionStorage.getItem(drawer) || "[]");
+const keep = (fresh) => sessionStorage.setItem(drawer, JSON.stringify(
+  [...kept().filter((old) => fresh.every((one) => one.same !== old.same)), ...fresh]));
+const forget = (gone) => sessionStorage.setItem(drawer, JSON.stringify(
+  kept().filter((old) => gone.every((set) => set.dataset.same !== old.same))));
 
 const remember = (set) => ({
   same: set.dataset.same,
@@ -155,13 +161,13 @@ const remember = (set) => ({
   remark: set.querySelector("textarea").value,
 });
 
-function restore(kept) {
-  const set = sets().find((one) => one.dataset.same === kept.same);
-  if (!set) return;
-  for (const one of picks(set)) if (kept.picked.includes(one.value)) one.checked = true;
-  words(set).value = kept.words;
-  set.querySelector("textarea").value = kept.remark;
-  if (kept.remark) set.querySelector(".remark").open = true;
+function restore(set) {
+  const old = kept().find((one) => one.same === set.dataset.same);
+  if (!old || answered(set)) return;
+  for (const one of picks(set)) if (old.picked.includes(one.value)) one.checked = true;
+  words(set).value = old.words;
+  set.querySelector("textarea").value = old.remark;
+  if (old.remark) set.querySelector(".remark").open = true;
 }
 
 async function show(set) {

@@ -1,0 +1,390 @@
+"""A run as one file: everything of it, so that whoever gets it can check it by itself.
+
+An imported run cannot become a link of another store's chain: its first entry follows a run that is
+not there. It is kept as a document instead, just as it was written, and a run of the flow `imported`
+seals its digest into the chain. It can be looked at like any other run and changed by nobody.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
+from quandary.journal import replay
+from quandary.journal.draft import Source
+from quandary.journal.entries import (
+    START,
+    Asked,
+    Began,
+    Called,
+    Ended,
+    Entry,
+    Status,
+    document_bytes,
+    document_digest,
+    kind_of,
+    read_body,
+    readable,
+)
+from quandary.journal.ids import ALPHABET, IMPORTED, LENGTH, Elsewhere, find_run
+from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import Run
+from quandary.journal.verify import Problem, Report, needs_documents, verify, where_it_stands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from quandary.journal.entries import AnyBody, Who
+    from quandary.journal.store import Store, Waits
+
+FORMAT = 1
+FLOW = "imported"
+
+
+class Exported(NamedTuple):
+    """A run with all that is needed to check it."""
+
+    run: str
+    follows: bytes
+    """The digest of the first entry of the run before it, where it was written."""
+    entries: tuple[Entry, ...]
+    documents: dict[str, bytes]
+
+    @property
+    def began(self) -> Began:
+        """How it began."""
+        body = self.entries[0].read()
+        assert isinstance(body, Began)  # noqa: S101 - seen to when it was read
+        return body
+
+    @property
+    def head(self) -> str:
+        """The digest of its last entry, which covers all of it."""
+        return self.entries[-1].digest.hex()
+
+
+class Brought(NamedTuple):
+    """What came of an import."""
+
+    record: str
+    """The run that keeps it; the run itself, where the store wrote it."""
+    known: bool
+    """It was there before."""
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    n: int
+    body: Any
+    matter: Any = None
+    salt: str | None = None
+    seal: str | None = None
+    digest: str = ""
+
+
+class _File(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="run", tag_field="quandary"
+):
+    format: int
+    run: str
+    follows: str
+    entries: tuple[_Line, ...]
+    documents: dict[str, Any]
+
+
+# -- writing and reading -------------------------------------------------------------------------
+
+
+def export(store: Store, run: str) -> Exported:
+    """A run of the store's own as it stands now. One that does not verify is not handed on."""
+    with store.snapshot():
+        row = store.run(run)
+        if row is None:
+            raise NotFound(f"there is no run {run}; `quandary runs` lists them")
+        before = store.runs(after=row.number, newest=True, limit=1)
+        entries = tuple(replace(entry, seq=0) for entry in store.entries(run))
+        names = _names(entries)
+        documents = {name: text for name in names if (text := store.document(name)) is not None}
+    exported = Exported(run, before[0].first if before else START, entries, documents)
+    if _problems(exported):
+        raise Rejected(f"run {run} is not as it was written; see `quandary verify {run}`")
+    return exported
+
+
+def write(exported: Exported) -> bytes:
+    """The file: the same run gives the same bytes."""
+    return msgspec.json.format(_compact(exported), indent=1) + b"\n"
+
+
+def read(data: bytes | str, name: str) -> Exported:
+    """What a file holds. One that was changed since it was written is refused."""
+    try:
+        file = msgspec.json.decode(data, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
+    if file.format != FORMAT:
+        raise ParseError(f"{name}: written by a newer Quandary (format {file.format}); upgrade")
+    try:
+        exported = Exported(
+            file.run,
+            bytes.fromhex(file.follows),
+            tuple(_entry(file.run, line) for line in file.entries),
+            {digest: _document(digest, value) for digest, value in file.documents.items()},
+        )
+    except (ValueError, OverflowError) as error:  # of hexadecimal digits, of numbers, of bodies
+        raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
+    for problem in _problems(exported):
+        entry = f"entry {problem.n}: " if problem.n else ""
+        raise Rejected(f"{name}: not as it was written: {entry}{problem.text}")
+    return exported
+
+
+def _compact(exported: Exported) -> bytes:
+    lines = tuple(
+        _Line(
+            entry.n,
+            msgspec.Raw(entry.body),
+            msgspec.Raw(entry.matter) if entry.matter is not None else None,
+            entry.salt.hex() if entry.salt is not None else None,
+            entry.seal.hex() if entry.seal is not None else None,
+            entry.digest.hex(),
+        )
+        for entry in exported.entries
+    )
+    documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
+    file = _File(FORMAT, exported.run, exported.follows.hex(), lines, documents)
+    return msgspec.json.encode(file)
+
+
+def _entry(run: str, line: _Line) -> Entry:
+    """An entry with its bytes as they were; a file may have been laid out anew on its way."""
+    body = msgspec.json.encode(line.body)
+    matter = msgspec.json.encode(line.matter) if line.matter is not None else None
+    kind = kind_of(read_body(body))
+    return Entry(
+        run, line.n, kind, body, matter, _octets(line.salt), _octets(line.seal), _hex(line.digest)
+    )
+
+
+def _octets(text: str | None) -> bytes | None:
+    return _hex(text) if text is not None else None
+
+
+_hex = bytes.fromhex
+
+
+def _document(digest: str, value: object) -> bytes:
+    """A document with its bytes as they were, whatever order its keys have come to be in."""
+    written = msgspec.json.encode(value)
+    return written if document_digest(written) == digest else document_bytes(value)
+
+
+# -- checking ------------------------------------------------------------------------------------
+
+
+def _problems(exported: Exported) -> list[Problem]:
+    """What is not as it was written; nothing where all is."""
+    run, follows, entries, documents = exported
+    if len(run) != LENGTH or not set(run) <= set(ALPHABET) or len(follows) != len(START):
+        return [Problem("that is no name of a run, or not what a run follows")]
+    if not entries or entries[0].kind != "began":
+        return [Problem("it does not begin with its beginning", run, 1)]
+    for count, entry in enumerate(entries, 1):
+        if entry.n != count:
+            return [Problem("entries were removed or moved", run, count)]
+    found = [
+        Problem(f"the document {name[:12]}… was changed")
+        for name, written in documents.items()
+        if document_digest(written) != name
+    ]
+    if documents.keys() != _names(entries):
+        found.append(Problem("it comes without a document that it began with, or with others"))
+    with closing(opened(exported)) as store:
+        found += verify(store, run, follows=follows).problems
+    return found
+
+
+def _names(entries: Sequence[Entry]) -> set[str]:
+    """The documents that a run needs, by their digests."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, IndexError):
+        began = entries[0].read()
+        if isinstance(began, Began) and needs_documents(entries):
+            return set(began.documents.values())
+    return set()
+
+
+def opened(exported: Exported, *, lasting: bool = False) -> Store:
+    """A store that holds this run alone, for whoever wants to look at it as at any other.
+
+    Where it is `lasting`, it does not expire by being looked at.
+    """
+    store = SqliteStore(":memory:")
+    entries = list(exported.entries)
+    row = _row(exported.run, entries)
+    row = replace(row, expires=None) if lasting else row
+    store.create(lambda _: (row, entries), exported.documents)
+    return store
+
+
+def _row(run: str, entries: list[Entry]) -> Run:
+    """The row that sums a run up, from its entries alone."""
+    bodies = [entry.read() for entry in entries]
+    status, pending = where_it_stands(bodies)
+    asked, waits, since = 0, None, ""
+    for number, body in enumerate(bodies, 1):
+        together = isinstance(body, Called) and isinstance(bodies[number - 2], Called)
+        if isinstance(body, Asked | Called | Ended) and not together:
+            asked, waits, since = number, _waits(body), body.at
+    began = bodies[0]
+    assert isinstance(began, Began)  # noqa: S101 - seen to before
+    return Run(
+        id=run,
+        flow=began.flow,
+        version=began.version,
+        project=began.project,
+        status=msgspec.convert(status, Status),
+        waits=waits if pending else None,
+        key=pending[0] if pending else None,
+        asked=asked if pending else 0,
+        n=len(entries),
+        first=entries[0].digest,
+        head=entries[-1].digest,
+        began=began.at,
+        since=since,
+        expires=began.expires or None,
+    )
+
+
+def _waits(body: Asked | Called | Ended) -> Waits | None:
+    if isinstance(body, Called):
+        return "house" if body.deed else "agent"
+    return "person" if isinstance(body, Asked) else None
+
+
+# -- runs of other stores ------------------------------------------------------------------------
+
+
+def bring_in(
+    store: Store,
+    exported: Exported,
+    *,
+    about: str,
+    project: str,
+    who: Who,
+    through: str,
+    by: str = "",
+) -> Brought:
+    """Keep a run of another store. What contradicts a run that is there is refused."""
+    run = exported.run
+    record = record_of(store, run)
+    known = None
+    if store.run(run) is not None:
+        record, known = run, export(store, run)
+    elif record is not None:
+        known = imported(store, record)
+    if record is not None and known is not None:
+        if _compact(known) == _compact(exported):
+            return Brought(record, known=True)
+        if record == run or not _goes_on(known, exported):
+            raise Rejected(f"run {run} is here already, and {_difference(known, exported)}")
+    return Brought(keep(store, exported, about, project, Source(who, through, by)), known=False)
+
+
+def keep(store: Store, exported: Exported, about: str, project: str, source: Source) -> str:
+    """Make the record of an imported run; it is what the run's name leads to from now on."""
+    who, through, by = source
+    state = replay.begin(
+        store,
+        FLOW,
+        {
+            "run": exported.run,
+            "entries": len(exported.entries),
+            "digest": exported.head,
+            "context": about,
+        },
+        documents={"file": _compact(exported).decode()},
+        project=project,
+        who=who,
+        through=through,
+        by=by,
+        name=IMPORTED + exported.run,
+    )
+    return state.run
+
+
+def record_of(store: Store, run: str) -> str | None:
+    """The run that keeps an imported one."""
+    return store.named(IMPORTED + run).get(IMPORTED + run)
+
+
+def imported(store: Store, record: str) -> Exported:
+    """The run that a record keeps."""
+    (entry,) = store.entries(record, kinds=("began",))
+    with readable(record):
+        body = entry.read()
+        digest = body.documents.get("file", "") if isinstance(body, Began) else ""
+        written = store.document(digest)
+        if written is None or document_digest(written) != digest:
+            raise StoreError(f"the file that run {record} keeps is gone or was changed")
+        return read(msgspec.json.decode(written, type=str), f"run {record}")
+
+
+def find(store: Store, prefix: str) -> tuple[Store, str]:
+    """The one run whose name begins like this, and where to read it: here, or in its file."""
+    try:
+        return store, find_run(store, prefix)
+    except Elsewhere as there:
+        return opened(imported(store, there.record), lasting=True), there.run
+
+
+def fetch(store: Store, prefix: str) -> Exported:
+    """The one run whose name begins like this, to be handed on; an imported one as it came."""
+    try:
+        return export(store, find_run(store, prefix))
+    except Elsewhere as there:
+        return imported(store, there.record)
+
+
+def examine(store: Store, run: str, expect: str | None = None) -> Report:
+    """Whether an imported run is still what was written, and its record too."""
+    record = record_of(store, run)
+    if record is None:
+        raise NotFound(f"run {run} was not imported")
+    ours = verify(store, record, expect)
+    try:
+        exported = imported(store, record)
+    except QuandaryError as error:
+        return replace(ours, problems=(*ours.problems, Problem(str(error), run)))
+    pruned = sum(entry.pruned for entry in exported.entries)
+    return replace(ours, entries=len(exported.entries), pruned=pruned)
+
+
+def redacted(exported: Exported, goes: Callable[[AnyBody], bool]) -> Exported:
+    """The same run without the matter of some of its entries; its chain holds all the same."""
+    entries = tuple(
+        replace(entry, matter=None, salt=None) if goes(entry.read()) else entry
+        for entry in exported.entries
+    )
+    names = _names(entries)
+    documents = {name: text for name, text in exported.documents.items() if name in names}
+    return exported._replace(entries=entries, documents=documents)
+
+
+def _goes_on(earlier: Exported, later: Exported) -> bool:
+    """Whether one tells how the other went on: the same entries, and more."""
+    n = len(earlier.entries)
+    return len(later.entries) > n and later.entries[n - 1].digest == earlier.entries[-1].digest
+
+
+def _difference(here: Exported, file: Exported) -> str:
+    """Why a file cannot be taken for the run that is here."""
+    if here.head == file.head:
+        return "texts were taken out of one of the two; the file was not imported"
+    if _goes_on(file, here):
+        return f"the file ends sooner, with entry {len(file.entries)}; it was not imported"
+    if _goes_on(here, file):
+        return f"the file goes on after entry {len(here.entries)}; it was not imported"
+    return "the file says something else of it; it was not imported"

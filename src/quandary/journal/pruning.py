@@ -1,0 +1,248 @@
+"""Texts taken out of runs that ended long ago: what was decided stays, and the chain holds.
+
+An entry's body is never touched: keys, codes, who, through what, when. What goes is the matter, as
+a whole or not at all, since its seal covers all of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.journal import exporting, replay
+from quandary.journal.draft import Source
+from quandary.journal.entries import Answered, Began, Called, Ended, Noted
+from quandary.journal.verify import needs_documents
+from quandary.model.call import Do, Done
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from quandary.journal.entries import AnyBody, Entry
+    from quandary.journal.exporting import Exported
+    from quandary.journal.store import Run, State, Store
+
+    Watch = Callable[["Amount"], None]
+
+Keep = Literal["answers", "codes"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
+FLOW = "prune"
+RECORDS = frozenset({"prefer", "phase", FLOW})
+"""Flows in which nobody is asked and no program runs: what they began with is what was decided."""
+RETOLD = frozenset({"walk"})
+"""Flows whose result repeats what programs put out."""
+_PAGE = 500
+_RUNS = 200
+_BYTES = 4_000_000
+"""No more runs and bytes than this are pruned at once, so that writers wait for milliseconds."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be pruned."""
+
+    before: str
+    """Runs that ended before that moment."""
+    keep: Keep = "answers"
+    project: str | None = None
+    """Of one project, or of all."""
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """How much it was."""
+
+    runs: int = 0
+    entries: int = 0
+    bytes: int = 0
+    documents: int = 0
+
+
+class Take(NamedTuple):
+    """What is to be taken out of one run."""
+
+    run: Run
+    numbers: tuple[int, ...]
+    entries: int
+    size: int
+    renewed: Exported | None = None
+    """What an imported run is after it; its record makes room for another one."""
+
+
+def goes(flow: str, body: AnyBody, keep: Keep) -> bool:
+    """Whether the matter of an entry goes: prompts and outputs do, and decisions stay.
+
+    What the house did itself is an order, not a prompt. Answers, notes and ends are the words of
+    whoever decided; they stay unless only codes are to be kept.
+    """
+    if isinstance(body, Called):
+        return not body.deed
+    if isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed"):
+        return True
+    if isinstance(body, Answered | Noted | Ended):
+        return keep == "codes"
+    return True
+
+
+# -- finding it ----------------------------------------------------------------------------------
+
+
+def chosen(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
+    """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
+    after = 0
+    while page := store.runs(project=wanted.project, after=after, limit=_PAGE):
+        after = page[-1].number
+        for row in page:
+            if row.status == "waiting" or row.since >= wanted.before or row.flow in RECORDS:
+                continue
+            try:
+                take = _take(store, row, wanted, bare if bare is not None else set())
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # `verify` reports it
+            if take is not None:
+                yield take
+
+
+def plan(store: Store, wanted: Wanted) -> Amount:
+    """How much would be taken out; nothing is."""
+    amount = Amount()
+    for take in chosen(store, wanted):
+        amount = _added(amount, take)
+    return amount
+
+
+def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None:
+    entries = store.entries(row.id, upto=1)
+    if wanted.keep == "answers" and all(entry.pruned for entry in entries):
+        return None
+    entries += store.entries(row.id, after=1)
+    if row.flow == exporting.FLOW:
+        return _imported(store, row, entries, wanted, bare)
+    gone = [e for e in entries if e.matter is not None and goes(row.flow, e.read(), wanted.keep)]
+    numbers = {entry.n for entry in gone}
+    if not needs_documents(entry for entry in entries if entry.n not in numbers):
+        bare |= _documents(entries)
+    return _of(row, gone) if gone else None
+
+
+def _imported(
+    store: Store, row: Run, entries: list[Entry], wanted: Wanted, bare: set[str]
+) -> Take | None:
+    """A run that another store wrote is replaced by one without texts; its record goes."""
+    began = entries[0].read()
+    superseded = isinstance(began, Began) and store.named(began.name).get(began.name) != row.id
+    gone = [entry for entry in entries if entry.matter is not None]
+    if superseded:
+        bare |= _documents(entries)
+        return _of(row, gone) if gone else None
+    exported = exporting.imported(store, row.id)
+    flow = exported.began.flow
+    if flow in RECORDS or exported.entries[-1].kind != "ended":
+        return None
+    renewed = exporting.redacted(exported, lambda body: goes(flow, body, wanted.keep))
+    pairs = zip(exported.entries, renewed.entries, strict=True)
+    less = [before for before, after in pairs if before.matter != after.matter]
+    if not less:
+        return None
+    bare |= _documents(entries)
+    return _of(row, less)._replace(numbers=tuple(entry.n for entry in gone), renewed=renewed)
+
+
+def _of(row: Run, gone: list[Entry]) -> Take:
+    size = sum(len(entry.matter or b"") for entry in gone)
+    return Take(row, tuple(entry.n for entry in gone), len(gone), size)
+
+
+def _documents(entries: list[Entry]) -> set[str]:
+    began = entries[0].read()
+    return set(began.documents.values()) if isinstance(began, Began) else set()
+
+
+def _added(amount: Amount, take: Take) -> Amount:
+    return replace(
+        amount,
+        runs=amount.runs + 1,
+        entries=amount.entries + take.entries,
+        bytes=amount.bytes + take.size,
+    )
+
+
+# -- doing it ------------------------------------------------------------------------------------
+
+
+def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Watch) -> State:
+    """Take it out, and keep a record of who did, when, and how much it was."""
+    words = {"answers": "answers stay", "codes": "only codes stay"}
+    context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {words[wanted.keep]}"
+    return replay.begin(
+        store,
+        FLOW,
+        {**msgspec.to_builtins(wanted), "context": context},
+        project=project,
+        **source._asdict(),
+        deeds=lambda deed: pruned(store, deed, watch),
+    )
+
+
+def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
+    """Go on with what was interrupted; what was pruned by then is not counted again."""
+    after = 0
+    while rows := store.runs(waits="house", after=after, limit=_PAGE):
+        after = rows[-1].number
+        for row in rows:
+            if row.flow == FLOW:
+                do = lambda deed: pruned(store, deed, watch)  # noqa: E731 - as short as it gets
+                yield replay.advance(store, row.id, **source._asdict(), deeds=do)
+
+
+def pruned(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
+    """The deed: every run is pruned as a whole or not at all, whenever it is interrupted."""
+    wanted = msgspec.json.decode(deed.argument, type=Wanted)
+    amount, bare = Amount(), set[str]()
+    for batch in _batches(chosen(store, wanted, bare)):
+        for take in batch:
+            if take.renewed is not None:
+                _renew(store, take, take.renewed)
+        done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
+        for take in batch:
+            amount = _added(amount, take) if take.run.id in done else amount
+        watch(amount)
+    amount = replace(amount, documents=forget(store, bare))
+    return Done(deed.key, msgspec.json.encode(amount).decode())
+
+
+def forget(store: Store, among: set[str]) -> int:
+    """Remove those of the documents that no run needs any more."""
+    seen = store.newest()
+    left = {name for name in among if store.document(name) is not None}
+    after = 0
+    while left and (page := store.runs(after=after, limit=_PAGE)):
+        after = page[-1].number
+        for row in page:
+            left -= _needed(store, row.id, left)
+    return store.forget(left, seen=seen) if left else 0
+
+
+def _needed(store: Store, run: str, among: set[str]) -> set[str]:
+    """Those of the documents that a run needs; one that cannot be read needs all of them."""
+    try:
+        named = _documents(store.entries(run, upto=1)) & among
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+        return among
+    return named if named and needs_documents(store.entries(run)) else set()
+
+
+def _renew(store: Store, take: Take, renewed: Exported) -> None:
+    source = Source("policy", FLOW, "")
+    exporting.keep(store, renewed, renewed.began.flow, take.run.project, source)
+
+
+def _batches(takes: Iterator[Take]) -> Iterator[list[Take]]:
+    batch: list[Take] = []
+    for take in takes:
+        batch.append(take)
+        if len(batch) >= _RUNS or sum(other.size for other in batch) >= _BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,386 @@
+"""The pages in a real browser: answering, keys, a phone, no scripts, a server that dies."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+import walks
+from quandary.journal import replay
+from served import TAGS, Server, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parents[2] / "node/node_modules/axe-core/axe.min.js"
+DESKTOP = {"viewport": {"width": 1200, "height": 800}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+AWAY = re.compile("The server is away")
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
+
+
+class World:
+    """A server, its journal, and a browser."""
+
+    def __init__(self, server: Server, site: Site, browser: Browser) -> None:
+        self.server = server
+        self.site = site
+        self.browser = browser
+
+    @contextmanager
+    def context(self, **options: Any) -> Iterator[BrowserContext]:  # noqa: ANN401 - of Playwright
+        """A browser of somebody's own, which must have nothing to complain about."""
+        context = self.browser.new_context(base_url=self.server.address, **options)
+        context.set_default_timeout(10_000)
+        complaints: list[str] = []
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        context.on("console", lambda said: complaints.append(said.text) if _bad(said) else None)
+        yield context
+        context.close()
+        assert complaints == []
+
+    @contextmanager
+    def person(self, **options: Any) -> Iterator[Page]:  # noqa: ANN401 - of Playwright
+        """Somebody who has logged in."""
+        with self.context(**options) as context:
+            page = context.new_page()
+            page.goto("/login")
+            page.get_by_label("Code or token").fill(self.server.code())
+            page.get_by_role("button", name="Log in").click()
+            expect(page.get_by_role("button", name="Log out")).to_be_visible()
+            yield page
+
+    def result(self, run: str) -> list[str]:
+        """The paths that were chosen in a run that is done."""
+        state = replay.look(self.site.store, run)
+        assert state.status == "done"
+        return [chosen["path"] for chosen in state.result["chosenItems"]]
+
+
+def _bad(said: Any) -> bool:  # noqa: ANN401 - of Playwright
+    lost = "ERR_" in said.text or "status of 409" in said.text or "status of 422" in said.text
+    return said.type == "error" and not lost
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """All of it, for all tests."""
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / ".quandary").mkdir()
+    (folder / "tags.md").write_text(TAGS, encoding="utf-8")
+    site = Site(folder)
+    server = Server(folder)
+    server.start()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield World(server, site, browser)
+        browser.close()
+    server.kill()
+    site.store.close()
+
+
+def question(page: Page, number: int = 0) -> Any:  # noqa: ANN401 - of Playwright
+    """One of the questions of a page."""
+    return page.locator("fieldset").nth(number)
+
+
+def send(page: Page) -> None:
+    """Press the button, and wait for the page that follows."""
+    with page.expect_navigation():
+        page.get_by_role("button", name="Send").click()
+
+
+# -- answering -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_batch_with_follow_ups_and_own_words(world: World, device: dict[str, Any]) -> None:
+    """Three items: one fine, one that leads deeper, one in the person's own words."""
+    run = world.site.ask("Login", "Cache", "Queue").run
+    with world.person(**device) as page:
+        page.goto("/")
+        page.locator(f'a[href="/runs/{run}"]').click()
+        question(page, 0).get_by_text("More info needed").click()
+        question(page, 0).get_by_text("Looks good").click()  # on second thoughts
+        question(page, 1).get_by_text("Rework...").click()
+        question(page, 2).locator("[data-words]").fill("merge it with the cache")
+        expect(question(page, 2).locator("[data-reading]")).to_have_text("→ your own words")
+        send(page)
+        expect(page.get_by_text("Tests are missing", exact=True).first).to_be_visible()
+        question(page).locator("label.card", has_text="Tests are missing").click()
+        question(page).get_by_text("Add a remark").click()
+        question(page).locator("textarea").fill("at least one")
+        send(page)
+        expect(page.get_by_text("Queue: OTH/custom:merge it with the cache").first).to_be_visible()
+    assert world.result(run) == ["OK", "NO/TST", "OTH/custom:merge it with the cache"]
+    assert world.site.sources(run) == [("person", "web", "")] * 2
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_several_options(world: World, device: dict[str, Any]) -> None:
+    """Ticked and taken back, with words beside them."""
+    run = world.site.ask("Login", text=TAGS).run
+    with world.person(**device) as page:
+        page.goto(f"/runs/{run}")
+        for label in ("Documentation", "Database", "Interface", "Database"):
+            question(page).locator("label.card", has_text=label).click()
+        question(page).locator("[data-words]").fill("and the logo")
+        send(page)
+    assert world.result(run) == ["UI,DOC,OTH/custom:and the logo"]
+
+
+def test_the_other_box_says_how_it_will_be_read(world: World) -> None:
+    """While typing; and what is typed beside a chosen option is not sent."""
+    run = world.site.ask("Login").run
+    with world.person() as page:
+        page.goto(f"/runs/{run}")
+        box, reading = (
+            question(page).locator("[data-words]"),
+            question(page).locator("[data-reading]"),
+        )
+        for typed, read in (
+            ("later", "→ Later"),
+            ("!skip", "→ skip it"),
+            ("Q: who?", "→ asks: who?"),
+            ("???", "→ asks: explain in full"),
+            ("a", "→ A: Show it again"),
+        ):
+            box.fill(typed)
+            expect(reading).to_have_text(read)
+        question(page).get_by_text("Looks good").click()
+        expect(reading).to_have_text("not sent: an option is chosen")
+        send(page)
+    assert world.result(run) == ["OK"]
+
+
+def test_an_explanation_comes_in_place(world: World) -> None:
+    """What was chosen for the other items is still chosen, and nothing of it was sent."""
+    run = world.site.ask("Login", "Cache", "Queue").run
+    with world.person() as page:
+        page.goto(f"/runs/{run}")
+        question(page, 0).get_by_text("Looks good").click()
+        question(page, 2).get_by_text("Rework...").click()
+        question(page, 2).get_by_text("Add a remark").click()
+        question(page, 2).locator("textarea").fill("really")
+        question(page, 1).locator("[data-words]").fill("?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator(".preamble")).to_contain_text("It has to change")
+        assert world.site.sources(run) == [("person", "web", "")]
+        question(page).get_by_text("Looks good").click()
+        send(page)
+        expect(question(page, 0).locator('input[value="OK"]')).to_be_checked()
+        expect(question(page, 1).locator('input[value="NO"]')).to_be_checked()
+        expect(question(page, 1).locator("textarea")).to_have_value("really")
+        send(page)
+        expect(page.get_by_text("Wrong behaviour").first).to_be_visible()
+
+
+def test_keyboard_alone(world: World) -> None:
+    """Numbers, letters, arrows, enter, the question mark; from the inbox to the end."""
+    run = world.site.ask("Login", "Cache", "Queue", "Shop").run
+    with world.person() as page:
+        page.goto(f"/runs/{run}")
+        press = page.keyboard.press
+        press("1")  # the first question, which leads to the second
+        press("n")  # Rework, by its code
+        press("ArrowDown")
+        press("ArrowDown")
+        press("ArrowUp")
+        press("Enter")  # More info needed
+        press("4")  # Other, into the box
+        page.keyboard.type("later")
+        press("Escape")
+        press("ArrowLeft")
+        press("ArrowLeft")
+        press("ArrowLeft")
+        press("i")  # the first one again: More info needed in place of Looks good
+        expect(question(page, 0).locator('input[value="INF"]')).to_be_checked()
+        with page.expect_navigation():
+            press("Enter")
+        press("?")
+        expect(page.locator(".preamble")).to_contain_text("It does something else")
+        press("3")
+        with page.expect_navigation():
+            press("Enter")
+        expect(page.locator(".status.done")).to_be_visible()
+    assert world.result(run) == ["INF", "NO/WAY", "INF", "OTH/LAT"]
+
+
+def test_without_scripts(world: World) -> None:
+    """Forms are forms: a batch, a follow-up, a mistake that is kept on the page."""
+    run = world.site.ask("Login", "Cache").run
+    with world.person(java_script_enabled=False) as page:
+        page.goto(f"/runs/{run}")
+        send(page)
+        expect(page.get_by_role("alert")).to_contain_text("Nothing was chosen")
+        question(page, 0).get_by_text("Looks good").click()
+        question(page, 1).get_by_text("More info needed").click()
+        question(page, 1).locator("[data-words]").fill("from whom?")
+        send(page)
+        expect(page.get_by_role("alert").first).to_contain_text("put right")
+        expect(question(page, 0).locator('input[value="OK"]')).to_be_checked()
+        question(page, 1).get_by_text("Other…").click()
+        question(page, 1).locator("[data-words]").fill("")
+        send(page)
+        question(page).locator("label.card", has_text="Drop it").click()
+        send(page)
+        expect(page.get_by_text("Cache: OTH/DRP").first).to_be_visible()
+    assert world.result(run) == ["OK", "OTH/DRP"]
+
+
+def test_two_browsers_and_one_question(world: World) -> None:
+    """The slower one is shown that it is too late; what they send all the same is not booked."""
+    run = world.site.ask("Login").run
+    with world.person() as one, world.person() as two, world.context() as plain:
+        slow = plain.new_page()
+        for page in (one, two, slow):
+            page.goto(f"/runs/{run}")
+        question(two).get_by_text("More info needed").click()
+        question(one).get_by_text("Looks good").click()
+        send(one)
+        expect(two.locator("#live")).to_contain_text("answered elsewhere")
+        expect(two.get_by_role("button", name="Send")).to_be_disabled()
+        expect(slow.locator(".status.done")).to_be_visible()  # nothing was filled in there
+        two.evaluate("document.querySelector('[data-ask]').submit()")
+        expect(two.get_by_role("alert")).to_contain_text("not booked")
+    assert world.result(run) == ["OK"]
+
+
+# -- news ----------------------------------------------------------------------------------------
+
+
+def test_the_inbox_is_live(world: World) -> None:
+    """What begins to wait appears by itself, what is answered goes, and the title counts along."""
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        run = world.site.ask("Something new").run
+        row = page.locator(f'a[href="/runs/{run}"]')
+        expect(row).to_be_visible()
+        waiting = page.locator(".inbox > li").count()
+        expect(page).to_have_title(re.compile(rf"^\({waiting}\+?\) Inbox"))
+        replay.withdraw(world.site.store, run, "no need", who="person", through="terminal")
+        expect(row).to_have_count(0)
+
+
+def test_a_walk_is_live(world: World) -> None:
+    """Its route grows while one looks, and what was opened stays open."""
+    store = world.site.store
+    state = walks.begin(store)
+    with world.context() as context:
+        page = context.new_page()
+        page.goto(f"/runs/{state.run}")
+        page.locator("summary", has_text="attempt 1").first.click()
+        state = walks.send(store, state, walks.did(state.calls[0]))
+        state = walks.send(store, state, walks.judged(state.calls[0]))
+        expect(page.locator(".line.taken")).to_have_count(2)
+        expect(page.locator("#stop-2 details").first).to_have_attribute("open", "")
+        state = walks.send(store, state, walks.chose(state.calls[0], "yes"))
+        expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_a_server_that_dies_and_comes_back(world: World) -> None:
+    """Pages say so, keep what was filled in, and find it again; the login holds."""
+    run = world.site.ask("Login").run
+    with world.person() as page:
+        inbox = page.context.new_page()
+        inbox.goto("/")
+        page.goto(f"/runs/{run}")
+        question(page).locator("[data-words]").fill("let us see")
+        world.server.kill()
+        expect(page.locator("#live")).to_have_text(AWAY)
+        expect(inbox.locator("#live")).to_have_text(AWAY)
+        later = world.site.ask("Asked meanwhile").run
+        world.server.start()
+        expect(page.locator("#live")).to_be_empty()
+        expect(inbox.locator(f'a[href="/runs/{later}"]')).to_be_visible()
+        expect(question(page).locator("[data-words]")).to_have_value("let us see")
+        send(page)
+        expect(page.locator(".status.done")).to_be_visible()
+    assert world.site.sources(run) == [("person", "web", "")]
+
+
+# -- for everybody -------------------------------------------------------------------------------
+
+
+def _places(world: World) -> list[str]:
+    state = world.site.ask("Login", "Cache")
+    tags = world.site.ask("שלום", text=TAGS)
+    done = walks.released(world.site.store)
+    return [
+        "/",
+        "/?flow=decide",
+        "/?flow=gate",
+        "/runs",
+        f"/runs/{state.run}",
+        f"/runs/{tags.run}",
+        f"/runs/{done.run}",
+        "/trees",
+        "/stats",
+        "/login",
+        "/nowhere",
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN401 - a literal
+    """Nothing is found that axe calls serious, on any page."""
+    with world.context(bypass_csp=True, color_scheme=scheme) as context:
+        context.add_init_script(path=AXE)
+        page = context.new_page()
+        page.on("console", lambda _: None)
+        for place in _places(world):
+            _open(page, place)
+            found = page.evaluate("axe.run().then((found) => found.violations)")
+            grave = [
+                (one["id"], [node["html"] for node in one["nodes"]])
+                for one in found
+                if one["impact"] in ("serious", "critical")
+            ]
+            assert grave == [], place
+
+
+def test_nothing_is_wider_than_a_small_phone(world: World) -> None:
+    """360 pixels are enough for every page, even with a word that has no end."""
+    run = world.site.ask("x" * 400, context="y" * 400).run
+    with world.context(**PHONE) as context:
+        page = context.new_page()
+        for place in [*_places(world), f"/runs/{run}"]:
+            _open(page, place)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, place
+
+
+def _open(page: Page, place: str) -> None:
+    """Go somewhere; what is not there is no error in itself."""
+    if place != "/nowhere":
+        page.goto(place)
+        return
+    page.route("**/nowhere", lambda route: route.fulfill(response=route.fetch(), status=200))
+    page.goto(place)
+
+
+def test_a_tree_full_of_scripts_runs_none(world: World) -> None:
+    """Not in the title, not in the list, not when the inbox is refreshed."""
+    nasty = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        run = world.site.ask(nasty, context=nasty).run
+        expect(page.locator(f'a[href="/runs/{run}"]')).to_be_visible()
+        assert "owned" not in page.title()
+        page.goto(f"/runs/{run}")
+        expect(page.locator("legend").first).to_contain_text("onerror")
+        assert json.loads(page.evaluate("JSON.stringify(document.images.length)")) == 0
+        assert not page.title().startswith("owned")

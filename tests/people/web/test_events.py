@@ -1,0 +1,140 @@
+"""News for open pages, and what many of them cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from pressure import press
+from quandary.journal import replay
+from quandary.people.web import events, listing
+from quandary.people.web.events import MANY, Events, following
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from served import Site
+
+
+def finish(site: Site, run: str) -> None:
+    """End a run."""
+    replay.withdraw(site.store, run, "no need", who="person", through="terminal")
+
+
+def test_pages_hear_of_all_runs_or_of_one(site: Site) -> None:
+    """What came between two looks is told at once."""
+
+    async def listen() -> None:
+        known = site.ask("Login").run
+        watched = Events(site.store)
+        await watched.start()
+        with watched.listening() as every, watched.listening(known) as one:
+            other = site.ask("Cache").run
+            finish(site, known)
+            heard: set[str] = set()
+            while heard != {known, other}:
+                heard |= set((await following(every)).split())
+            assert await following(one) == known
+        await watched.stop()
+
+    asyncio.run(listen())
+
+
+def test_a_page_is_told_that_nothing_happens(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the ways between keep the line open."""
+    monkeypatch.setattr(events, "QUIET_SECONDS", 0.05)
+
+    async def listen() -> None:
+        with Events(site.store).listening() as queue:
+            assert await following(queue) == ""
+
+    asyncio.run(listen())
+
+
+def test_a_page_that_sleeps_takes_no_memory(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old news is dropped: a page looks anew when it wakes. Many runs at once are told as many."""
+    monkeypatch.setattr(events, "MOST_RUNS", 3)
+
+    async def listen() -> None:
+        watched = Events(site.store)
+        with watched.listening() as queue:
+            for _ in range(50):
+                watched._tell({"a": None})
+            assert queue.qsize() <= 8
+            watched._tell(dict.fromkeys("abcd"))
+            heard = [await following(queue) for _ in range(queue.qsize())]
+            assert heard[-1] == MANY
+        assert not watched._pages
+
+    asyncio.run(listen())
+
+
+def test_a_store_that_is_away_for_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody stops listening because of that."""
+    from quandary.errors import StoreError  # noqa: PLC0415 - only here
+
+    async def listen() -> None:
+        watched = Events(site.store)
+        await watched.start()
+        with watched.listening() as queue:
+            with monkeypatch.context() as patch:
+
+                def away(**_: object) -> None:
+                    raise StoreError("away")
+
+                patch.setattr(site.store, "history", away)
+                run = site.ask("Login").run
+                await asyncio.sleep(0.6)
+                assert queue.empty()
+            assert await following(queue) == run
+        await watched.stop()
+
+    asyncio.run(listen())
+
+
+def test_only_so_many_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever comes when all places are taken is told so."""
+    monkeypatch.setattr(events, "MOST_LISTENERS", 0)
+    with site.visitor() as visitor:
+        assert visitor.get("/events").status_code == 503
+
+
+def test_two_hundred_pages_and_fifty_replies_a_second(tmp_path: Path) -> None:
+    """No error, no page lost, everybody told, and no more memory at the end than before."""
+    felt = press(tmp_path, pages=200, rate=50, seconds=4)
+    assert felt.errors == []
+    assert (felt.replies, felt.lost, felt.uninformed) == (200, 0, 0)
+    assert felt.grown < 0.15
+
+
+def test_a_long_journal_does_not_slow_the_inbox(site: Site) -> None:
+    """No more is read than is shown: the work is the same with a hundred times as many runs."""
+    for _ in range(listing.PAGE + 10):
+        site.ask("Login")
+
+    def cost() -> tuple[int, float]:
+        asked: list[str] = []
+        site.store._db.set_trace_callback(asked.append)
+        listing.inbox(site.store, listing.Wanted())
+        site.store._db.set_trace_callback(None)
+        times = []
+        for _ in range(7):
+            begun = time.perf_counter()
+            listing.inbox(site.store, listing.Wanted())
+            times.append(time.perf_counter() - begun)
+        return len(asked), min(times)
+
+    statements, few = cost()
+    site.store._rows(
+        """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+        INSERT INTO run SELECT 1000000 + i, printf('0%025d', i), 'decide', 1, project,
+        CASE i % 10 WHEN 0 THEN 'waiting' ELSE 'done' END, CASE i % 10 WHEN 0 THEN 'person' END,
+        '1:', 2, 2, first, head, began, since, NULL FROM run, n WHERE number = 1""",
+        (),
+    )
+    more, many = cost()
+    assert statements == more == listing.PAGE + 2
+    assert many < 2 * few + 0.005

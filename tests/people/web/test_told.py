@@ -1,0 +1,168 @@
+"""A run's page: the chart with its route, the track with its phases, a chain that is held."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import walks
+from program import call
+from quandary.journal import replay
+from quandary.people.web import told
+from served import hidden, send
+
+if TYPE_CHECKING:
+    import pytest
+
+    from served import Site
+
+PHASES = [
+    {"label": "1", "name": "Plan <b>"},
+    {"label": "2", "name": "Build", "approval": "person"},
+    {"label": "3", "name": "Ship"},
+]
+
+
+def test_a_walk_shows_its_chart_and_route(site: Site) -> None:
+    """The picture, every attempt with what was said, the tokens and the time."""
+    run = walks.released(site.store).run
+    with site.visitor() as visitor:
+        page = visitor.get(f"/runs/{run}").text
+    assert "<svg" in page
+    assert len(re.findall(r'class="line taken"', page)) == 6
+    assert "attempt 2, accepted" in page
+    assert "The version is missing." in page
+    assert "completed" in page
+    assert re.search(r"<dt>spent</dt><dd[^>]*>\d+ calls", page)
+    assert "style=" not in page
+
+
+def test_a_walk_under_way_says_how_to_go_on(site: Site) -> None:
+    """And a failed one too; one that waits for a person needs no command."""
+    state = walks.begin(site.store)
+    command = f"quandary walk --resume {state.run}"
+    with site.visitor() as visitor:
+        assert command in visitor.get(f"/runs/{state.run}").text
+        asked = walks.go(site.store, walks.begin(site.store))
+        assert "<form" in visitor.get(f"/runs/{asked.run}").text
+        assert "--resume" not in visitor.get(f"/runs/{asked.run}").text
+        while state.calls:
+            state = walks.send(site.store, state, walks.failed(state.calls[0]))
+        page = visitor.get(f"/runs/{state.run}").text
+        assert state.status == "failed"
+        assert command in page
+        assert "no such model" in page
+
+
+def test_a_step_for_a_person_is_answered_on_the_page(site: Site) -> None:
+    """The route that they choose is the way the walk goes."""
+    asked = walks.go(site.store, walks.begin(site.store))
+    with site.person() as visitor:
+        assert send(visitor, asked.run, pick_0="SHIP-IT").status_code == 303
+    assert replay.look(site.store, asked.run).status == "done"
+
+
+def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
+    """Names of steps, answers and critiques are text, in the picture too."""
+    nasty = "<script>alert(1)</script>\"'>"
+    chart = walks.Chart(
+        nasty,
+        (
+            walks.Page(
+                "p",
+                nasty,
+                (walks.Step("a", f"Do {nasty}"), walks.Step("b", f"And {nasty}")),
+                (walks.Route("a", "b", ""),),
+            ),
+        ),
+    )
+    state = walks.begin(site.store, chart)
+    state = walks.send(site.store, state, walks.did(state.calls[0], nasty))
+    state = walks.send(site.store, state, walks.judged(state.calls[0], nasty))
+    with site.visitor() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+    assert page.count("<script") == 1
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_long_walk_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says what has all of it."""
+    monkeypatch.setattr(told, "MOST_STOPS", 3)
+    state = walks.go(site.store, walks.begin(site.store, walks.line(8)))
+    with site.visitor() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+    assert page.count(' id="stop-') == 3
+    assert f"quandary report {state.run}" in page
+
+
+def test_a_gate_shows_its_track(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The phases in a line, where it stands, and who let it pass, as the journal knows it."""
+    monkeypatch.setenv("QUANDARY_STORE", str(site.folder / "journal.db"))
+    (site.folder / "track").mkdir()
+    (site.folder / "phases.json").write_text(json.dumps(PHASES), encoding="utf-8")
+    for words in (
+        ("phase", "start", "track", "--phases", "phases.json"),
+        ("phase", "go", "track", "1: Plan <b>"),
+        ("phase", "go", "track", "2: Build"),
+    ):
+        assert call(capsys, *words).status == 0
+    ended = call(capsys, "gate", "track", "--require", "person", "--via", "relay")
+    run = json.loads(ended.out)["run"]
+    with site.person() as visitor:
+        page = visitor.get(f"/runs/{run}").text
+        assert re.findall(r'<li class="(\w[\w-]*)"[^>]*>\s*<span class="sign"', page) == [
+            "done",
+            "current",
+            "next",
+        ]
+        assert "Plan &lt;b&gt;" in page
+        assert "let pass by <bdi>agent (command)</bdi>" in page
+        code = re.search(r'name="pick-0" value="(PR\w*|GO\w*)"', page)
+        assert code is not None
+        assert send(visitor, run, pick_0=code[1]).status_code == 303
+        page = visitor.get(f"/runs/{run}").text
+        assert "let pass by <bdi>person (web)</bdi>" in page
+    state = replay.look(site.store, run)
+    assert (state.status, state.result["nextPhase"]) == ("done", "3: Ship")
+
+
+def test_a_gate_for_people_is_closed_to_programs(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reply without a login is refused, over the API too, and moves nothing."""
+    monkeypatch.setenv("QUANDARY_STORE", str(site.folder / "journal.db"))
+    (site.folder / "track").mkdir()
+    (site.folder / "phases.json").write_text(json.dumps(PHASES), encoding="utf-8")
+    call(capsys, "phase", "start", "track", "--phases", "phases.json")
+    call(capsys, "phase", "go", "track", "1: Plan <b>")
+    ended = call(capsys, "gate", "track", "--require", "person", "--via", "relay")
+    run = json.loads(ended.out)["run"]
+    with site.visitor() as visitor:
+        refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "proceed", "by": "ada"})
+        assert refused.status_code == 403
+        assert "only a person" in refused.json()["detail"]
+    assert site.sources(run) == []
+
+
+def test_a_held_chain_says_what_is_held(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And can be taken up again on the page."""
+    monkeypatch.setenv("QUANDARY_STORE", str(site.folder / "journal.db"))
+    options = [{"key": f"E{n}", "title": f"Idea {n}"} for n in range(1, 6)]
+    (site.folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
+    ended = call(capsys, "split", "options.json", "--via", "relay")
+    run = json.loads(ended.out)["run"]
+    with site.person() as visitor:
+        assert send(visitor, run, pick_0="HLD", comment_0="ask the shop first").status_code == 303
+        page = visitor.get(f"/runs/{run}").text
+        assert 'class="held"' in page
+        assert "E1" in page
+        told_now = visitor.get(f"/api/runs/{run}").json()
+        assert told_now["held"]["option"] == "E1"
+        assert hidden(page)["to"] == told_now["ask"]["key"]
+        assert send(visitor, run, text_0="continue").status_code == 303
+        assert 'class="held"' not in visitor.get(f"/runs/{run}").text
