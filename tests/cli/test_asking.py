@@ -247,6 +247,66 @@ def test_a_reference_shows_a_file_of_the_project(folder: Path) -> None:
     assert state["notes"][0]["kind"] == "refused"
 
 
+@pytest.mark.parametrize("name", ["pipe", "binary", "inner/../notes.txt", "inner", ""])
+def test_a_reference_shows_nothing_but_text_files(folder: Path, name: str) -> None:
+    """A pipe would never end, and other bytes are nothing to read."""
+    (folder / "notes.txt").write_text("the notes", encoding="utf-8")
+    (folder / "inner").mkdir()
+    (folder / "binary").write_bytes(b"a\0b")
+    os.mkfifo(folder / "pipe")
+    run = asked(folder)["run"]
+    state = quandary(folder, "reply", run, "--to", "1.1:", f"@{name}").state
+    assert (state["status"], state["notes"][0]["kind"]) == ("waiting", "refused")
+
+
+def test_a_reference_is_looked_up_where_the_run_began(folder: Path) -> None:
+    """Whoever replies may stand elsewhere."""
+    (folder / "notes.txt").write_text("the notes", encoding="utf-8")
+    (folder / "inner").mkdir()
+    run = asked(folder)["run"]
+    elsewhere = ["--store", str(folder / "journal.db")]
+    state = quandary(folder / "inner", "reply", run, "--to", "1.1:", "@notes.txt", *elsewhere).state
+    assert "the notes" in state["ask"]["preamble"]
+
+
+@pytest.mark.parametrize("source", ["STEP", "t.md#STEP", "-#STEP"])
+def test_the_other_trees_that_were_loaded_can_be_asked_for(folder: Path, source: str) -> None:
+    """Those of the file, of standard input, or of the project, wherever the tree was found."""
+    text = TREE + "\n" + TREE.replace("ASK_STEP", "ASK_DEPTH").replace(": Step", ": Depth")
+    (folder / "t.md").write_text(text, encoding="utf-8")
+    begun = quandary(folder, "ask", source, "--context", CONTEXT, stdin=text)
+    state = quandary(folder, "reply", begun.state["run"], "depth").state
+    assert state["ask"]["key"] == "1:+DEPTH+1:"
+
+
+def test_more_options_than_a_box_holds_can_fit_a_reply(folder: Path) -> None:
+    """The clarifying question is paged like any other."""
+    listed = "".join(f"- [{c}{c}] Deploy {c}\n" for c in "BCDEFGHI")
+    (folder / "t.md").write_text(f"## Decision: Deploy\n{listed}", encoding="utf-8")
+    for host, room in (("claude", 4), ("codex", 3)):
+        begun = quandary(folder, "ask", "t.md", "--context", CONTEXT, "--host", host)
+        state = quandary(folder, "reply", begun.state["run"], "deploy").state
+        (question,) = state["ask"]["tool_input"]["questions"]
+        assert len(question["options"]) == room
+        assert question["options"][-1]["label"] == "More…"
+
+
+def test_a_folder_that_is_gone_is_one_line(folder: Path) -> None:
+    """It says what to do."""
+    gone = folder / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD"; exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "quandary", "runs"],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = "quandary: the current folder is gone; change to another one\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
 def test_a_run_can_be_withdrawn(folder: Path) -> None:
     """It ends with its reason, and a reply comes too late."""
     run = asked(folder)["run"]

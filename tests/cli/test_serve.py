@@ -1,4 +1,4 @@
-"""`quandary serve`: what it refuses to start with, what it prints, and that it ends when told to."""
+"""`quandary serve`: what it does not start with, what it prints, and that it ends when told to."""
 
 from __future__ import annotations
 

@@ -443,6 +443,40 @@ def test_another_tree_is_asked_inline() -> None:
     assert result["chosenItems"][0]["asides"] == [{"tree": "DEPTH", "path": "HIGH"}]
 
 
+def test_an_aside_says_why_it_is_shown() -> None:
+    """Nobody has to guess where the other question comes from."""
+    asks, _ = drive(
+        decide(tree(STEP), items(1), context=CONTEXT, trees=[tree(TAGS)]),
+        pick(tree="Tags"),
+        pick("TAG"),
+        pick("OK"),
+    )
+    assert "Tags" in asks[1].preamble.why
+
+
+@pytest.mark.parametrize("text", ["### ¶ASK_X\nTrigger: t\n", "## Decision: X\n- [A] x\n- [A] y\n"])
+def test_an_unclear_tree_is_no_aside(text: str) -> None:
+    """It has no keyword, and is refused where it is asked for all the same."""
+    asks, _ = drive(
+        decide(tree(STEP), items(1), context=CONTEXT, trees=[tree(text)]),
+        pick(tree="X"),
+        pick("OK"),
+    )
+    assert not asks[0].questions[0].keywords
+    assert asks[1].notes[0].kind == "refused"
+
+
+def test_a_question_is_told_together_with_its_item() -> None:
+    """Whoever answers it by advice, answers what waits then."""
+    asks, _ = drive(
+        decide(tree(STEP), items(2), context=CONTEXT),
+        Reply((Answer("1.1:", ("NO",)), Answer("1.2:", prefix="question", argument="Why?"))),
+        pick("ADD"),
+        pick("OK"),
+    )
+    assert [[note.item for note in ask.notes] for ask in asks] == [[], [], ["1.2"]]
+
+
 def test_a_reply_that_fits_two_options_asks_which() -> None:
     """Only the candidates are shown, and Other options can still be named."""
     asks, result = drive(
@@ -452,6 +486,44 @@ def test_a_reply_that_fits_two_options_asks_which() -> None:
     )
     assert [choice.code for choice in asks[1].questions[0].choices] == ["CUT", "OTH/MOV"]
     assert paths(result) == ["OTH/MOV"]
+
+
+@pytest.mark.parametrize("room", [3, 4])
+def test_what_a_reply_fits_is_paged_too(room: int) -> None:
+    """More candidates than the host can show: each comes up once, and each can be chosen."""
+    fitting = tuple(option.code for option in wide(9).decisions[0].options)[1:]
+    for chosen in fitting:
+        flow = decide(wide(9), items(1), context=CONTEXT, limits=Limits(options=room))
+        next(flow)
+        ask = flow.send(Reply((Answer("1.1:", among=fitting, text="option"),)))
+        seen: list[str] = []
+        while True:
+            assert isinstance(ask, Ask)
+            codes = [choice.code for choice in ask.questions[0].choices]
+            assert len(codes) <= room
+            seen += [code for code in codes if code != MORE]
+            if MORE not in codes:
+                break
+            ask = flow.send(Reply((Answer(ask.key, (MORE,)),)))
+        assert tuple(seen) == fitting
+        with pytest.raises(StopIteration) as end:
+            flow.send(Reply((Answer(ask.key, (chosen,)),)))
+        assert paths(end.value.value) == [chosen]
+
+
+def test_a_page_is_come_back_to_from_a_clarifying_question() -> None:
+    """The pages of the candidates are not those of the level."""
+    asks, _ = drive(
+        decide(wide(12), items(1), context=CONTEXT),
+        pick(MORE),
+        pick(among=("AA", "AB", "AC", "AD", "AE"), text="a to e"),
+        pick(MORE),
+        pick(prefix="explain"),
+        pick("AA"),
+    )
+    shown = [[choice.code for choice in ask.questions[0].choices] for ask in asks]
+    assert shown[3] == ["AD", "AE"]
+    assert shown[4] == shown[1]
 
 
 def test_a_comment_reaches_the_caller() -> None:
@@ -507,6 +579,67 @@ def test_picks_on_earlier_pages_are_kept() -> None:
     assert paths(result) == ["BB,DD,FF"]
 
 
+def test_own_words_beside_more_are_kept() -> None:
+    """What was typed on an early page stands last in the end."""
+    text = "## Decision: W\n" + "".join(f"- [{c}{c}] [ ] Option {c}\n" for c in "ABCDEFG")
+    _, result = drive(
+        decide(tree(text), items(1), context=CONTEXT),
+        pick("BB", MORE, text="and the docs"),
+        pick("FF"),
+    )
+    assert paths(result) == ["BB,FF,OTH/custom:and the docs"]
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"extra": "A"}, "TAG,NO/RWK,OTH/smart:Ask around"),
+        ({"prefix": "force", "argument": "BRS"}, "TAG,NO/RWK,BRS"),
+    ],
+)
+def test_what_is_ticked_beside_a_letter_or_a_force_counts(
+    more: dict[str, object], path: str
+) -> None:
+    """Nothing that was chosen is lost."""
+    flow = decide(tree(TAGS), items(1), context=CONTEXT, extras=[Extra("A", "Ask around")])
+    _, result = drive(flow, pick("TAG", "NO", **more), pick("RWK"))
+    assert paths(result) == [path]
+
+
+def test_what_was_added_before_a_blank_other_counts() -> None:
+    """Also where there is one option behind Other, which picks itself."""
+    text = "## Decision: W\n- [AA] [ ] One\n- [BB] [ ] Two\n- [OTH] Other\n  - [CC] Three\n"
+    _, result = drive(
+        decide(tree(text), items(1), context=CONTEXT), pick(prefix="add", argument="bb"), pick()
+    )
+    assert paths(result) == ["BB,OTH/CC"]
+
+
+@pytest.mark.parametrize(
+    ("replies", "label"),
+    [
+        ([pick(), pick("MOV")], "Move it"),
+        ([pick("OTH/MOV", raw="mov")], "Move it"),
+        ([pick(prefix="force", argument="oth/mov")], "Move it"),
+        ([pick("NO"), pick("RWK")], "Write it anew"),
+        ([pick(prefix="force", argument="NO/RWK")], "Write it anew"),
+    ],
+)
+def test_a_label_is_the_same_whichever_way_it_was_chosen(
+    replies: list[Callable[[Ask], Reply]], label: str
+) -> None:
+    """By a menu, by a code, or by force."""
+    _, result = drive(decide(tree(STEP), items(1), context=CONTEXT), *replies)
+    assert result["chosenItems"][0]["labels"] == [label]
+
+
+def test_labels_do_not_say_what_was_recommended() -> None:
+    """The mark is for whoever chooses."""
+    marked = tree(STEP.replace("] Fine", "] Fine (recommended)"))
+    _, result = drive(decide(marked, items(1), context=CONTEXT), pick("OK"))
+    assert result["chosenItems"][0]["labels"] == ["Fine"]
+
+
 def test_headers_are_cut() -> None:
     """The label is cut at 20 characters; a narrower host keeps the id."""
     long = [Item("SLUG/4.2.3/2", "A label that is much too long", "T")]
@@ -524,6 +657,16 @@ def test_question_texts_within_an_ask_are_unique() -> None:
     asks, _ = drive(decide(tree(STEP), twins, context=CONTEXT, question="Does it fit?"), pick("OK"))
     texts = [question.text for question in asks[0].questions]
     assert texts == ["Does it fit? (Same) (1)", "Does it fit? (Same) (2)", "Does it fit? (Else)"]
+
+
+def test_several_decisions_that_share_a_question_are_told_apart() -> None:
+    """By the names of the decisions; one with a question of its own needs none."""
+    two = tree(
+        "### ¶ASK_TWO\nQuestion: Is {title} right?\n\n## Decision: Kind\n- [AA] a\n- [BB] b\n\n"
+        "## Decision: Time\n- [AA] a\n- [BB] b\n"
+    )
+    asks, _ = drive(decide(two, [Item("1", title="It")], context=CONTEXT), pick("AA"))
+    assert [q.text for q in asks[0].questions] == ["Kind: Is It right?", "Time: Is It right?"]
 
 
 def test_the_question_carries_a_summary() -> None:
@@ -550,7 +693,8 @@ def test_slots_are_filled() -> None:
 
 
 @pytest.mark.parametrize(
-    "context", ["", "  ", "About {topic}.", "About [topic].", "TODO", "It is TBD."]
+    "context",
+    ["", "  ", "About {topic}.", "About { topic }.", "About [topic].", "TODO", "It is TBD."],
 )
 def test_a_run_without_context_is_refused(context: str) -> None:
     """Empty context and unfilled slots are refused, even when the items carry some."""
@@ -566,11 +710,20 @@ def test_a_run_without_context_is_refused(context: str) -> None:
         "See [the page](x.md).",
         "At https://x/{id}.",
         "The file TODO.md is old.",
+        "It returns list[str] or rows[index].",
+        "- [x] done\n- [ ] open",
     ],
 )
 def test_code_links_and_urls_are_no_slots(context: str) -> None:
     """What only looks like a slot is context."""
     next(decide(tree(STEP), items(1), context=context))
+
+
+def test_the_callers_values_fill_the_context_too() -> None:
+    """As they fill the question."""
+    flow = decide(tree(STEP), items(1), context="About {topic}.", values={"topic": "tokens"})
+    asks, _ = drive(flow, pick("OK"))
+    assert asks[0].preamble.context == "About tokens."
 
 
 def test_unfilled_questions_are_refused() -> None:
@@ -579,7 +732,7 @@ def test_unfilled_questions_are_refused() -> None:
         decide(tree(STEP), items(1), context=CONTEXT, question="Is {owner} happy?")
 
 
-@pytest.mark.parametrize("bad", ["", "x y", "1.", "a", "1//2", "1.b"])
+@pytest.mark.parametrize("bad", ["", "x y", "1.", "a", "1//2", "1.b", "１", "É/1"])
 def test_odd_ids_are_refused(bad: str) -> None:
     """An id is a number, with dots and a slash where it has parts."""
     with pytest.raises(QuandaryError, match="item id"):

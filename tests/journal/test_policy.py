@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
-from quandary.journal import replay
+from quandary.journal import policy, replay
 from quandary.journal.doors import one_way
 from quandary.journal.policy import ASK, Policy, policy_of
 from quandary.journal.preferences import PREFERENCES, listed, preferred, remember
@@ -322,7 +322,7 @@ def test_no_preference_is_looked_up_where_none_could_decide(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Most questions recommend nothing, and cost nothing."""
-    monkeypatch.setattr(replay, "policy_of", None)
+    monkeypatch.setattr(policy, "policy_of", None)
     (tree,) = parse(TREE.replace("(recommended)", "").replace("(Recommended)", "")).trees
     state = replay.begin(
         store,

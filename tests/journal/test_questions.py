@@ -86,6 +86,25 @@ def test_each_question_is_counted_with_its_answers(store: SqliteStore) -> None:
     assert (other.answer, other.followed) == (("my own",), False)
 
 
+def test_what_is_no_answer_yet_is_counted_as_none(store: SqliteStore) -> None:
+    """Asking back and advice are steps on the way; a letter and a skip are answers."""
+    state = begin(store, text=TREE.replace("## D", "Extras: A: Wait a week\n## D"))
+    ways: list[dict[str, Any]] = [
+        {"prefix": "explain"},
+        {"advice": "It is loud enough."},
+        {"among": ("LOW", "MID"), "text": "low"},
+        {"extra": "A"},
+    ]
+    for way in ways:
+        answer = Answer(state.key or "", **way)
+        state = replay.advance(store, state.run, Reply((answer,)), to=state.key, **PERSON)
+    skipped = begin(store)
+    force = Answer(skipped.key or "", prefix="force", argument="skip")
+    replay.advance(store, skipped.run, Reply((force,)), **PERSON)
+    assert [found.answer for found in occasions(store)] == [("Wait a week",), ("!skip",)]
+    assert (statistics(store).asked, statistics(store).answered) == (2, 2)
+
+
 def test_the_time_people_took_is_measured(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -393,6 +393,23 @@ def test_joined_labels_are_taken_apart(value: object, expected: Answer) -> None:
     assert (expected,) == answers({"answers": {"Which tags?": value}}, MANY)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"answers": {"Which tags?": "Tag it, Other"}},
+        {"answers": {"Which tags?": ["Tag it", "Other"]}},
+        {"answers": [{"picked": ["TAG", "OTH"]}]},
+        [{"option_label": ["Tag it", "Other"], "free_text": ""}],
+    ],
+)
+def test_a_bare_other_beside_ticks_opens_its_menu(data: object) -> None:
+    """It was chosen with no text, like a bare Other alone; with text, it is the text."""
+    menu = Question("2:", "2. Tags", "Which tags?", TAGS, multi=True, named=BEHIND, menu=True)
+    assert (Answer("2:", picked=("TAG", "OTH")),) == answers(data, menu)
+    typed = Answer("2:", ("TAG",), text="merge it", raw="merge it")
+    assert (typed,) == answers([{"picked": ["TAG", "OTH"], "text": "merge it"}], menu)
+
+
 def test_own_words_can_stand_beside_picks_where_several_are_allowed() -> None:
     """READINGS 17: own words come last."""
     mixed = Answer("2:", ("TAG",), text="merge it", raw="merge it")
@@ -541,6 +558,7 @@ def test_what_an_option_or_a_prefix_could_mean_is_no_name(text: str) -> None:
         ("error", " \n"),
         ("error", "\ufeff"),
         ("error", "null"),
+        ("error", {}),
         ("error", '""'),
         ("error", "[Tool result missing due to internal error]"),
         ("error", {"is_error": True}),
@@ -645,6 +663,7 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ({"answers": [{"picked": "OK"}]}, "picked for 1.3/2: is a list of codes"),
         ({"answers": [{"picked": [1]}]}, "picked for 1.3/2: is a list of codes"),
         ({"answers": [{"picked": ["OK", "NO"]}]}, "1.3/2: takes one answer"),
+        ({"answers": [{"picked": ["OK", "OTH"]}]}, "1.3/2: takes one answer"),
         (
             {"answers": [{"picked": ["OK"], "text": "x"}]},
             "a remark beside a pick goes into comment",

@@ -39,10 +39,15 @@ COMMANDS = {
     "stats": "Count the questions and what people make of them.",
     "hook": "Judge and keep the questions that a host asks by itself.",
     "verify": "Check that the journal is what was written.",
+    "prune": "Take out what was said long ago, and keep what was decided.",
+    "export": "Write a run as one file.",
+    "import": "Keep a run that another store wrote.",
     "install": "Teach a host to ask through quandary.",
     "uninstall": "Take out what `install` added.",
     "doctor": "Say what is installed, what is missing, and how to mend it.",
 }
+_NAMES = {"import": "import_"}
+"""Commands that Python has another use for, and what they are called there."""
 INTERRUPTED = 130
 
 
@@ -59,7 +64,8 @@ class Commands(click.Group):
             return None
         from importlib import import_module  # noqa: PLC0415 - one command at a time
 
-        command = getattr(import_module(f"quandary.cli.{cmd_name}"), cmd_name)
+        name = _NAMES.get(cmd_name, cmd_name)
+        command = getattr(import_module(f"quandary.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101 - true of every file in this room
         return command
 

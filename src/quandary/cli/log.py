@@ -14,7 +14,7 @@ from quandary.cli.ages import end_what_expired
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.formats.visible import printable
-from quandary.journal.ids import find_run
+from quandary.journal.exporting import find
 from quandary.people.timeline import Event, events_with_words, moment
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def log(
     if questions:
         from quandary.cli.asked import show_questions  # noqa: PLC0415 - another kind of log
 
-        named = find_run(store, run) if run is not None else None
+        if run is not None:
+            store, run = find(store, run)
         project = None if everywhere or run is not None else running.project()
-        return show_questions(
-            store, form, run=named, project=project, words=words or "", limit=limit
-        )
+        return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     if run is not None:
-        chosen = [find_run(store, run)]
+        store, named = find(store, run)
+        chosen = [named]
     else:
         project = None if everywhere else running.project()
         size = 10_000 if words else limit

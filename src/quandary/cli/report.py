@@ -12,7 +12,7 @@ from quandary.cli import running
 from quandary.cli.ages import end_what_expired
 from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
-from quandary.journal.ids import find_run
+from quandary.journal.exporting import find
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
@@ -36,7 +36,7 @@ def report(run: str, form: str, output: str | None, where: str | None) -> int:
         )
     store = running.opened(where, existing=True)
     end_what_expired(store)
-    written = _written(store, find_run(store, run), form)
+    written = _written(*find(store, run), form)
     if output is None or output == "-":
         put(written if form == "html" else written.decode())
         return 0

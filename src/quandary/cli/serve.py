@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,8 @@ from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from litestar import Litestar
 
     from quandary.journal.store import State, Store
     from quandary.people.mcp.tools import Asking
@@ -38,7 +41,7 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     settings: a table [users.NAME] with the token as --hash prints it.
     """
     try:
-        import uvicorn  # noqa: PLC0415 - an extra, and slow
+        import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
         from quandary.people.web.app import create_app  # noqa: PLC0415 - the same
         from quandary.people.web.doors import LOOPBACK  # noqa: PLC0415 - the same
@@ -83,6 +86,20 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     here = f"http://{address}:{bound.getsockname()[1]}/"
     tell(f"Serving on {here} (Ctrl-C ends it)")
     print_code()
+    with announced(here):
+        _run(app, bound)
+    return 0
+
+
+def _run(app: Litestar, bound: socket.socket) -> None:
+    """Serve until somebody ends it; open pages are let go at once then."""
+    import uvicorn  # noqa: PLC0415 - an extra, and slow
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.events.end()
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -91,9 +108,7 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
         server_header=False,
         timeout_graceful_shutdown=_SOON,
     )
-    with announced(here):
-        uvicorn.Server(config).run(sockets=[bound])
-    return 0
+    Server(config).run(sockets=[bound])
 
 
 def _names(named: object) -> frozenset[str]:
@@ -108,10 +123,12 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(512)
+        with ExitStack() as opened:
+            bound = opened.enter_context(socket.socket(family, kind, protocol))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(512)
+            opened.pop_all()
     except OSError as error:
         raise QuandaryError(
             f"cannot listen on {host}:{port} ({error.strerror}); choose another --port"

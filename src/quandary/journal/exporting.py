@@ -1,8 +1,9 @@
 """A run as one file: everything of it, so that whoever gets it can check it by itself.
 
-An imported run cannot become a link of another store's chain: its first entry follows a run that is
-not there. It is kept as a document instead, just as it was written, and a run of the flow `imported`
-seals its digest into the chain. It can be looked at like any other run and changed by nobody.
+An imported run cannot become a link of another store's chain: its first entry follows a run that
+is not there. It is kept as a document instead, just as it was written, and a run of the flow
+`imported` seals its digest into the chain. It can be looked at like any other run, and nobody can
+go on with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
+from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.draft import Source
 from quandary.journal.entries import (
@@ -303,7 +304,7 @@ def keep(store: Store, exported: Exported, about: str, project: str, source: Sou
             "run": exported.run,
             "entries": len(exported.entries),
             "digest": exported.head,
-            "context": about,
+            "context": f"run {exported.run}: {about}",
         },
         documents={"file": _compact(exported).decode()},
         project=project,
@@ -328,7 +329,7 @@ def imported(store: Store, record: str) -> Exported:
         digest = body.documents.get("file", "") if isinstance(body, Began) else ""
         written = store.document(digest)
         if written is None or document_digest(written) != digest:
-            raise StoreError(f"the file that run {record} keeps is gone or was changed")
+            raise Rejected(f"the file that run {record} keeps is gone or was changed")
         return read(msgspec.json.decode(written, type=str), f"run {record}")
 
 

@@ -6,11 +6,13 @@ a whole or not at all, since its seal covers all of it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec.structs import replace
 
+from quandary.errors import Rejected
 from quandary.journal import exporting, replay
 from quandary.journal.draft import Source
 from quandary.journal.entries import Answered, Began, Called, Ended, Noted
@@ -97,7 +99,7 @@ def chosen(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterat
                 continue
             try:
                 take = _take(store, row, wanted, bare if bare is not None else set())
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, Rejected):
                 continue  # `verify` reports it
             if take is not None:
                 yield take
@@ -180,7 +182,7 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
         {**msgspec.to_builtins(wanted), "context": context},
         project=project,
         **source._asdict(),
-        deeds=lambda deed: pruned(store, deed, watch),
+        deeds=partial(pruned, store, watch=watch),
     )
 
 
@@ -191,8 +193,8 @@ def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
         after = rows[-1].number
         for row in rows:
             if row.flow == FLOW:
-                do = lambda deed: pruned(store, deed, watch)  # noqa: E731 - as short as it gets
-                yield replay.advance(store, row.id, **source._asdict(), deeds=do)
+                deeds = partial(pruned, store, watch=watch)
+                yield replay.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
 def pruned(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:

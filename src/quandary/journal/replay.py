@@ -525,6 +525,8 @@ def _answered_at(run: str, entries: list[Entry], key: str) -> tuple[int, Ask]:
     asks: dict[str, Ask] = {}
     for entry in entries:
         body = entry.read()
+        if entry.pruned:
+            raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
         if isinstance(body, Asked):
             ask = entry.read_matter().ask
             if ask is not None:

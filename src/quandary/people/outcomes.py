@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from quandary.errors import Rejected
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Told = Callable[[dict[str, Any]], list[str]]
 
 
-def lines(flow: str, result: dict[str, Any]) -> list[str]:
-    """The result as a person wants to read it."""
-    return TELLING[flow](result) if flow in TELLING else []
+def lines(flow: str, result: dict[str, Any] | None) -> list[str]:
+    """The result as a person wants to read it; nothing where it was pruned."""
+    return TELLING[flow](result) if result and flow in TELLING else []
 
 
-def proof(flow: str, result: dict[str, Any]) -> dict[str, Any]:
+def proof(flow: str, result: dict[str, Any] | None) -> dict[str, Any]:
     """As much of the result as its schema names; all of it where there is none."""
+    if result is None:
+        raise Rejected("the run is done, but what came of it was pruned")
     if flow == "decide":
         chosen = [{"item": c["item"], "path": c["path"]} for c in result["chosenItems"]]
         return {"treeName": result["treeName"], "chosenItems": chosen}
@@ -56,9 +60,20 @@ def _walked(result: dict[str, Any]) -> list[str]:
     return said
 
 
+def _pruned(result: dict[str, Any]) -> list[str]:
+    amount = f"{result['runs']} runs, {result['entries']} entries, {result['bytes']} bytes"
+    return [f"{amount}, {result['documents']} documents"]
+
+
+def _imported(result: dict[str, Any]) -> list[str]:
+    return [f"run {result['run']}, {result['entries']} entries, {result['digest']}"]
+
+
 TELLING: dict[str, Told] = {
     "decide": _decided,
     "split": _split,
     "gate": _gated,
     "walk": _walked,
+    "prune": _pruned,
+    "imported": _imported,
 }

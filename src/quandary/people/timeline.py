@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -108,6 +108,8 @@ def standing(store: Store, run: str) -> list[Standing]:
             body, matter = entry.read(), entry.read_matter()
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise Diverged(f"run {run} cannot be read; see quandary verify {run}") from None
+        if entry.pruned:
+            raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
         if isinstance(body, Asked) and matter.ask is not None:
             asks[body.key] = matter.ask
         elif isinstance(body, Answered):
@@ -183,11 +185,12 @@ class _Teller:
 
     def _began(self, body: Began, matter: Matter) -> str:
         self.flow = body.flow
-        tree = self.store.document(body.documents.get("tree", ""))
-        name = msgspec.json.decode(tree).get("name") if tree else None
-        context = (matter.arguments or {}).get("context", "")
+        drawn = body.documents.get("tree") or body.documents.get("chart")
+        written = self.store.document(drawn) if drawn else None
+        name = msgspec.json.decode(written).get("name") if written else None
         origin = f" (with answers of run {body.origin})" if body.origin else ""
-        return f"{name or body.flow}{f': {context}' if context else ''}{origin}"
+        about = _about(body.flow, matter.arguments or {})
+        return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
 
     def _answered(self, body: Answered, matter: Matter) -> str:
         answers = matter.answers or body.answers
@@ -201,6 +204,17 @@ class _Teller:
         came = outcomes.lines(self.flow, matter.result) if isinstance(matter.result, dict) else []
         told = "; ".join([*came, matter.error] if matter.error else came)
         return f"{body.status}: {told}" if told else body.status
+
+
+def _about(flow: str, arguments: dict[str, Any]) -> str:
+    """What a run is for, as its arguments say."""
+    if flow == "prefer":
+        return f"{arguments.get('id')} {arguments.get('preference') or 'cleared'}"
+    if flow == "question":
+        questions = (arguments.get("ask") or {}).get("questions") or [{}]
+        return str(questions[0].get("text", ""))
+    item = arguments.get("item") or {}
+    return str(arguments.get("context") or item.get("title") or item.get("label") or "")
 
 
 def _otherwise(body: AnyBody, matter: Matter) -> str:

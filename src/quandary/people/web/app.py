@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, MediaType, Request, get
-from litestar.datastructures import MutableScopeHeaders
+from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException
 from litestar.openapi.config import OpenAPIConfig
@@ -109,6 +109,7 @@ def create_app(
         request_max_body_size=LARGEST_BODY,
         before_send=[_guarded],
         lifespan=[lifespan],
+        state=State({"events": events}),
         logging_config=None,
         debug=False,
     )

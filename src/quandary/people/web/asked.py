@@ -53,7 +53,6 @@ class Sheet(NamedTuple):
     cards: tuple[Card, ...]
     before: str
     """What was ticked on other pages of its options."""
-    extras: tuple[str, ...]
     pick: str
     typed: str
     comment: str
@@ -158,7 +157,6 @@ def _sheet(number: int, question: Question, fields: Mapping[str, list[str]], pro
         question.menu,
         cards,
         ", ".join(before),
-        tuple(f"{extra.letter}: {extra.text}" for extra in question.extras),
         field(PICK, number),
         field(TEXT, number),
         field(COMMENT, number),

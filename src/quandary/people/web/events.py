@@ -41,11 +41,23 @@ class Events:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.over = False
+        """Whether the server is about to end."""
         self._seen = store.newest()
         self._task: asyncio.Task[None] | None = None
         self._pages: dict[asyncio.Queue[str], str] = {}
         """Each open page, and the run that it is about; nothing where it is about all."""
         self._waiting: dict[str, set[asyncio.Event]] = {}
+
+    def end(self) -> None:
+        """Let go of every page and of everybody who waits: the server is about to end."""
+        self.over = True
+        for queue in self._pages:
+            if not queue.full():
+                queue.put_nowait("")
+        for waiting in self._waiting.values():
+            for news in waiting:
+                news.set()
 
     @property
     def full(self) -> bool:
@@ -107,7 +119,7 @@ class Events:
         self._waiting.setdefault(run, set()).add(news)
         try:
             async with asyncio.timeout(seconds):
-                while True:
+                while not self.over:
                     news.clear()
                     row = await asyncio.to_thread(self.store.run, run)
                     if row is None or row.status != "waiting" or (row.n > n and not until_end):

@@ -191,7 +191,7 @@ async def events(
     async def news() -> AsyncIterator[ServerSentEventMessage]:
         with house.events.listening(run) as queue:
             yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
-            while True:
+            while not house.events.over:
                 runs = await following(queue)
                 yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
 

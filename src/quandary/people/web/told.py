@@ -126,13 +126,13 @@ class Told(NamedTuple):
 def told(store: Store, state: State) -> Told:
     """A run from its beginning to where it stands."""
     events = [_event(event) for event in timeline.events(store, state.run)]
-    track = _track(store, state.run) if state.flow in moves.FLOWS else None
+    walk = _walk(store, state.run) if state.flow == "walk" else None
     return Told(
         events[-MOST_EVENTS:],
         max(len(events) - MOST_EVENTS, 0),
-        result(state),
-        _walk(store, state.run) if state.flow == "walk" else None,
-        track,
+        result(state) if walk is None else [],  # a walk's story says it all
+        walk,
+        _track(store, state.run) if state.flow in moves.FLOWS else None,
         _go_on(state),
     )
 

@@ -1,0 +1,140 @@
+"""What a walk costs beside its agents: journal, logs, flow and all; status 1 when a budget is missed.
+
+The peer is `subprocess.run` of the same program with the same prompt. The two take turns, so that
+both share what else the machine is doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from measuring import at_most, table, timed
+from quandary.agents.calling import Surroundings
+from quandary.agents.catalogue import read_catalogue
+from quandary.agents.driving import Driver
+from quandary.cli.watching import watcher
+from quandary.flows.costs import most_calls
+from quandary.flows.planning import Defaults, plan
+from quandary.journal import replay
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.chart import Chart, Page, Route, Step
+from quandary.settings import Settings
+
+if TYPE_CHECKING:
+    from measuring import Row
+    from quandary.journal.store import State
+
+STEPS = 10
+ROUNDS = 10
+ITEMS, JOBS = 64, 8
+LARGE = 100_000
+AGENT = """\
+#!/bin/sh
+cat > /dev/null
+sleep {seconds}
+printf '{{"completed": true, "comments": "done"}}'
+"""
+
+
+def main() -> int:
+    """Measure, print a table, and judge."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - till the end
+        return table([a_step(Path(folder)), many_items(Path(folder)), planning()])
+
+
+class House:
+    """A store, an agent that takes so long, and a driver that writes logs."""
+
+    def __init__(self, folder: Path, seconds: float, items: int) -> None:
+        self.folder = folder / f"{seconds}"
+        self.folder.mkdir()
+        self.agent = self.folder / "agent.sh"
+        self.agent.write_text(AGENT.format(seconds=seconds), encoding="utf-8")
+        self.agent.chmod(0o755)
+        self.store = SqliteStore(self.folder / "journal.db")
+        around = Surroundings(str(self.folder), dict(os.environ))
+        catalogue = read_catalogue({"BENCH": {"argv": [str(self.agent)]}})
+        watching = watcher(self.store, Settings(str(self.folder), ()), items)
+        self.driver = Driver(self.store, catalogue, around, watching)
+
+    def begin(self, chart: Chart, number: int = 1) -> State:
+        """A run of a chart."""
+        return replay.begin(
+            self.store,
+            "walk",
+            {"defaults": {"cli": "BENCH"}, "item": {"id": str(number)}},
+            documents={"chart": msgspec.to_builtins(chart)},
+            who="agent",
+            through="command",
+        )
+
+
+def row_of(count: int) -> Chart:
+    """A chart of so many steps in a row, of which nobody is validated."""
+    fields = {"no_validation": "yes"}
+    steps = tuple(Step(f"s{n}", f"Do number {n}", metadata=fields) for n in range(count))
+    routes = tuple(Route(f"s{n}", f"s{n + 1}") for n in range(count - 1))
+    return Chart("Row", (Page("1", "", steps, routes),))
+
+
+def a_step(folder: Path) -> Row:
+    """Walks of a few steps against as many bare runs of a program of 20 ms."""
+    house = House(folder, 0.02, 1)
+    chart = row_of(STEPS)
+    ours, bare = [], []
+    for _ in range(ROUNDS):
+        work = house.driver.begin(partial(house.begin, chart))
+        ours.append(timed(lambda: asyncio.run(work)))  # noqa: B023 - at once
+        bare.append(timed(lambda: [run(house.agent) for _ in range(STEPS)]))
+    usual = statistics.median(bare)
+    shown = f"{usual / STEPS * 1000:.0f} ms"
+    what = f"a step of a walk, journal and logs included, against subprocess.run ({shown})"
+    return at_most(statistics.median(ours) / usual, 1.2, what)
+
+
+def run(agent: Path) -> None:
+    """The program by itself."""
+    subprocess.run([str(agent)], input=b"Do it.", capture_output=True, check=True)
+
+
+def many_items(folder: Path) -> Row:
+    """Items of a 100 ms agent, eight at a time, against the time of one, eight times over."""
+    house = House(folder, 0.1, ITEMS)
+    chart = row_of(1)
+    alone = statistics.median(timed(lambda: run(house.agent)) for _ in range(5))
+    work = [partial(house.driver.begin, partial(house.begin, chart, n)) for n in range(ITEMS)]
+    begun = time.perf_counter()
+    states = asyncio.run(house.driver.all(work, JOBS))
+    taken = time.perf_counter() - begun
+    assert all(state.status == "done" for state in states)
+    what = f"{ITEMS} items, {JOBS} at once, of an agent of {alone * 1000:.0f} ms, against the ideal"
+    return at_most(taken / (alone * ITEMS / JOBS), 1.2, what)
+
+
+def planning() -> Row:
+    """A plan for 100,000 steps against one for a tenth of them."""
+    defaults = Defaults("BENCH")
+    taken = []
+    for count in (LARGE // 10, LARGE):
+        chart = row_of(count)
+        begun = time.process_time()
+        assert most_calls(chart, plan(chart, defaults, ()), defaults) == 4 * count
+        taken.append(time.process_time() - begun)
+    what = f"the plan for 100,000 steps ({taken[1]:.1f} s) against one for a tenth of them"
+    return at_most(taken[1] / taken[0], 20, what)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,346 @@
+"""The shared store: a database on a PostgreSQL server, for many machines and many writers.
+
+Entries are numbered by a sequence, so that writers of different runs do not wait for each other. A
+number can then become visible before a lower one. Each writer therefore holds, from before it takes
+a number until it has committed, an advisory lock that names the lowest number it may get. Whoever
+reads the entries in order reads them up to where nobody can still come in between: the horizon.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from functools import partial
+from sys import maxsize
+from threading import local
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from msgspec.structs import asdict, replace
+
+from quandary.errors import StoreError
+from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
+from quandary.journal.postgres_connections import Connections
+from quandary.journal.postgres_schema import prepare
+from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from quandary.journal.postgres_connections import Connection
+    from quandary.journal.store import Recorded, Row, Written
+
+CHANNEL = "quandary"
+"""Listeners on it are told the run of each append."""
+LONGEST_DEAF = 5.0
+"""So long can news be missed whose writer was killed before it told them."""
+_SHORTEST = 0.05
+
+_BITS = 40
+"""In an advisory lock, the number of an entry takes so many bits; above it is whose journal it is."""
+_RUN = ", ".join(TABLES["run"])
+_ENTRY = "run, n, kind, body, matter, salt, seal, digest"
+_INSERT = f"""
+    held AS MATERIALIZED (
+        SELECT pg_advisory_xact_lock_shared(
+            (%(journal)s::bigint << {_BITS}) | (last_value + is_called::int)
+        ) FROM moved, entry_seq_seq
+    )
+    INSERT INTO entry ({_ENTRY})
+    SELECT %(id)s, new.* FROM held, unnest(
+        %(numbers)s::bigint[], %(kinds)s::text[], %(bodies)s::bytea[], %(matters)s::bytea[],
+        %(salts)s::bytea[], %(seals)s::bytea[], %(digests)s::bytea[]
+    ) AS new (n, kind, body, matter, salt, seal, digest) ORDER BY new.n
+"""  # noqa: S608 - our own names
+_APPEND = f"""
+    WITH moved AS (
+        UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)s,
+            since = %(since)s, status = %(status)s, waits = %(waits)s
+        WHERE id = %(id)s AND n = %(seen)s RETURNING id
+    ), {_INSERT}
+"""
+_CREATE = f"""
+    WITH moved AS (
+        INSERT INTO run ({_RUN}) VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])})
+        RETURNING id
+    ), {_INSERT}
+"""  # noqa: S608 - our own names
+_HIGHEST = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM entry_seq_seq"
+_LOWEST_UNDER_WAY = f"""
+    SELECT min(key & ((1::bigint << {_BITS}) - 1)) FROM (
+        SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks
+        WHERE locktype = 'advisory' AND objsubid = 1
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS locks WHERE key >> {_BITS} = %s
+"""  # noqa: S608 - our own names
+
+
+class PostgresStore:
+    """A journal on a server. Threads may share it; each process opens its own."""
+
+    def __init__(self, address: str, *, patience: float = 30.0) -> None:
+        self.path = shown(address)
+        """Where it is, as it may be shown: without a password."""
+        self.address = address
+        self.patience = patience
+        self._connections = Connections(
+            address, self.path, patience, partial(prepare, place=self.path)
+        )
+        (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
+        self._journal = found[0] & ((1 << 63 - _BITS) - 1)
+        self._local = local()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connections.close()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def run(self, run: str) -> Run | None:
+        """The row of a run."""
+        rows = self._rows(f"SELECT {_RUN} FROM run WHERE id = %s", (run,))  # noqa: S608
+        return _run(rows[0]) if rows else None
+
+    def runs(
+        self,
+        *,
+        status: Status | None = None,
+        waits: Waits | None = None,
+        project: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+        newest: bool = False,
+    ) -> list[Run]:
+        """A page of runs in the order they began, beyond the run numbered `after`."""
+        wanted = {"status": status, "waits": waits, "project": project}
+        terms = [f"{name} = %({name})s" for name, value in wanted.items() if value is not None]
+        if after or not newest:
+            terms.append("number < %(after)s" if newest else "number > %(after)s")
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        order = "DESC" if newest else "ASC"
+        rows = self._rows(
+            f"SELECT {_RUN} FROM run {where} ORDER BY number {order} LIMIT %(limit)s",  # noqa: S608
+            {**wanted, "after": after, "limit": limit},
+        )
+        return [_run(row) for row in rows]
+
+    def between(self, low: str, high: str, limit: int) -> list[str]:
+        """Ids of runs from `low` up to and without `high`."""
+        sql = "SELECT id FROM run WHERE id >= %s AND id < %s ORDER BY id LIMIT %s"
+        return [row[0] for row in self._rows(sql, (low, high, limit))]
+
+    def due(self, moment: str) -> list[str]:
+        """Ids of runs that still wait although they expired by then."""
+        sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= %s"
+        return [row[0] for row in self._rows(sql, (moment,))]
+
+    def entries(
+        self,
+        run: str,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        after: int = 0,
+        upto: int | None = None,
+    ) -> list[Entry]:
+        """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
+        among = "AND kind = ANY(%s)" if kinds else ""
+        rows = self._rows(
+            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
+            f"WHERE run = %s AND n > %s AND n <= %s {among} ORDER BY n",
+            (run, after, _limit(upto), *([list(kinds)] if kinds else ())),
+        )
+        return [Entry(*row) for row in rows]
+
+    def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
+        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+        sql = (
+            "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry WHERE run = %s "
+            "AND n <= %s AND kind IN ('began', 'answered', 'returned') ORDER BY n"
+        )
+        return self._rows(sql, (run, _limit(upto)))
+
+    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """The entries of all runs as they came, beyond the one with that `seq`."""
+        sql = (
+            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
+            "WHERE seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+        )
+        return [Entry(*row) for row in self._rows(sql, (after, self._horizon(), limit))]
+
+    def newest(self) -> int:
+        """The `seq` of the newest entry; 0 where there is none."""
+        sql = "SELECT coalesce(max(seq), 0) FROM entry WHERE seq <= %s"
+        return int(self._rows(sql, (self._horizon(),))[0][0])
+
+    def document(self, digest: str) -> bytes | None:
+        """A document that runs began with."""
+        rows = self._rows("SELECT written FROM document WHERE digest = %s", (digest,))
+        return rows[0][0] if rows else None
+
+    def documents(self) -> Iterator[tuple[str, bytes]]:
+        """All of them, each with its digest."""
+        for (digest,) in self._rows("SELECT digest FROM document"):
+            written = self.document(digest)
+            if written is not None:
+                yield digest, written
+
+    def named(self, first: str, last: str | None = None) -> dict[str, str]:
+        """The runs that bear a name, or the names from one as far as another."""
+        sql = "SELECT name, run FROM name WHERE name >= %s AND name <= %s ORDER BY name"
+        return dict(self._rows(sql, (first, first if last is None else last)))
+
+    def last(self) -> Last | None:
+        """The newest run as the store remembers it, apart from the rows of the runs."""
+        rows = self._rows("SELECT id, first, runs FROM last WHERE runs > 0")
+        return Last(*rows[0]) if rows else None
+
+    def heads(self, upto: int | None = None) -> list[Entry]:
+        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
+        rows = self._rows(
+            f"SELECT {_ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
+            "(SELECT max(seq) FROM entry WHERE seq <= %s GROUP BY run) ORDER BY run",
+            (self._horizon() if upto is None else upto,),
+        )
+        return [Entry(*row) for row in rows]
+
+    def strays(self) -> list[str]:
+        """Names of runs that have entries and no row."""
+        sql = (
+            "SELECT DISTINCT run FROM entry "
+            "WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = entry.run) ORDER BY run"
+        )
+        return [row[0] for row in self._rows(sql)]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it, every reading sees the same moment."""
+        if self._connections.holding:
+            yield
+            return
+        horizon = self._horizon()
+        with self._connections.held("REPEATABLE READ, READ ONLY"), self._up_to(horizon):
+            yield
+
+    def news(self, seconds: float) -> Iterator[bool]:
+        """Time and again, and never after more than so long: whether to look for new entries."""
+        listener: Connection | None = None
+        looked = 0.0
+        try:
+            while True:
+                try:
+                    if listener is None:
+                        listener = self._connections.connect()
+                        listener.execute(f"LISTEN {CHANNEL}")
+                        looked = 0.0
+                    told = any(True for _ in listener.notifies(timeout=seconds, stop_after=1))
+                except (psycopg.Error, StoreError):
+                    if listener is not None:
+                        listener.close()
+                    listener, told = None, False
+                    time.sleep(seconds)
+                moment = time.monotonic()
+                told = told or moment - looked >= LONGEST_DEAF
+                looked = moment if told else looked
+                yield told
+                if told:
+                    time.sleep(min(_SHORTEST, seconds))  # many replies are few looks
+        finally:
+            if listener is not None:
+                listener.close()
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def create(
+        self,
+        write: Callable[[Last | None], Written],
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
+    ) -> Run:
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
+
+        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
+        """
+        made: Run | None = None
+
+        def action(connection: Connection) -> Run:
+            nonlocal made
+            with connection.transaction():
+                found = connection.execute(
+                    "SELECT id, first, runs FROM last FOR UPDATE", binary=True
+                ).fetchone()
+                # Where the connection was lost while an earlier attempt was being committed, that
+                # attempt has come to its end now that the row is ours.
+                if made is not None and _head(connection, made) == made.head:
+                    return made
+                taken = _bearer(connection, name) if once else None
+                if taken is not None:
+                    raise Taken(taken)
+                last = Last(*found) if found and found[2] else None
+                run, entries = write(last)
+                made = replace(run, number=last.runs + 1 if last else 1)
+                self._begin(connection, made, entries, documents, name)
+            self._tell(connection, made.id)
+            return made
+
+        return self._connections.do(action)
+
+    def _begin(
+        self,
+        connection: Connection,
+        run: Run,
+        entries: Sequence[Entry],
+        documents: Mapping[str, bytes],
+        name: str,
+    ) -> None:
+        with connection.pipeline():
+            for document in documents.items():
+                connection.execute(
+                    "INSERT INTO document (digest, written) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                    document,
+                )
+            connection.execute(
+                "UPDATE last SET id = %s, first = %s, runs = %s", (run.id, run.first, run.number)
+            )
+            connection.execute(_CREATE, {**asdict(run), **self._columns(entries)})
+            if name:
+                connection.execute(
+                    "INSERT INTO name (name, run) VALUES (%s, %s) "
+                    "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
+                    (name, run.id),
+                )
+
+    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
+        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
+        values = {**asdict(run), **self._columns(entries), "seen": seen}
+        before = False
+
+        def action(connection: Connection) -> None:
+            nonlocal before
+            again, before = before, True
+            if connection.execute(_APPEND, values).rowcount:
+                self._tell(connection, run.id)
+            elif not (again and _head(connection, run) == run.head):
+                raise Moved(run.id)
+
+        self._connections.do(action)
+
+    def _columns(self, entries: Sequence[Entry]) -> dict[str, Any]:
+        return {
+            "journal": self._journal,
+            "numbers": [entry.n for entry in entries],
+            "kinds": [entry.kind for entry in entries],
+            "bodies": [entry.body for entry in entries],
+            "matters": [entry.matter for entry in entries],
+            "salts": [entry.salt for entry in entries],
+            "seals": [entry.seal for entry in entries],
+            "digests": [entry.digest for entry in entries],
+        }
+
+    def _tell(self, connection: Connection, run: str) -> None:
+        """Say that a run has news, after the fact: to be told within a transaction, news have all
+        writers wait for each other until they are on disk. What is lost here is seen a bit later.
+        """
+        with suppress(psycopg.Error):
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, run))

@@ -1,0 +1,182 @@
+"""Connections to a server: opened, lent to one thread at a time, and opened anew when lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import contextmanager, suppress
+from random import uniform
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from quandary.errors import StoreError
+from quandary.journal.postgres_errors import explain, passing, starting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+T = TypeVar("T")
+
+MOST = 8
+"""So many connections at once; whoever needs one more waits for it."""
+_DEFAULTS = {
+    "client_encoding": "utf8",
+    "connect_timeout": 10,
+    "fallback_application_name": "quandary",
+    "keepalives_count": 3,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "tcp_user_timeout": 30_000,
+}
+"""What an address can say otherwise. A server that fell off the net is missed within a minute."""
+_SETTLE = """
+    SELECT set_config('lock_timeout', %s, false),
+        set_config('idle_in_transaction_session_timeout', '60s', false),
+        set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+            WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
+"""
+# Its warnings would reach standard error, where one line says what went wrong.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+
+class Connections:
+    """The connections of this process to one database."""
+
+    def __init__(
+        self,
+        address: str,
+        place: str,
+        patience: float,
+        prepare: Callable[[Connection], None],
+    ) -> None:
+        self.place = place
+        self.patience = patience
+        self._local = threading.local()
+        self._conninfo = self._read(address)
+        with self.connect() as first, self._explained():
+            prepare(first)
+        self._pool = ConnectionPool(
+            self._conninfo,
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=MOST,
+            timeout=patience,
+            configure=self._settle,
+            open=True,
+        )
+
+    def close(self) -> None:
+        """Close them all."""
+        self._pool.close()
+
+    def connect(self) -> Connection:
+        """One more, which is nobody else's. A server that is starting is given time to."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                connection = psycopg.connect(self._conninfo, autocommit=True)
+                self._settle(connection)
+            except psycopg.Error as error:
+                if not starting(error) or time.monotonic() >= deadline:
+                    raise StoreError(explain(self.place, error)) from error
+            else:
+                return connection
+            time.sleep(0.1)
+
+    def do(self, action: Callable[[Connection], T]) -> T:
+        """Do something on a connection, and again where one was lost or had to give way.
+
+        An action can be done more than once, and has to see whether it was done before.
+        """
+        held = getattr(self._local, "connection", None)
+        if held is not None:
+            with self._explained():
+                return action(held)
+
+        def attempt() -> T:
+            with self._pool.connection() as connection:
+                return action(connection)
+
+        return self._patiently(attempt)
+
+    @property
+    def holding(self) -> bool:
+        """Whether this thread is within a transaction that it holds."""
+        return getattr(self._local, "connection", None) is not None
+
+    @contextmanager
+    def held(self, mode: str) -> Iterator[Connection]:
+        """Within it, all that this thread does is done in one transaction.
+
+        It is taken back at the end, unless it was committed before.
+        """
+
+        def begin() -> Connection:
+            connection = self._pool.getconn()
+            try:
+                connection.execute(f"BEGIN ISOLATION LEVEL {mode}")
+                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            except BaseException:
+                self._pool.putconn(connection)
+                raise
+            return connection
+
+        connection = self._patiently(begin)
+        self._local.connection = connection
+        try:
+            with self._explained():
+                yield connection
+        finally:
+            self._local.connection = None
+            with suppress(psycopg.Error):  # one that was lost is taken back by the server
+                connection.rollback()
+            self._pool.putconn(connection)
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _read(self, address: str) -> str:
+        try:
+            said = conninfo_to_dict(address)
+        except psycopg.Error:
+            # What PostgreSQL says of it can repeat the password, so it is not passed on.
+            raise StoreError(
+                f"{self.place} is no address of a database; write it like "
+                "postgresql://USER@HOST/DATABASE, with %XX for what is special in URLs"
+            ) from None
+        return make_conninfo("", **{**_DEFAULTS, **said})
+
+    def _settle(self, connection: Connection) -> None:
+        """An answer is on the server's disk before it is acknowledged, and nobody waits for ever."""
+        connection.execute(_SETTLE, (f"{int(self.patience * 1000)}ms",))
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        deadline, pause = 0.0, 0.01
+        while True:
+            try:
+                return attempt()
+            except PoolTimeout as error:
+                self.connect().close()  # which says what is wrong, if anything is
+                raise StoreError(
+                    f"{self.place}: all {MOST} connections have been in use for "
+                    f"{self.patience:g} seconds; try again later"
+                ) from error
+            except psycopg.Error as error:
+                moment = time.monotonic()
+                deadline = deadline or moment + self.patience
+                if moment >= deadline or not passing(error):
+                    raise StoreError(explain(self.place, error, self.patience)) from error
+            time.sleep(uniform(0, pause))  # noqa: S311 - no secret
+            pause = min(pause * 2, 0.5)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StoreError(explain(self.place, error, self.patience)) from error
