@@ -307,6 +307,15 @@ def test_a_folder_that_is_gone_is_one_line(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+@pytest.mark.parametrize("option", ["--context", "--item", "--question", "--extra"])
+def test_arguments_that_are_no_text_are_one_line(folder: Path, option: str) -> None:
+    """Nothing is begun with them."""
+    value = {"--extra": "A: \udcff", "--item": "1|\udcff"}.get(option, "About \udcff.")
+    ended = quandary(folder, "ask", "t.md", "--context", CONTEXT, option, value)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "UTF-8" in ended.err
+
+
 def test_a_run_can_be_withdrawn(folder: Path) -> None:
     """It ends with its reason, and a reply comes too late."""
     run = asked(folder)["run"]

@@ -13,15 +13,17 @@ import processes
 import small_flows
 from quandary.journal import replay
 from quandary.journal.entries import Answered
-from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from quandary.journal.store import Store
+
 KILLS = 300
 
 
-def comments(store: SqliteStore, run: str) -> dict[str, list[str]]:
+def comments(store: Store, run: str) -> dict[str, list[str]]:
     """What was booked under each key."""
     found: dict[str, list[str]] = {}
     for entry in store.entries(run, kinds=("answered",)):
@@ -32,10 +34,9 @@ def comments(store: SqliteStore, run: str) -> dict[str, list[str]]:
     return found
 
 
-def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(tmp_path: Path) -> None:
+def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path | str) -> None:
     """Kill -9 at any moment: what was acknowledged is there, once, and the run goes on."""
-    path = tmp_path / "journal.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(3)]
     chance = random.Random(20)  # noqa: S311
     lines: list[str] = []
@@ -76,10 +77,9 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(tmp_path: P
     assert replay.verify(store).ok
 
 
-def test_of_two_replies_at_once_one_is_booked_and_the_other_told(tmp_path: Path) -> None:
+def test_of_two_replies_at_once_one_is_booked_and_the_other_told(path: Path | str) -> None:
     """Two processes reply to the same question, 200 times: one wins, the other is told."""
-    path = tmp_path / "journal.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     state = small_flows.begin(store, questions=300)
     with (
         processes.spawn("racer", path, state.run) as one,
@@ -102,22 +102,20 @@ def test_of_two_replies_at_once_one_is_booked_and_the_other_told(tmp_path: Path)
     assert replay.look(store, state.run).key == "201:"
 
 
-def test_of_eight_writers_none_starves(tmp_path: Path) -> None:
+def test_of_eight_writers_none_starves(path: Path | str) -> None:
     """Eight processes write for two seconds: each gets at least a quarter of a fair share."""
-    path = tmp_path / "journal.db"
-    SqliteStore(path).close()
+    open_store(path).close()
     moment = time.time() + 2
     writers = [processes.spawn("crowd", path, moment, 2) for _ in range(8)]
     counts = [int(writer.communicate(timeout=60)[0]) for writer in writers]
     assert min(counts) >= sum(counts) / 8 / 4, counts
-    assert replay.verify(SqliteStore(path)).ok
+    assert replay.verify(open_store(path)).ok
 
 
-def test_many_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+def test_many_processes_may_open_a_new_store_at_once(path: Path | str) -> None:
     """Whoever comes first makes the tables; the others find them."""
-    path = tmp_path / "journal.db"
     starters = [processes.spawn("starter", path) for _ in range(6)]
     runs = [starter.communicate(timeout=60)[0].strip() for starter in starters]
-    store = SqliteStore(path)
+    store = open_store(path)
     assert sorted(runs) == [run.id for run in store.runs()]
     assert replay.verify(store).ok

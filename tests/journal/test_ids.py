@@ -12,7 +12,7 @@ from quandary.errors import NotFound
 from quandary.journal.ids import ALPHABET, LENGTH, find_run, new_id
 
 if TYPE_CHECKING:
-    from quandary.journal.sqlite import SqliteStore
+    from quandary.journal.store import Store
 
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def test_names_sort_even_when_the_clock_stands_or_jumps_back() -> None:
     assert names == sorted(set(names))
 
 
-def test_a_run_is_found_by_a_part_of_its_name(store: SqliteStore) -> None:
+def test_a_run_is_found_by_a_part_of_its_name(store: Store) -> None:
     """Any prefix that only one run has, in any case, with letters that look alike."""
     run = small_flows.begin(store).run
     assert find_run(store, run) == run
@@ -48,7 +48,7 @@ def test_a_run_is_found_by_a_part_of_its_name(store: SqliteStore) -> None:
     assert find_run(store, "O" + run[1:9]) == run
 
 
-def test_a_prefix_of_several_runs_is_refused_with_their_names(store: SqliteStore) -> None:
+def test_a_prefix_of_several_runs_is_refused_with_their_names(store: Store) -> None:
     """Nobody acts on a run that was not meant."""
     first, second = small_flows.begin(store).run, small_flows.begin(store).run
     with pytest.raises(NotFound, match="several runs") as caught:
@@ -58,7 +58,7 @@ def test_a_prefix_of_several_runs_is_refused_with_their_names(store: SqliteStore
 
 
 @pytest.mark.parametrize("prefix", ["7ZZZ", "é", "%", "", "  "])
-def test_an_unknown_name_is_refused(store: SqliteStore, prefix: str) -> None:
+def test_an_unknown_name_is_refused(store: Store, prefix: str) -> None:
     """The message says where names are found."""
     small_flows.begin(store)
     with pytest.raises(NotFound, match="quandary runs"):

@@ -23,17 +23,16 @@ from quandary.model.call import Output
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from quandary.journal.sqlite import SqliteStore
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
 
 
-def go_on(store: SqliteStore, run: str) -> State:
+def go_on(store: Store, run: str) -> State:
     """Another process looks at the run."""
     replay._opened.clear()
     return replay.advance(store, run, who="person", through="terminal")
 
 
-def asked(store: SqliteStore, run: str) -> list[Ask]:
+def asked(store: Store, run: str) -> list[Ask]:
     """The Asks as they were shown."""
     return [
         ask
@@ -42,7 +41,7 @@ def asked(store: SqliteStore, run: str) -> list[Ask]:
     ]
 
 
-def test_a_run_is_its_journal(store: SqliteStore) -> None:
+def test_a_run_is_its_journal(store: Store) -> None:
     """The flow built again asks what was asked, and waits where the run waits."""
     state = small_flows.begin(store, "maze", items=["1", "2", "3", "4", "5"], most=20)
     for code in ("OK", "SUB", "NO", "OK"):
@@ -61,7 +60,7 @@ REPLIES = st.lists(
 )
 
 
-def _do(store: SqliteStore, state: State, what: list[str] | str) -> State:
+def _do(store: Store, state: State, what: list[str] | str) -> State:
     """Whatever a person may do to a run that waits."""
     source: dict[str, Any] = {"who": "person", "through": "terminal"}
     first = asked(store, state.run)[0].key
@@ -78,7 +77,7 @@ def _do(store: SqliteStore, state: State, what: list[str] | str) -> State:
     return _reply(store, state, state.ask, what)
 
 
-def _reply(store: SqliteStore, state: State, ask: Ask, words: list[str]) -> State:
+def _reply(store: Store, state: State, ask: Ask, words: list[str]) -> State:
     answers = []
     for question, word in zip(ask.questions, words, strict=False):
         picked = (word,) if word in ("OK", "NO", "SUB", "OTH/MAY") else ()
@@ -88,7 +87,7 @@ def _reply(store: SqliteStore, state: State, ask: Ask, words: list[str]) -> Stat
     return small_flows.answer(store, state, Reply(tuple(answers)))
 
 
-def test_any_replies_replay_to_the_same_asks_in_any_process(store: SqliteStore, path: Path) -> None:
+def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: Path) -> None:
     """Whatever was answered: with other hash seeds the flow asks the same things again."""
 
     @given(st.integers(1, 6), REPLIES)
@@ -122,7 +121,7 @@ def test_any_replies_replay_to_the_same_asks_in_any_process(store: SqliteStore, 
 
 
 def test_a_response_is_found_by_key_and_not_by_order(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flow that asks the same things in another order goes on."""
     state = small_flows.begin(store, questions=3)
@@ -141,7 +140,7 @@ def test_a_response_is_found_by_key_and_not_by_order(
 
 
 def test_an_answer_that_nobody_asks_for_any_more_is_not_dropped(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is left over means that the flow has changed: the run is shown, and does not go on."""
     state = small_flows.answer(store, small_flows.begin(store))
@@ -155,7 +154,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_dropped(
 
 
 def test_what_waits_must_still_be_asked_for(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is booked on a question that was not shown."""
     state = small_flows.begin(store)
@@ -166,7 +165,7 @@ def test_what_waits_must_still_be_asked_for(
 
 
 def test_a_recorded_code_must_still_be_offered(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer is not sent to a flow that no longer knows what was picked."""
     state = small_flows.answer(store, small_flows.begin(store), "NO")
@@ -176,7 +175,7 @@ def test_a_recorded_code_must_still_be_offered(
 
 
 def test_a_run_of_another_version_of_its_flow_does_not_go_on(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message says which versions, and how to begin anew."""
     state = small_flows.begin(store)
@@ -187,7 +186,7 @@ def test_a_run_of_another_version_of_its_flow_does_not_go_on(
 
 
 def test_a_run_of_an_unknown_flow_does_not_go_on(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is shown; beginning one is refused with the names there are."""
     state = small_flows.begin(store)
@@ -199,7 +198,7 @@ def test_a_run_of_an_unknown_flow_does_not_go_on(
 
 
 def test_a_run_that_can_no_longer_begin_has_diverged(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flow that became stricter does not take its old runs for failed."""
     state = small_flows.begin(store)
@@ -212,7 +211,7 @@ def test_a_run_that_can_no_longer_begin_has_diverged(
         go_on(store, state.run)
 
 
-def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: SqliteStore) -> None:
+def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: Store) -> None:
     """Its answers would mix, so nothing is booked."""
     state = small_flows.begin(store, "odd")
     with pytest.raises(RuntimeError, match="twice under the key 1:"):
@@ -220,7 +219,7 @@ def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: SqliteStore) ->
     assert replay.look(store, state.run) == state
 
 
-def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(store: SqliteStore) -> None:
+def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(store: Store) -> None:
     """Matter can be taken out; what the flow needs is then gone."""
     reply = small_flows.pick("1:", "OK", comment="secret")
     state = small_flows.answer(store, small_flows.begin(store), reply)
@@ -232,7 +231,7 @@ def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(store: Sqlite
     assert replay.verify(store).pruned == 1
 
 
-def test_a_run_keeps_the_documents_that_it_began_with(store: SqliteStore) -> None:
+def test_a_run_keeps_the_documents_that_it_began_with(store: Store) -> None:
     """They come back as arguments; one that is lost is missed."""
     state = replay.begin(
         store,
@@ -255,7 +254,7 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: SqliteStore) -> Non
         go_on(store, state.run)
 
 
-def test_outputs_that_have_come_are_sent_again(store: SqliteStore) -> None:
+def test_outputs_that_have_come_are_sent_again(store: Store) -> None:
     """Of calls made at once, only those without an output wait after a restart."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     state = replay.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
@@ -265,7 +264,7 @@ def test_outputs_that_have_come_are_sent_again(store: SqliteStore) -> None:
     assert again.calls == state.calls == rebuild(store, state.run).calls
 
 
-def test_an_asked_entry_keeps_what_was_offered_when_its_text_is_gone(store: SqliteStore) -> None:
+def test_an_asked_entry_keeps_what_was_offered_when_its_text_is_gone(store: Store) -> None:
     """Which codes there were to choose from is part of the body."""
     state = small_flows.begin(store)
     (entry,) = store.entries(state.run, kinds=("asked",))

@@ -14,20 +14,20 @@ from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.entries import Answered, Ended, Noted
-from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import open_store
 from quandary.model.ask import Answer, Note, Outcome, Reply
 from quandary.model.call import Do, Done, Output
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
 
 PERSON: dict[str, Any] = {"who": "person", "through": "terminal"}
 AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
 
 
-def kinds(store: SqliteStore, run: str) -> list[str]:
+def kinds(store: Store, run: str) -> list[str]:
     """What happened to a run, in a word each."""
     return [entry.kind for entry in store.entries(run)]
 
@@ -47,7 +47,7 @@ class Clock:
 # -- beginning and answering -----------------------------------------------------------------------
 
 
-def test_a_run_begins_and_waits_for_its_first_answer(store: SqliteStore) -> None:
+def test_a_run_begins_and_waits_for_its_first_answer(store: Store) -> None:
     """The state names the run, what waits and its key."""
     state = small_flows.begin(store)
     assert (state.flow, state.status, state.key, state.n) == ("small", "waiting", "1:", 2)
@@ -57,7 +57,7 @@ def test_a_run_begins_and_waits_for_its_first_answer(store: SqliteStore) -> None
     assert replay.look(store, state.run) == state
 
 
-def test_an_answer_and_the_ask_that_follows_are_one_transaction(store: SqliteStore) -> None:
+def test_an_answer_and_the_ask_that_follows_are_one_transaction(store: Store) -> None:
     """Nobody ever finds a run between the two."""
     state = small_flows.begin(store)
     state = small_flows.answer(store, state)
@@ -65,7 +65,7 @@ def test_an_answer_and_the_ask_that_follows_are_one_transaction(store: SqliteSto
     assert kinds(store, state.run) == ["began", "asked", "answered", "asked"]
 
 
-def test_a_run_ends_with_its_result(store: SqliteStore) -> None:
+def test_a_run_ends_with_its_result(store: Store) -> None:
     """Done runs keep their result, and the notes that came with it."""
     state = small_flows.begin(store, questions=1, notes=True)
     state = small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="not now"))
@@ -77,21 +77,21 @@ def test_a_run_ends_with_its_result(store: SqliteStore) -> None:
     assert replay.advance(store, state.run, **PERSON) == state
 
 
-def test_a_flow_with_nothing_to_ask_is_done_at_once(store: SqliteStore) -> None:
+def test_a_flow_with_nothing_to_ask_is_done_at_once(store: Store) -> None:
     """It is journalled all the same."""
     state = small_flows.begin(store, "empty")
     assert (state.status, state.result) == ("done", {"given": ["kind"]})
     assert kinds(store, state.run) == ["began", "ended"]
 
 
-def test_what_cannot_be_asked_is_not_begun(store: SqliteStore) -> None:
+def test_what_cannot_be_asked_is_not_begun(store: Store) -> None:
     """A flow that refuses its arguments leaves no trace."""
     with pytest.raises(ContextRequired):
         small_flows.begin(store, context="")
     assert store.runs() == []
 
 
-def test_an_entry_says_who_through_what_and_by_whom(store: SqliteStore) -> None:
+def test_an_entry_says_who_through_what_and_by_whom(store: Store) -> None:
     """An answer that an agent relays is never a person's own."""
     state = small_flows.answer(store, small_flows.begin(store))
     replay.advance(store, state.run, small_flows.pick("2:"), **AGENT, by="claude")
@@ -102,7 +102,7 @@ def test_an_entry_says_who_through_what_and_by_whom(store: SqliteStore) -> None:
     ]
 
 
-def test_words_and_readings_are_kept_and_sent_again(store: SqliteStore) -> None:
+def test_words_and_readings_are_kept_and_sent_again(store: Store) -> None:
     """The raw text stays beside its reading; the flow gets the reading."""
     reply = Reply((Answer("1:", ("OK",), comment="but rename it", raw="ok, but rename it"),))
     state = small_flows.answer(store, small_flows.begin(store), reply)
@@ -110,7 +110,7 @@ def test_words_and_readings_are_kept_and_sent_again(store: SqliteStore) -> None:
     assert entry.read_matter().answers == reply.answers
 
 
-def test_a_flow_that_cannot_go_on_fails_with_its_reason(store: SqliteStore) -> None:
+def test_a_flow_that_cannot_go_on_fails_with_its_reason(store: Store) -> None:
     """The answer that led there is kept."""
     state = small_flows.begin(store)
     state = small_flows.answer(store, state, Reply((Answer("1:", text="fail"),)))
@@ -119,7 +119,7 @@ def test_a_flow_that_cannot_go_on_fails_with_its_reason(store: SqliteStore) -> N
     assert kinds(store, state.run)[-2:] == ["answered", "ended"]
 
 
-def test_a_fault_in_a_flow_books_nothing(store: SqliteStore) -> None:
+def test_a_fault_in_a_flow_books_nothing(store: Store) -> None:
     """The question still waits, and another answer can be given."""
     state = small_flows.begin(store)
     with pytest.raises(ZeroDivisionError):
@@ -128,10 +128,10 @@ def test_a_fault_in_a_flow_books_nothing(store: SqliteStore) -> None:
     assert small_flows.answer(store, state).key == "2:"
 
 
-def test_another_process_can_go_on_with_a_run(store: SqliteStore, path: Path) -> None:
+def test_another_process_can_go_on_with_a_run(store: Store, path: Path) -> None:
     """Whatever one store object still holds, the journal is what counts."""
     state = small_flows.begin(store)
-    other = SqliteStore(path)
+    other = open_store(path)
     state = small_flows.answer(other, state)
     state = small_flows.answer(store, state, "NO")
     state = small_flows.answer(other, state, "SUB")
@@ -142,7 +142,7 @@ def test_another_process_can_go_on_with_a_run(store: SqliteStore, path: Path) ->
 # -- replies that cannot be booked -----------------------------------------------------------------
 
 
-def test_a_reply_to_what_no_longer_waits_is_already_answered(store: SqliteStore) -> None:
+def test_a_reply_to_what_no_longer_waits_is_already_answered(store: Store) -> None:
     """Whether `to` or the answers name it; nothing is changed."""
     state = small_flows.begin(store)
     after = small_flows.answer(store, state)
@@ -154,14 +154,14 @@ def test_a_reply_to_what_no_longer_waits_is_already_answered(store: SqliteStore)
     assert replay.look(store, state.run) == after
 
 
-def test_a_reply_to_a_run_that_is_over_is_already_answered(store: SqliteStore) -> None:
+def test_a_reply_to_a_run_that_is_over_is_already_answered(store: Store) -> None:
     """The message says what became of the run."""
     state = small_flows.answer(store, small_flows.begin(store, questions=1))
     with pytest.raises(AlreadyAnswered, match="is done"):
         replay.advance(store, state.run, small_flows.pick("1:"), to="1:", **PERSON)
 
 
-def test_a_reply_may_name_any_question_of_the_ask(store: SqliteStore) -> None:
+def test_a_reply_may_name_any_question_of_the_ask(store: Store) -> None:
     """An Ask is known by its first question, and each of its questions belongs to it."""
     state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
     state = replay.advance(store, state.run, small_flows.pick("2:", "NO"), to="2:", **PERSON)
@@ -169,7 +169,7 @@ def test_a_reply_may_name_any_question_of_the_ask(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize("code", ["ZZZ", "ok", "OTH/ZZZ", "MAY"])
-def test_a_code_that_was_not_offered_is_rejected(store: SqliteStore, code: str) -> None:
+def test_a_code_that_was_not_offered_is_rejected(store: Store, code: str) -> None:
     """The message lists what is offered; the question still waits."""
     state = small_flows.begin(store)
     with pytest.raises(Rejected, match="OK, NO, SUB, OTH/MAY"):
@@ -178,12 +178,12 @@ def test_a_code_that_was_not_offered_is_rejected(store: SqliteStore, code: str) 
 
 
 @pytest.mark.parametrize("code", ["OK", "OTH/MAY", "OTH"])
-def test_what_is_shown_or_can_be_named_may_be_picked(store: SqliteStore, code: str) -> None:
+def test_what_is_shown_or_can_be_named_may_be_picked(store: Store, code: str) -> None:
     """Options behind Other, and Other itself, count as offered."""
     assert small_flows.answer(store, small_flows.begin(store), code).key == "2:"
 
 
-def test_a_reply_that_answers_nothing_is_rejected(store: SqliteStore) -> None:
+def test_a_reply_that_answers_nothing_is_rejected(store: Store) -> None:
     """Silence is never an answer."""
     state = small_flows.begin(store)
     with pytest.raises(Rejected, match="answers nothing"):
@@ -194,7 +194,7 @@ def test_a_reply_that_answers_nothing_is_rejected(store: SqliteStore) -> None:
     assert replay.look(store, state.run) == state
 
 
-def test_an_unknown_run_is_not_found(store: SqliteStore) -> None:
+def test_an_unknown_run_is_not_found(store: Store) -> None:
     """Wherever it is named."""
     with pytest.raises(NotFound):
         replay.look(store, "0" * 26)
@@ -202,10 +202,10 @@ def test_an_unknown_run_is_not_found(store: SqliteStore) -> None:
         replay.advance(store, "0" * 26, small_flows.pick("1:"), **PERSON)
 
 
-def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: SqliteStore, path: Path) -> None:
+def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: Store, path: Path) -> None:
     """Whoever was overtaken by an entry that answers nothing tries again by itself."""
     state = small_flows.begin(store)
-    other = SqliteStore(path)
+    other = open_store(path)
     appended = store.append
 
     def late(*given: Any, **named: Any) -> None:  # noqa: ANN401
@@ -225,7 +225,7 @@ def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: SqliteStore, pat
 
 @pytest.mark.parametrize("kind", ["dismissed", "unavailable", "idle", "error"])
 def test_what_is_no_answer_is_kept_and_the_question_stays_open(
-    store: SqliteStore,
+    store: Store,
     kind: Any,  # noqa: ANN401
 ) -> None:
     """The flow never hears of it; whoever looks does."""
@@ -241,7 +241,7 @@ def test_what_is_no_answer_is_kept_and_the_question_stays_open(
     assert small_flows.answer(store, state).notes == ()
 
 
-def test_a_decline_ends_the_run(store: SqliteStore) -> None:
+def test_a_decline_ends_the_run(store: Store) -> None:
     """An explicit no to being asked at all."""
     state = small_flows.begin(store)
     after = replay.note(store, state.run, Outcome("declined", "not mine"), **PERSON)
@@ -250,7 +250,7 @@ def test_a_decline_ends_the_run(store: SqliteStore) -> None:
     assert replay.inbox(store) == []
 
 
-def test_a_note_on_what_no_longer_waits_is_refused(store: SqliteStore) -> None:
+def test_a_note_on_what_no_longer_waits_is_refused(store: Store) -> None:
     """A late decline does not end a run that has gone on."""
     state = small_flows.answer(store, small_flows.begin(store, questions=2))
     with pytest.raises(AlreadyAnswered):
@@ -260,7 +260,7 @@ def test_a_note_on_what_no_longer_waits_is_refused(store: SqliteStore) -> None:
         replay.note(store, state.run, Outcome("declined"), **PERSON)
 
 
-def test_a_run_nobody_needs_is_withdrawn(store: SqliteStore) -> None:
+def test_a_run_nobody_needs_is_withdrawn(store: Store) -> None:
     """With a reason; only while it waits."""
     state = small_flows.begin(store)
     after = replay.withdraw(store, state.run, "the build is gone", **PERSON, by="ada")
@@ -272,7 +272,7 @@ def test_a_run_nobody_needs_is_withdrawn(store: SqliteStore) -> None:
 
 
 def test_a_run_withdraws_itself_when_its_time_is_up(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By being looked at, in whatever way; nothing has to run for it."""
     time_ = Clock(monkeypatch)
@@ -303,13 +303,13 @@ def test_a_run_withdraws_itself_when_its_time_is_up(
 # -- amending --------------------------------------------------------------------------------------
 
 
-def amend(store: SqliteStore, run: str, key: str, code: str) -> State:
+def amend(store: Store, run: str, key: str, code: str) -> State:
     """A person thinks better of it."""
     reply = small_flows.pick(key, code, comment="now I see")
     return replay.amend(store, run, reply, key=key, why="a new fact", by="ada", **PERSON)
 
 
-def test_an_amended_answer_has_everything_after_it_asked_again(store: SqliteStore) -> None:
+def test_an_amended_answer_has_everything_after_it_asked_again(store: Store) -> None:
     """The old answer is kept; the new entry says who and why."""
     state = small_flows.begin(store)
     for code in ("OK", "NO", "SUB"):
@@ -328,7 +328,7 @@ def test_an_amended_answer_has_everything_after_it_asked_again(store: SqliteStor
     assert replay.verify(store).ok
 
 
-def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
+def test_an_answer_can_be_amended_again_and_again(store: Store) -> None:
     """Also an earlier one after a later one, and while the run waits."""
     state = small_flows.begin(store)
     for code in ("OK", "NO"):
@@ -346,7 +346,7 @@ def test_an_answer_can_be_amended_again_and_again(store: SqliteStore) -> None:
     assert replay.verify(store).ok
 
 
-def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: SqliteStore) -> None:
+def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: Store) -> None:
     """The same place is asked about again, and nobody who saw the first showing saw the second."""
     state = small_flows.begin(store)
     state = small_flows.answer(store, state, "OK")
@@ -359,7 +359,7 @@ def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: SqliteS
     assert small_flows.answer(store, state, "OK").key == "3:~a1"
 
 
-def test_an_answer_after_an_amendment_can_be_amended(store: SqliteStore) -> None:
+def test_an_answer_after_an_amendment_can_be_amended(store: Store) -> None:
     """Each part of a run follows the amendment that was before it."""
     state = small_flows.begin(store)
     for code in ("OK", "NO"):
@@ -377,7 +377,7 @@ def test_an_answer_after_an_amendment_can_be_amended(store: SqliteStore) -> None
 PLAIN_AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
 
 
-def test_what_only_a_person_can_answer_is_refused_from_anybody_else(store: SqliteStore) -> None:
+def test_what_only_a_person_can_answer_is_refused_from_anybody_else(store: Store) -> None:
     """Neither a reply nor an amendment that an agent brought; advice is welcome."""
     state = small_flows.begin(store, require="person")
     reply = small_flows.pick(str(state.key), "OK")
@@ -391,7 +391,7 @@ def test_what_only_a_person_can_answer_is_refused_from_anybody_else(store: Sqlit
         )
 
 
-def test_amending_one_question_leaves_the_others_of_its_ask(store: SqliteStore) -> None:
+def test_amending_one_question_leaves_the_others_of_its_ask(store: Store) -> None:
     """A batch is not answered anew for the sake of one item."""
     state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
     reply = Reply((Answer("1:", ("OK",)), Answer("2:", ("NO",))))
@@ -399,7 +399,7 @@ def test_amending_one_question_leaves_the_others_of_its_ask(store: SqliteStore) 
     assert amend(store, state.run, "2:", "OK").result == {"paths": {"1": "OK", "2": "OK"}}
 
 
-def test_what_cannot_be_amended_is_rejected(store: SqliteStore) -> None:
+def test_what_cannot_be_amended_is_rejected(store: Store) -> None:
     """An answer there never was, a code not offered, a run that was declined."""
     state = small_flows.answer(store, small_flows.begin(store))
     with pytest.raises(Rejected, match="no answer to 2:"):
@@ -416,7 +416,7 @@ def test_what_cannot_be_amended_is_rejected(store: SqliteStore) -> None:
 # -- calls and deeds -------------------------------------------------------------------------------
 
 
-def to_the_deed(store: SqliteStore) -> State:
+def to_the_deed(store: Store) -> State:
     """An errand whose calls have all come back."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
@@ -425,7 +425,7 @@ def to_the_deed(store: SqliteStore) -> State:
     return state
 
 
-def test_calls_are_left_to_the_caller(store: SqliteStore) -> None:
+def test_calls_are_left_to_the_caller(store: Store) -> None:
     """The state says which wait; with the last output, the run goes on."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     assert (state.status, state.ask, state.key) == ("waiting", None, "1:/run")
@@ -442,7 +442,7 @@ def test_calls_are_left_to_the_caller(store: SqliteStore) -> None:
     assert state.deed == Do("1:/file", "read-file", "notes.md")
 
 
-def test_an_output_that_nobody_waits_for_is_refused(store: SqliteStore) -> None:
+def test_an_output_that_nobody_waits_for_is_refused(store: Store) -> None:
     """A job delivered twice does no harm."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     replay.record_output(store, state.run, Output("1:/run"), through="worker")
@@ -452,7 +452,7 @@ def test_an_output_that_nobody_waits_for_is_refused(store: SqliteStore) -> None:
         replay.advance(store, state.run, small_flows.pick("1:/vote-1"), **PERSON)
 
 
-def test_deeds_are_done_by_whoever_can(store: SqliteStore) -> None:
+def test_deeds_are_done_by_whoever_can(store: Store) -> None:
     """Each is journalled before it is done and when it is done."""
     state = to_the_deed(store)
     assert replay.look(store, state.run).deed == state.deed
@@ -473,7 +473,7 @@ def test_deeds_are_done_by_whoever_can(store: SqliteStore) -> None:
     assert len(done) == 1
 
 
-def test_a_deed_cut_short_by_a_crash_is_done_again(store: SqliteStore) -> None:
+def test_a_deed_cut_short_by_a_crash_is_done_again(store: Store) -> None:
     """It waits, as any request does, until its outcome is journalled."""
     state = to_the_deed(store)
 
@@ -487,10 +487,10 @@ def test_a_deed_cut_short_by_a_crash_is_done_again(store: SqliteStore) -> None:
     assert after.key == "2:"
 
 
-def test_of_two_that_do_a_deed_one_is_heard(store: SqliteStore, path: Path) -> None:
+def test_of_two_that_do_a_deed_one_is_heard(store: Store, path: Path) -> None:
     """Whoever comes second goes on from what the first one found."""
     state = to_the_deed(store)
-    other = SqliteStore(path)
+    other = open_store(path)
 
     def slow(do: Do) -> Done:
         replay.advance(other, state.run, **AGENT, deeds=lambda do: Done(do.key, "first"))
@@ -506,7 +506,7 @@ def test_of_two_that_do_a_deed_one_is_heard(store: SqliteStore, path: Path) -> N
 # -- looking and waiting ---------------------------------------------------------------------------
 
 
-def test_the_inbox_lists_what_waits_for_a_person(store: SqliteStore) -> None:
+def test_the_inbox_lists_what_waits_for_a_person(store: Store) -> None:
     """Oldest first, page by page, for one project or all."""
     states = [small_flows.begin(store) for _ in range(4)]
     given = {"kind": "chain", "questions": 1}
@@ -520,12 +520,12 @@ def test_the_inbox_lists_what_waits_for_a_person(store: SqliteStore) -> None:
     assert replay.inbox(store, project="there") == []
 
 
-def test_waiting_ends_with_the_next_entry(store: SqliteStore, path: Path) -> None:
+def test_waiting_ends_with_the_next_entry(store: Store, path: Path) -> None:
     """Whoever waits for an answer is woken by it, wherever it is given."""
     state = small_flows.begin(store)
 
     def later() -> None:
-        other = SqliteStore(path)
+        other = open_store(path)
         small_flows.answer(other, state)
         other.close()
 
@@ -538,7 +538,7 @@ def test_waiting_ends_with_the_next_entry(store: SqliteStore, path: Path) -> Non
     timer.join()
 
 
-def test_waiting_in_vain_gives_the_state_as_it_is(store: SqliteStore) -> None:
+def test_waiting_in_vain_gives_the_state_as_it_is(store: Store) -> None:
     """Silence changes nothing; a run that is over is not waited for."""
     state = small_flows.begin(store, questions=1)
     before = time.monotonic()
@@ -549,7 +549,7 @@ def test_waiting_in_vain_gives_the_state_as_it_is(store: SqliteStore) -> None:
 
 
 def test_a_clock_that_jumps_back_changes_no_order(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries and runs are ordered by their numbers; the clock only dates them."""
     time_ = Clock(monkeypatch)

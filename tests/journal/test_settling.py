@@ -12,22 +12,21 @@ from quandary.journal.settling import answer_of, settle
 from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:
-    from quandary.journal.sqlite import SqliteStore
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
     from quandary.model.ask import Reply
 
 
-def settled(store: SqliteStore, state: State, reply: Reply) -> State:
+def settled(store: Store, state: State, reply: Reply) -> State:
     """The host tells what the person answered in its box."""
     return settle(store, state.run, reply, why="elsewhere", who="person", through="hook")
 
 
-def kinds(store: SqliteStore, state: State) -> list[str]:
+def kinds(store: Store, state: State) -> list[str]:
     """What happened to a run."""
     return [entry.kind for entry in store.entries(state.run)]
 
 
-def test_a_waiting_run_goes_on(store: SqliteStore) -> None:
+def test_a_waiting_run_goes_on(store: Store) -> None:
     """Also where only a person may answer here: that is a rule for our own doors."""
     state = begin(store, questions=2, require="person")
     with pytest.raises(Rejected):
@@ -37,7 +36,7 @@ def test_a_waiting_run_goes_on(store: SqliteStore) -> None:
     assert replay.look(store, state.run) == after
 
 
-def test_a_withdrawn_run_is_closed_by_its_answer(store: SqliteStore) -> None:
+def test_a_withdrawn_run_is_closed_by_its_answer(store: Store) -> None:
     """The withdrawal stays in the journal, and the answer counts."""
     state = begin(store, questions=1)
     replay.withdraw(store, state.run, "too late", who="agent", through="hook")
@@ -48,7 +47,7 @@ def test_a_withdrawn_run_is_closed_by_its_answer(store: SqliteStore) -> None:
     assert replay.verify(store).ok
 
 
-def test_an_answer_that_was_given_here_gives_way(store: SqliteStore) -> None:
+def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
     """The earlier one is kept; the run is verified and replayed with the later one."""
     state = answer(store, begin(store, questions=1, require="person"))
     assert state.status == "done"
@@ -61,7 +60,7 @@ def test_an_answer_that_was_given_here_gives_way(store: SqliteStore) -> None:
     assert (found[0].through, found[1].picked) == ("hook", ("NO",))
 
 
-def test_what_was_not_offered_is_refused(store: SqliteStore) -> None:
+def test_what_was_not_offered_is_refused(store: Store) -> None:
     """Nothing changes then, nor for a run that is not there."""
     state = begin(store, questions=1)
     before = store.newest()
@@ -72,7 +71,7 @@ def test_what_was_not_offered_is_refused(store: SqliteStore) -> None:
     assert store.newest() == before
 
 
-def test_a_run_without_an_answer_has_none(store: SqliteStore) -> None:
+def test_a_run_without_an_answer_has_none(store: Store) -> None:
     """Whether it waits or was given up."""
     state = begin(store, questions=1)
     assert answer_of(store, state.run) is None

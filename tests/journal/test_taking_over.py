@@ -13,25 +13,24 @@ from quandary.journal.entries import Answered, Began
 from quandary.model.ask import Answer, Reply
 
 if TYPE_CHECKING:
-    from quandary.journal.sqlite import SqliteStore
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
 
 
-def anew(store: SqliteStore, origin: str, **arguments: Any) -> State:  # noqa: ANN401
+def anew(store: Store, origin: str, **arguments: Any) -> State:  # noqa: ANN401
     """A run with the answers of another one."""
     given = {"kind": "chain", "questions": 3, **arguments}
     return replay.begin(store, small_flows.NAME, given, origin=origin, who="agent", through="relay")
 
 
 @pytest.fixture
-def earlier(store: SqliteStore) -> State:
+def earlier(store: Store) -> State:
     """A run with two answers: a pick with a comment, and own words."""
     state = small_flows.begin(store)
     state = small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="not now"))
     return small_flows.answer(store, state, Reply((Answer("2:", text="my own", raw="my own"),)))
 
 
-def test_answers_to_the_same_questions_are_taken_over(store: SqliteStore, earlier: State) -> None:
+def test_answers_to_the_same_questions_are_taken_over(store: Store, earlier: State) -> None:
     """As whose they were, with a word on where they came from."""
     state = anew(store, earlier.run)
     assert state.key == "3:"
@@ -47,14 +46,14 @@ def test_answers_to_the_same_questions_are_taken_over(store: SqliteStore, earlie
     assert replay.verify(store).ok
 
 
-def test_a_question_with_another_text_is_asked(store: SqliteStore, earlier: State) -> None:
+def test_a_question_with_another_text_is_asked(store: Store, earlier: State) -> None:
     """Nobody's answer is booked on a question that they did not see."""
     assert anew(store, earlier.run, words={"1:": "Something else?"}).key == "1:"
     assert anew(store, earlier.run, words={"2:": "Something else?"}).key == "2:"
 
 
 def test_a_pick_that_is_no_longer_offered_is_asked(
-    store: SqliteStore, earlier: State, monkeypatch: pytest.MonkeyPatch
+    store: Store, earlier: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Own words fit only where all the options are the same."""
     monkeypatch.setattr(small_flows, "CODES", ("OK", "SUB"))
@@ -64,14 +63,14 @@ def test_a_pick_that_is_no_longer_offered_is_asked(
 
 
 def test_a_run_can_be_begun_anew_from_one_that_has_diverged(
-    store: SqliteStore, earlier: State, monkeypatch: pytest.MonkeyPatch
+    store: Store, earlier: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is what it is for."""
     monkeypatch.setattr(small_flows, "VERSION", 2)
     assert anew(store, earlier.run).key == "3:"
 
 
-def test_amended_answers_are_taken_over_as_they_stand(store: SqliteStore, earlier: State) -> None:
+def test_amended_answers_are_taken_over_as_they_stand(store: Store, earlier: State) -> None:
     """And what was asked again since is taken as it was last answered."""
     reply = small_flows.pick("1:", "SUB")
     state = replay.amend(store, earlier.run, reply, key="1:", why="oh", who="person", through="web")
@@ -80,13 +79,13 @@ def test_amended_answers_are_taken_over_as_they_stand(store: SqliteStore, earlie
     assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
 
 
-def test_a_run_with_every_answer_is_done_at_once(store: SqliteStore, earlier: State) -> None:
+def test_a_run_with_every_answer_is_done_at_once(store: Store, earlier: State) -> None:
     """Nothing is left to ask."""
     small_flows.answer(store, earlier)
     assert anew(store, earlier.run).status == "done"
 
 
-def test_an_unknown_origin_is_refused(store: SqliteStore) -> None:
+def test_an_unknown_origin_is_refused(store: Store) -> None:
     """Nothing is begun."""
     with pytest.raises(NotFound):
         anew(store, "0" * 26)

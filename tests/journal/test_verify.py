@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 
+import databases
 import small_flows
 from quandary.errors import NotFound
 from quandary.journal import replay
@@ -17,11 +17,11 @@ from quandary.model.call import Done, Output
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from quandary.journal.sqlite import SqliteStore
+    from quandary.journal.store import Store
 
 
 @pytest.fixture
-def runs(store: SqliteStore) -> list[str]:
+def runs(store: Store) -> list[str]:
     """Three runs: one done, one that waits, one withdrawn."""
     first = small_flows.begin(store, questions=2)
     state = small_flows.answer(store, first, small_flows.pick("1:", "OK", comment="fine by me"))
@@ -128,20 +128,14 @@ TAMPERINGS = {
 }
 
 
-def tamper(path: Path, statements: list[str]) -> None:
-    """Change the file behind the store's back."""
-    db = sqlite3.connect(path)
-    count = 0
-    for statement in statements:
-        for name, rows in IN_RUN.items():
-            statement = statement.replace(name, rows)  # noqa: PLW2901
-        count += db.execute(statement).rowcount
-    db.commit()
-    db.close()
-    assert count
+def tamper(path: Path | str, statements: list[str]) -> None:
+    """Change it behind the store's back."""
+    for name, rows in IN_RUN.items():
+        statements = [statement.replace(name, rows) for statement in statements]
+    assert databases.change(path, *statements)
 
 
-def test_an_untouched_journal_verifies(store: SqliteStore, runs: list[str]) -> None:
+def test_an_untouched_journal_verifies(store: Store, runs: list[str]) -> None:
     """The whole of it, and each run."""
     report = verify(store)
     assert report.ok
@@ -150,7 +144,7 @@ def test_an_untouched_journal_verifies(store: SqliteStore, runs: list[str]) -> N
     assert {verify(store, run).digest for run in runs} == {report.digest}
 
 
-def test_an_empty_journal_verifies(store: SqliteStore) -> None:
+def test_an_empty_journal_verifies(store: Store) -> None:
     """There is nothing to find."""
     assert verify(store).ok
     assert verify(store, expect=verify(store).digest).ok
@@ -158,7 +152,7 @@ def test_an_empty_journal_verifies(store: SqliteStore) -> None:
 
 @pytest.mark.parametrize("what", TAMPERINGS)
 def test_every_tampering_is_found(
-    store: SqliteStore, path: Path, runs: list[str], what: str
+    store: Store, path: Path | str, runs: list[str], what: str
 ) -> None:
     """And a problem says in words what it is, with the run where there is one."""
     tamper(path, TAMPERINGS[what])
@@ -167,7 +161,7 @@ def test_every_tampering_is_found(
     assert all(problem.text for problem in report.problems)
 
 
-def test_a_changed_run_is_named(store: SqliteStore, path: Path, runs: list[str]) -> None:
+def test_a_changed_run_is_named(store: Store, path: Path | str, runs: list[str]) -> None:
     """The run, the number of the entry; the other runs verify."""
     tamper(path, TAMPERINGS["a byte of a matter"])
     (problem,) = verify(store).problems
@@ -178,7 +172,7 @@ def test_a_changed_run_is_named(store: SqliteStore, path: Path, runs: list[str])
 
 
 def test_a_tail_cut_off_with_care_is_found_by_the_stores_digest(
-    store: SqliteStore, path: Path, runs: list[str]
+    store: Store, path: Path | str, runs: list[str]
 ) -> None:
     """Whoever also rewrites the row leaves a journal that verifies, but not as the one it was."""
     digest = verify(store).digest
@@ -198,7 +192,7 @@ def test_a_tail_cut_off_with_care_is_found_by_the_stores_digest(
 
 
 def test_a_digest_from_before_still_holds_when_the_journal_has_grown(
-    store: SqliteStore, runs: list[str]
+    store: Store, runs: list[str]
 ) -> None:
     """It names its moment, and the journal is brought back to it."""
     digest = verify(store).digest
@@ -211,19 +205,19 @@ def test_a_digest_from_before_still_holds_when_the_journal_has_grown(
 
 
 @pytest.mark.parametrize("expect", ["", "abc", "12-abc", "9" * 64, f"12-{'0' * 64}"])
-def test_a_wrong_digest_is_a_problem(store: SqliteStore, runs: list[str], expect: str) -> None:
+def test_a_wrong_digest_is_a_problem(store: Store, runs: list[str], expect: str) -> None:
     """Also one that is no digest at all."""
     assert runs
     assert not verify(store, expect=expect).ok
 
 
-def test_an_unknown_run_cannot_be_verified(store: SqliteStore) -> None:
+def test_an_unknown_run_cannot_be_verified(store: Store) -> None:
     """It is said, rather than taken for well."""
     with pytest.raises(NotFound):
         verify(store, "0" * 26)
 
 
-def test_the_row_is_checked_against_everything_that_can_happen(store: SqliteStore) -> None:
+def test_the_row_is_checked_against_everything_that_can_happen(store: Store) -> None:
     """Calls, deeds, notes, amendments, declines and failures all leave a journal that verifies."""
     state = small_flows.begin(store, "errand")
     replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")

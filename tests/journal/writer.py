@@ -6,14 +6,13 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import msgspec
 
 import small_flows
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import progress, replay
-from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 
 
@@ -24,7 +23,7 @@ def tell(*words: object) -> None:
 
 def reply_on_and_on(path: str, run: str) -> None:
     """Answer whatever waits, and say so once it is booked."""
-    store = SqliteStore(path)
+    store = open_store(path)
     while True:
         state = replay.look(store, run)
         token = os.urandom(6).hex()
@@ -45,7 +44,7 @@ def nursery(path: str) -> None:
 
 def racer(path: str, run: str) -> None:
     """For each key and token on a line, one reply, and what came of it."""
-    store = SqliteStore(path)
+    store = open_store(path)
     tell("ready")
     for line in sys.stdin:
         key, token = line.split()
@@ -59,7 +58,7 @@ def racer(path: str, run: str) -> None:
 
 def crowd(path: str, moment: str, seconds: str) -> None:
     """From that moment on, as many replies as can be had in the time."""
-    store = SqliteStore(path)
+    store = open_store(path)
     state = small_flows.begin(store, questions=1_000_000)
     time.sleep(max(0, float(moment) - time.time()))
     until = time.monotonic() + float(seconds)
@@ -72,7 +71,7 @@ def crowd(path: str, moment: str, seconds: str) -> None:
 
 def retell(path: str) -> None:
     """Every request of every run, made again by the flow."""
-    store = SqliteStore(path)
+    store = open_store(path)
     for run in store.runs(limit=10_000):
         requests = list(progress.requests(store, run.id))
         state = replay.look(store, run.id)
@@ -85,7 +84,7 @@ def outsider(path: str) -> None:
         os.setgid(65534)
         os.setuid(65534)
     try:
-        store = SqliteStore(Path(path))
+        store = open_store(path)
         state = replay.look(store, store.runs()[0].id)
         tell(state.status, state.key, verify(store).ok)
         small_flows.answer(store, state)
@@ -96,7 +95,7 @@ def outsider(path: str) -> None:
 
 def starter(path: str) -> None:
     """One of many that open a new store at the same time."""
-    tell(small_flows.begin(SqliteStore(path)).run)
+    tell(small_flows.begin(open_store(path)).run)
 
 
 if __name__ == "__main__":

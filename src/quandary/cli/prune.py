@@ -12,9 +12,10 @@ from quandary.cli import running
 from quandary.cli.ages import age
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, StoreError
+from quandary.journal import entries as clock
 from quandary.journal import pruning
 from quandary.journal.draft import Source
-from quandary.journal.entries import now, stamp
+from quandary.journal.entries import stamp
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def prune(span: str, keep: str, everywhere: bool, dry_run: bool, by: str, where:
 def _before(span: str) -> str:
     """The moment that long ago."""
     try:
-        return stamp(now() - age(span))
+        return stamp(clock.now() - age(span))
     except OverflowError:
         raise QuandaryError(f"{span[:20]!r} is longer than the calendar; write less") from None
 

@@ -6,6 +6,8 @@ import sys
 import time
 from contextlib import suppress
 from importlib.util import find_spec
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
 from quandary.cli.screen import tell
@@ -58,16 +60,16 @@ class Row:
 class Lines:
     """What happens, one line for each thing, on standard error."""
 
-    def __init__(self, items: int, log: Callable[[str], None]) -> None:
+    def __init__(self, items: int, scribe: Scribe) -> None:
         self.items = items
-        self.log = log
+        self.scribe = scribe
         self.rows: dict[str, Row] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        return None
+        self.scribe.finish()
 
     @property
     def ended(self) -> int:
@@ -82,7 +84,7 @@ class Lines:
         row.agents = ", ".join(dict.fromkeys(call.agent for call in calls))
         for call in calls:
             self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())
-        self.log(run)
+        self.scribe.note(run)
 
     def came(self, run: str, output: Output) -> None:
         """One of them is done."""
@@ -92,14 +94,14 @@ class Lines:
         what = output.error or output.problem
         outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
         self._say(run, f"{output.key}  {outcome}")
-        self.log(run)
+        self.scribe.note(run)
 
     def stands(self, state: State) -> None:
         """A run waits for a person, or is over."""
         self._row(state.run).stand(state.status)
         waits = "waiting for a person" if state.ask is not None else state.status
         self._say(state.run, f"{waits}  ({self.ended} of {self.items})")
-        self.log(state.run)
+        self.scribe.note(state.run)
 
     def _row(self, run: str) -> Row:
         return self.rows.setdefault(run, Row(run))
@@ -112,8 +114,8 @@ class Lines:
 class Table(Lines):
     """The same as a table that changes in place, with a bar for the whole."""
 
-    def __init__(self, items: int, log: Callable[[str], None]) -> None:
-        super().__init__(items, log)
+    def __init__(self, items: int, scribe: Scribe) -> None:
+        super().__init__(items, scribe)
         self.live: Any = None
         self.told: dict[str, str] = {}
 
@@ -133,6 +135,7 @@ class Table(Lines):
     def __exit__(self, *error: object) -> None:
         with suppress(OSError):
             self.live.stop()
+        super().__exit__(*error)
         for row in self.rows.values():
             if self.told.get(row.run) != row.status:
                 self.told[row.run] = row.status
@@ -168,24 +171,55 @@ class Table(Lines):
 
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
-    fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
-    return fitting(items, _logs(store, settings))
-
-
-def _logs(store: Store, settings: Settings) -> Callable[[str], None]:
-    """Writes the logs that the settings want, as the run goes; nothing about them stops a run."""
     from quandary.agents.logs import Logs  # noqa: PLC0415 - only for charts
 
-    logs = Logs(store, settings, tell)
-    broken = False
+    fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
+    return fitting(items, Scribe(Logs(store, settings, tell).write))
 
-    def write(run: str) -> None:
-        nonlocal broken
+
+class Scribe:
+    """Writes the logs in a thread of its own, since no agent should wait for them.
+
+    The journal has everything and a run costs money, so nothing about logs stops one.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._broken = False
+
+    def note(self, run: str) -> None:
+        """Something happened to a run."""
+        if self._broken:
+            return
+        if self._thread is None:
+            self._thread = Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._waiting.put(run)
+
+    def finish(self) -> None:
+        """Wait until all of it is written."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while True:
+            noted = {self._waiting.get(): None}
+            while not self._waiting.empty():
+                noted[self._waiting.get()] = None
+            for run in noted:
+                if run is not None:
+                    self._try(run)
+            if None in noted:
+                return
+
+    def _try(self, run: str) -> None:
         try:
-            if not broken:
-                logs.write(run)
-        except Exception as error:  # noqa: BLE001 - the journal has it all, and a run costs money
-            broken = True
+            if not self._broken:
+                self._write(run)
+        except Exception as error:  # noqa: BLE001 - see above
+            self._broken = True
             tell(f"no more logs are written ({type(error).__name__}: {error}); the runs go on")
-
-    return write

@@ -12,14 +12,14 @@ import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from sys import maxsize
-from threading import local
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from msgspec.structs import asdict, replace
 
 from quandary.errors import StoreError
-from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
+from quandary.journal import postgres_bulk as bulk
+from quandary.journal.entries import Entry, Kind, Status
 from quandary.journal.postgres_connections import Connections
 from quandary.journal.postgres_schema import prepare
 from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits, shown
@@ -37,14 +37,15 @@ LONGEST_DEAF = 5.0
 _SHORTEST = 0.05
 
 _BITS = 40
-"""In an advisory lock, the number of an entry takes so many bits; above it is whose journal it is."""
+_OTHERS = (1 << 63 - _BITS) - 1
+"""An advisory lock has so many bits for the number of an entry; the others say whose it is."""
 _RUN = ", ".join(TABLES["run"])
 _ENTRY = "run, n, kind, body, matter, salt, seal, digest"
 _INSERT = f"""
     held AS MATERIALIZED (
-        SELECT pg_advisory_xact_lock_shared(
-            (%(journal)s::bigint << {_BITS}) | (last_value + is_called::int)
-        ) FROM moved, entry_seq_seq
+        SELECT pg_advisory_xact_lock_shared(%(journal)s),
+            pg_advisory_xact_lock_shared(%(journal)s + last_value + is_called::int)
+        FROM moved, entry_seq_seq
     )
     INSERT INTO entry ({_ENTRY})
     SELECT %(id)s, new.* FROM held, unnest(
@@ -58,7 +59,7 @@ _APPEND = f"""
             since = %(since)s, status = %(status)s, waits = %(waits)s
         WHERE id = %(id)s AND n = %(seen)s RETURNING id
     ), {_INSERT}
-"""
+"""  # noqa: S608 - our own names
 _CREATE = f"""
     WITH moved AS (
         INSERT INTO run ({_RUN}) VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])})
@@ -66,13 +67,13 @@ _CREATE = f"""
     ), {_INSERT}
 """  # noqa: S608 - our own names
 _HIGHEST = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM entry_seq_seq"
-_LOWEST_UNDER_WAY = f"""
-    SELECT min(key & ((1::bigint << {_BITS}) - 1)) FROM (
+_LOWEST_UNDER_WAY = """
+    SELECT min(key) FROM (
         SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks
         WHERE locktype = 'advisory' AND objsubid = 1
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ) AS locks WHERE key >> {_BITS} = %s
-"""  # noqa: S608 - our own names
+    ) AS locks WHERE key > %s AND key <= %s
+"""
 
 
 class PostgresStore:
@@ -87,8 +88,8 @@ class PostgresStore:
             address, self.path, patience, partial(prepare, place=self.path)
         )
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
-        self._journal = found[0] & ((1 << 63 - _BITS) - 1)
-        self._local = local()
+        self._journal = (int(found[0]) & _OTHERS) << _BITS
+        """The advisory lock that every writer shares; above it are those of the numbers."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -214,11 +215,10 @@ class PostgresStore:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Within it, every reading sees the same moment."""
-        if self._connections.holding:
+        if self._connections.holding is not None:
             yield
             return
-        horizon = self._horizon()
-        with self._connections.held("REPEATABLE READ, READ ONLY"), self._up_to(horizon):
+        with self._connections.held("REPEATABLE READ, READ ONLY", still=self._journal):
             yield
 
     def news(self, seconds: float) -> Iterator[bool]:
@@ -266,18 +266,18 @@ class PostgresStore:
 
         def action(connection: Connection) -> Run:
             nonlocal made
-            with connection.transaction():
-                found = connection.execute(
-                    "SELECT id, first, runs FROM last FOR UPDATE", binary=True
+            with connection.pipeline(), connection.transaction():
+                newest = connection.execute(
+                    "SELECT id, first, runs FROM last FOR UPDATE"
                 ).fetchone()
                 # Where the connection was lost while an earlier attempt was being committed, that
                 # attempt has come to its end now that the row is ours.
-                if made is not None and _head(connection, made) == made.head:
+                if made is not None and _written(connection, made):
                     return made
                 taken = _bearer(connection, name) if once else None
                 if taken is not None:
                     raise Taken(taken)
-                last = Last(*found) if found and found[2] else None
+                last = Last(*newest) if newest and newest[2] else None
                 run, entries = write(last)
                 made = replace(run, number=last.runs + 1 if last else 1)
                 self._begin(connection, made, entries, documents, name)
@@ -294,22 +294,22 @@ class PostgresStore:
         documents: Mapping[str, bytes],
         name: str,
     ) -> None:
-        with connection.pipeline():
-            for document in documents.items():
-                connection.execute(
-                    "INSERT INTO document (digest, written) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                    document,
-                )
+        """Write down a run. None of this waits for an answer, so that nobody waits for us."""
+        for document in documents.items():
             connection.execute(
-                "UPDATE last SET id = %s, first = %s, runs = %s", (run.id, run.first, run.number)
+                "INSERT INTO document (digest, written) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                document,
             )
-            connection.execute(_CREATE, {**asdict(run), **self._columns(entries)})
-            if name:
-                connection.execute(
-                    "INSERT INTO name (name, run) VALUES (%s, %s) "
-                    "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
-                    (name, run.id),
-                )
+        if name:
+            connection.execute(
+                "INSERT INTO name (name, run) VALUES (%s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
+                (name, run.id),
+            )
+        connection.execute(
+            "UPDATE last SET id = %s, first = %s, runs = %s", (run.id, run.first, run.number)
+        )
+        connection.execute(_CREATE, {**asdict(run), **self._columns(entries)})
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
@@ -321,10 +321,47 @@ class PostgresStore:
             again, before = before, True
             if connection.execute(_APPEND, values).rowcount:
                 self._tell(connection, run.id)
-            elif not (again and _head(connection, run) == run.head):
+            elif not (again and _written(connection, run)):
                 raise Moved(run.id)
 
         self._connections.do(action)
+
+    def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
+        """Take matter and salt out of the entries with these numbers, of all these runs at once.
+
+        All else of an entry stays, its seal included. A run that waits, or that has other than `n`
+        entries by now, is left as it is; the others are given back.
+        """
+        return self._connections.do(lambda connection: bulk.prune(connection, wanted))
+
+    def forget(self, documents: Collection[str], *, seen: int) -> int:
+        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
+
+        Nobody begins a run meanwhile.
+        """
+        return self._connections.do(lambda connection: bulk.forget(connection, documents, seen))
+
+    def reclaim(self) -> int:
+        """Give back what pruning freed: to the server, which keeps most of it for what comes."""
+        return self._connections.do(bulk.reclaim)
+
+    def dump(self, table: str) -> Iterator[Row]:
+        """Every row of a table, as it is; within a snapshot."""
+        connection = self._connections.holding
+        if connection is None:
+            raise StoreError("rows are dumped within a snapshot")
+        return bulk.dump(connection, table)
+
+    def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
+        """Put the rows of another journal into an empty store, all of them or, if `check` raises,
+        none: it is called last, and reads the store as it is about to become.
+        """
+        with self._connections.held("READ COMMITTED") as connection:
+            bulk.fill(connection, self.path, dump)
+            check()
+            connection.commit()
+
+    # -- how it is done --------------------------------------------------------------------------
 
     def _columns(self, entries: Sequence[Entry]) -> dict[str, Any]:
         return {
@@ -344,3 +381,39 @@ class PostgresStore:
         """
         with suppress(psycopg.Error):
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, run))
+
+    def _rows(self, sql: str, values: Any = None) -> list[Any]:  # noqa: ANN401 - a tuple, or names
+        return self._connections.do(lambda c: c.execute(sql, values, binary=True).fetchall())
+
+    def _horizon(self) -> int:
+        """The number up to which all entries can be seen that there will ever be.
+
+        The highest number is looked up first: what was taken up to then either is committed when
+        its lock is looked for, and will be seen, or its lock is found.
+        """
+        if self._connections.holding is not None:
+            return maxsize
+        ((highest,),) = self._rows(_HIGHEST)
+        among = (self._journal, self._journal + (1 << _BITS) - 1)
+        ((lowest,),) = self._rows(_LOWEST_UNDER_WAY, among)
+        return int(highest if lowest is None else min(highest, lowest - self._journal - 1))
+
+
+def _written(connection: Connection, run: Run) -> bool:
+    """Whether the entries that lead to this row are there."""
+    sql = "SELECT digest FROM entry WHERE run = %s AND n = %s"
+    return connection.execute(sql, (run.id, run.n), binary=True).fetchone() == (run.head,)
+
+
+def _bearer(connection: Connection, name: str) -> str | None:
+    """The run that has a name."""
+    found = connection.execute("SELECT run FROM name WHERE name = %s", (name,)).fetchone()
+    return found[0] if found else None
+
+
+def _limit(upto: int | None) -> int:
+    return maxsize if upto is None else upto
+
+
+def _run(row: Row) -> Run:
+    return Run(**dict(zip(TABLES["run"], row, strict=True)))

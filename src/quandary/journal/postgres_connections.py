@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 MOST = 8
 """So many connections at once; whoever needs one more waits for it."""
-_DEFAULTS = {
+_DEFAULTS: dict[str, str | int] = {
     "client_encoding": "utf8",
     "connect_timeout": 10,
     "fallback_application_name": "quandary",
@@ -94,10 +94,9 @@ class Connections:
 
         An action can be done more than once, and has to see whether it was done before.
         """
-        held = getattr(self._local, "connection", None)
-        if held is not None:
+        if self.holding is not None:
             with self._explained():
-                return action(held)
+                return action(self.holding)
 
         def attempt() -> T:
             with self._pool.connection() as connection:
@@ -106,23 +105,30 @@ class Connections:
         return self._patiently(attempt)
 
     @property
-    def holding(self) -> bool:
-        """Whether this thread is within a transaction that it holds."""
-        return getattr(self._local, "connection", None) is not None
+    def holding(self) -> Connection | None:
+        """The connection of a transaction that this thread holds."""
+        held: Connection | None = getattr(self._local, "connection", None)
+        return held
 
     @contextmanager
-    def held(self, mode: str) -> Iterator[Connection]:
+    def held(self, mode: str, *, still: int | None = None) -> Iterator[Connection]:
         """Within it, all that this thread does is done in one transaction.
 
-        It is taken back at the end, unless it was committed before.
+        It is taken back at the end, unless it was committed before. With `still`, it begins at a
+        moment when nobody shares that advisory lock.
         """
 
         def begin() -> Connection:
             connection = self._pool.getconn()
             try:
+                if still is not None:
+                    connection.execute("SELECT pg_advisory_lock(%s)", (still,))
                 connection.execute(f"BEGIN ISOLATION LEVEL {mode}")
                 connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                if still is not None:
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (still,))
             except BaseException:
+                connection.close()
                 self._pool.putconn(connection)
                 raise
             return connection
@@ -149,10 +155,11 @@ class Connections:
                 f"{self.place} is no address of a database; write it like "
                 "postgresql://USER@HOST/DATABASE, with %XX for what is special in URLs"
             ) from None
-        return make_conninfo("", **{**_DEFAULTS, **said})
+        missing = {name: value for name, value in _DEFAULTS.items() if name not in said}
+        return make_conninfo(address, **missing)
 
     def _settle(self, connection: Connection) -> None:
-        """An answer is on the server's disk before it is acknowledged, and nobody waits for ever."""
+        """What is acknowledged is on the server's disk, and nobody waits for ever."""
         connection.execute(_SETTLE, (f"{int(self.patience * 1000)}ms",))
 
     def _patiently(self, attempt: Callable[[], T]) -> T:

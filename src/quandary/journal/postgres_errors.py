@@ -11,6 +11,22 @@ _AWAY = frozenset({"25P03", "53300", "57P01", "57P02", "57P03"})
 """The server goes down, comes up, or has no room for one more."""
 _STARTING = ("is starting up", "is shutting down", "in recovery mode", "not yet accepting")
 
+_EXPLANATIONS: dict[type[Error], str] = {
+    PoolClosed: "{place}: the store was closed",
+    errors.LockNotAvailable: (
+        "{place} has been locked by another program for {patience} seconds; "
+        "try again when it is done"
+    ),
+    errors.ReadOnlySqlTransaction: "{place} cannot be written: the server only lets it be read",
+    errors.InsufficientPrivilege: (
+        "{place}: its user may not do that ({told}); ask whoever runs the server"
+    ),
+    errors.DiskFull: "{place} cannot be written: the server's disk is full",
+    errors.DataCorrupted: "{place} is damaged ({told}); take it from a backup",
+    errors.IndexCorrupted: "{place} is damaged ({told}); take it from a backup",
+    errors.UndefinedTable: "{place} is no journal any more ({told}); take it from a backup",
+}
+
 
 def passing(error: Error) -> bool:
     """Whether trying again may help: the connection was lost, or somebody had to give way.
@@ -32,23 +48,9 @@ def starting(error: Error) -> bool:
 def explain(place: str, error: Error, patience: float = 0) -> str:
     """What happened, and what to do about it."""
     told = _first_line(error)
-    if isinstance(error, PoolClosed):
-        return f"{place}: the store was closed"
-    if isinstance(error, errors.LockNotAvailable):
-        return (
-            f"{place} has been locked by another program for {patience:g} seconds; "
-            "try again when it is done"
-        )
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return f"{place} cannot be written: the server only lets it be read"
-    if isinstance(error, errors.InsufficientPrivilege):
-        return f"{place}: its user may not do that ({told}); ask whoever runs the server"
-    if isinstance(error, errors.DiskFull):
-        return f"{place} cannot be written: the server's disk is full"
-    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-        return f"{place} is damaged ({told}); take it from a backup"
-    if isinstance(error, errors.UndefinedTable):
-        return f"{place} is no journal any more ({told}); take it from a backup"
+    for kind, text in _EXPLANATIONS.items():
+        if isinstance(error, kind):
+            return text.format(place=place, told=told, patience=f"{patience:g}")
     if error.sqlstate is None and isinstance(error, OperationalError):
         return _unreachable(place, told)
     return f"{place}: {told}"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from quandary.errors import StoreError
+from quandary.errors import Rejected, StoreError
 from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
-from quandary.journal.store import Last, Moved, Run, Taken, Waits
+from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from quandary.journal.store import Recorded, Written
+    from quandary.journal.store import Recorded, Row, Written
 
 T = TypeVar("T")
 
@@ -237,11 +237,32 @@ class SqliteStore:
     def snapshot(self) -> Iterator[None]:
         """Within it, every reading sees the same moment."""
         with self._lock:
+            if self._db.in_transaction:
+                yield
+                return
             self._rows("BEGIN", ())
             try:
                 yield
             finally:
                 self._rows("ROLLBACK", ())
+
+    def news(self, seconds: float) -> Iterator[bool]:
+        """Time and again, and never after more than so long: whether to look for new entries.
+
+        Nobody tells about a file, so it is looked into each time.
+        """
+        while True:
+            time.sleep(seconds)
+            yield True
+
+    def dump(self, table: str) -> Iterator[Row]:
+        """Every row of a table, as it is; within a snapshot."""
+        columns = TABLES[table]
+        sql = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {columns[0]}"  # noqa: S608
+        try:
+            yield from self._patiently(lambda: self._db.execute(sql))
+        except sqlite3.Error as error:
+            raise StoreError(self._explain(error)) from error
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -364,6 +385,34 @@ class SqliteStore:
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
         return (before - self._number("page_count")) * self._number("page_size")
 
+    def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
+        """Put the rows of another journal into an empty store, all of them or, if `check` raises,
+        none: it is called last, and reads the store as it is about to become.
+        """
+
+        def action() -> None:
+            for table in TABLES:
+                if self._db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608
+                    raise Rejected(f"{self.path} is not empty; a journal is copied into a new file")
+            for table, columns in TABLES.items():
+                names, values = ", ".join(columns), ", ".join("?" * len(columns))
+                self._db.executemany(
+                    f"INSERT INTO {table} ({names}) VALUES ({values})",  # noqa: S608
+                    dump(table),
+                )
+            check()
+
+        self._write(action)
+
+    def back_up(self, path: str) -> None:
+        """Copy the file page by page as it is at one moment; others may go on writing."""
+        target = self._connect(path, uri=False)
+        try:
+            with self._lock:
+                self._patiently(lambda: self._db.backup(target))
+        finally:
+            target.close()
+
     # -- the file --------------------------------------------------------------------------------
 
     def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
@@ -481,7 +530,10 @@ class SqliteStore:
         if code == sqlite3.SQLITE_CANTOPEN:
             return f"{self.path} cannot be opened; is its folder there, and may you write to it?"
         if code == sqlite3.SQLITE_CORRUPT:
-            return f"{self.path} is damaged ({error}); take it from a backup"
+            return (
+                f"{self.path} is damaged ({error}); take it from a backup, or save what can be "
+                f"read: quandary store recover {self.path}"
+            )
         return f"{self.path}: {error}"
 
 

@@ -61,8 +61,10 @@ def _walked(result: dict[str, Any]) -> list[str]:
 
 
 def _pruned(result: dict[str, Any]) -> list[str]:
-    amount = f"{result['runs']} runs, {result['entries']} entries, {result['bytes']} bytes"
-    return [f"{amount}, {result['documents']} documents"]
+    names = ("runs", "entries", "bytes", "documents")
+    ones = {"runs": "run", "entries": "entry", "documents": "document"}
+    counts = [(result[name], name) for name in names]
+    return [", ".join(f"{n} {ones.get(name, name) if n == 1 else name}" for n, name in counts)]
 
 
 def _imported(result: dict[str, Any]) -> list[str]:

@@ -77,6 +77,7 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
             yield Event(entry.n, "", entry.kind, "", "", "", told), told
         else:
             text, keys = teller.text(body, matter), _keys(body)
+            text = f"{text} (pruned)" if entry.pruned else text
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
             yield (
                 Event(entry.n, body.at, entry.kind, body.who, body.through, body.by, text, keys),

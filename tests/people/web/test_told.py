@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import walks
 from program import call
 from quandary.journal import replay
+from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people.web import told
 from served import hidden, send
 
@@ -66,14 +67,14 @@ def test_a_step_for_a_person_is_answered_on_the_page(site: Site) -> None:
 def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
     """Names of steps, answers and critiques are text, in the picture too."""
     nasty = "<script>alert(1)</script>\"'>"
-    chart = walks.Chart(
+    chart = Chart(
         nasty,
         (
-            walks.Page(
+            Page(
                 "p",
                 nasty,
-                (walks.Step("a", f"Do {nasty}"), walks.Step("b", f"And {nasty}")),
-                (walks.Route("a", "b", ""),),
+                (Step("a", f"Do {nasty}"), Step("b", f"And {nasty}")),
+                (Route("a", "b", ""),),
             ),
         ),
     )
