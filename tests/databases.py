@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -10,7 +11,8 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -117,6 +119,14 @@ def served() -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(folder)
+
+
+@cache
+def shared() -> Server:
+    """The server of this process, for tests that leave it as it is."""
+    servers = ExitStack()
+    atexit.register(servers.close)
+    return servers.enter_context(served())
 
 
 def _user() -> str | None:

@@ -745,6 +745,17 @@ def test_two_items_with_one_id_are_refused() -> None:
         decide(tree(STEP), [Item("1"), Item("1")], context=CONTEXT)
 
 
+def test_a_code_with_a_slash_can_be_chosen() -> None:
+    """It breaks a rule; the tree still runs, and every option stays within reach."""
+    text = (
+        "## Decision: D\n- [A/B] x\n  - [C/D] y\n  - [E] z\n- [OTH] Other\n  - [F/G] u\n  - [H] v\n"
+    )
+    for codes in (["A/B", "C/D"], ["OTH/F/G"], ["", "F/G"]):
+        replies = [pick(code) if code else pick() for code in codes]
+        _, result = drive(decide(tree(text), items(1), context=CONTEXT), *replies)
+        assert paths(result) == ["/".join(code or "OTH" for code in codes)]
+
+
 @pytest.mark.parametrize("text", ["## Decision: D\n- [A] x\n- [A] y\n", "### ¶ASK_X\nTrigger: t\n"])
 def test_unclear_trees_are_refused(text: str) -> None:
     """Duplicate codes and missing options leave no meaning to ask about."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import databases
 from quandary.journal.store import open_store
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]
     if request.param == "embedded":
         yield tmp_path / "journal.db"
     else:
-        with request.getfixturevalue("postgres").schema() as url:
+        with databases.shared().schema() as url:
             yield url
 
 

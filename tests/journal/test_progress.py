@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import databases
 import processes
 import small_flows
 from quandary.errors import Diverged, QuandaryError
@@ -87,7 +88,7 @@ def _reply(store: Store, state: State, ask: Ask, words: list[str]) -> State:
     return small_flows.answer(store, state, Reply(tuple(answers)))
 
 
-def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: Path) -> None:
+def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: Path | str) -> None:
     """Whatever was answered: with other hash seeds the flow asks the same things again."""
 
     @given(st.integers(1, 6), REPLIES)
@@ -153,9 +154,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_dropped(
     assert replay.look(store, state.run).ask == state.ask
 
 
-def test_what_waits_must_still_be_asked_for(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_must_still_be_asked_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is booked on a question that was not shown."""
     state = small_flows.begin(store)
     place = keys.place
@@ -219,11 +218,14 @@ def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: Store) -> None:
     assert replay.look(store, state.run) == state
 
 
-def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(store: Store) -> None:
+def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
+    store: Store, path: Path | str
+) -> None:
     """Matter can be taken out; what the flow needs is then gone."""
     reply = small_flows.pick("1:", "OK", comment="secret")
     state = small_flows.answer(store, small_flows.begin(store), reply)
-    store._rows("UPDATE entry SET matter = NULL, salt = NULL WHERE kind = 'answered'", ())
+    pruned = "UPDATE entry SET matter = NULL, salt = NULL WHERE kind = 'answered'"
+    assert databases.change(path, pruned)
     with pytest.raises(Diverged, match="pruned"):
         go_on(store, state.run)
     assert replay.look(store, state.run).key == "2:"
@@ -231,7 +233,7 @@ def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(store: Store)
     assert replay.verify(store).pruned == 1
 
 
-def test_a_run_keeps_the_documents_that_it_began_with(store: Store) -> None:
+def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path | str) -> None:
     """They come back as arguments; one that is lost is missed."""
     state = replay.begin(
         store,
@@ -249,7 +251,7 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: Store) -> None:
     assert isinstance(body, Began)
     assert list(body.documents) == ["words"]
     assert b"Shall we" not in (began.matter or b"")
-    store._rows("DELETE FROM document", ())
+    assert databases.change(path, "DELETE FROM document")
     with pytest.raises(Diverged, match="lost"):
         go_on(store, state.run)
 

@@ -128,7 +128,7 @@ def test_a_fault_in_a_flow_books_nothing(store: Store) -> None:
     assert small_flows.answer(store, state).key == "2:"
 
 
-def test_another_process_can_go_on_with_a_run(store: Store, path: Path) -> None:
+def test_another_process_can_go_on_with_a_run(store: Store, path: Path | str) -> None:
     """Whatever one store object still holds, the journal is what counts."""
     state = small_flows.begin(store)
     other = open_store(path)
@@ -202,7 +202,7 @@ def test_an_unknown_run_is_not_found(store: Store) -> None:
         replay.advance(store, "0" * 26, small_flows.pick("1:"), **PERSON)
 
 
-def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: Store, path: Path) -> None:
+def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: Store, path: Path | str) -> None:
     """Whoever was overtaken by an entry that answers nothing tries again by itself."""
     state = small_flows.begin(store)
     other = open_store(path)
@@ -487,7 +487,7 @@ def test_a_deed_cut_short_by_a_crash_is_done_again(store: Store) -> None:
     assert after.key == "2:"
 
 
-def test_of_two_that_do_a_deed_one_is_heard(store: Store, path: Path) -> None:
+def test_of_two_that_do_a_deed_one_is_heard(store: Store, path: Path | str) -> None:
     """Whoever comes second goes on from what the first one found."""
     state = to_the_deed(store)
     other = open_store(path)
@@ -520,7 +520,7 @@ def test_the_inbox_lists_what_waits_for_a_person(store: Store) -> None:
     assert replay.inbox(store, project="there") == []
 
 
-def test_waiting_ends_with_the_next_entry(store: Store, path: Path) -> None:
+def test_waiting_ends_with_the_next_entry(store: Store, path: Path | str) -> None:
     """Whoever waits for an answer is woken by it, wherever it is given."""
     state = small_flows.begin(store)
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from quandary.agents.calling import Surroundings, answer
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected, StoreError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.model.call import Call
 
+T = TypeVar("T")
 THROUGH = "agent"
 """What entries say that came from here."""
 STARTED, STOPPED = "started", "stopped"
@@ -73,10 +76,12 @@ class Driver:
         """The runs that are driven here and have not come to where they wait or end."""
         self.taken_up = 0
         """How many there were in all."""
+        self._clerk = ThreadPoolExecutor(1, "journal")
+        """Writes the journal, one thing after another, while the programs of others go on."""
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
-        state = start()
+        state = await self._journal(start)
         with walking(self.store, state.run):
             return await self._drive(state)
 
@@ -85,11 +90,11 @@ class Driver:
         if around is not None:
             self.places[run] = around
         with walking(self.store, run):
-            state = replay.look(self.store, run)
-            if state.calls and begun(self.store, run):
+            state = await self._journal(replay.look, self.store, run)
+            if state.calls and await self._journal(begun, self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-                    state = self._book(run, lost)
+                    state = await self._book(run, lost)
             return await self._drive(state)
 
     async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
@@ -112,23 +117,20 @@ class Driver:
 
     async def _drive(self, state: State) -> State:
         """Make calls, and answer what can be answered here, until there is neither."""
-        self.taken_up += state.run not in self.under_way
-        self.under_way[state.run] = None
+        run = state.run
+        self.taken_up += run not in self.under_way
+        self.under_way[run] = None
         while True:
-            if state.calls and not begun(self.store, state.run):
-                replay.note(
-                    self.store,
-                    state.run,
-                    Note(STARTED, "The agents are being asked."),
-                    who="agent",
-                    through=THROUGH,
-                )
+            if state.calls and not await self._journal(begun, self.store, run):
+                await self._note(run, Note(STARTED, "The agents are being asked."))
             state = await self._make_calls(state)
-            answered = self.reply(state) if self.reply and state.ask is not None else None
+            if self.reply is None or state.ask is None:
+                break
+            answered = await self._journal(self.reply, state)
             if answered is None:
                 break
             state = answered
-        del self.under_way[state.run]
+        del self.under_way[run]
         self.watcher.stands(state)
         return state
 
@@ -139,21 +141,24 @@ class Driver:
         making: dict[asyncio.Task[Output], str] = {}
         try:
             while state.calls:
+                await asyncio.sleep(
+                    0
+                )  # whoever was stopped while the journal was written stops here
                 begun_keys = set(making.values())
                 fresh = tuple(call for call in state.calls if call.key not in begun_keys)
-                if fresh:
-                    self.watcher.calls(run, fresh)
                 for call in fresh:
                     made = asyncio.ensure_future(answer(call, self.catalogue, around))
                     making[made] = call.key
+                if fresh:
+                    self.watcher.calls(run, fresh)
                 done, _ = await asyncio.wait(
                     making, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED
                 )
                 for task in done:
                     del making[task]
-                    state = self._book(run, task.result())
+                    state = await self._book(run, task.result())
                 if not done:
-                    state = self._looked_at(state)
+                    state = await self._looked_at(state)
         except asyncio.CancelledError:
             await self._stop(run, making)
             raise
@@ -161,20 +166,41 @@ class Driver:
             await _ended(making)
         return state
 
-    def _book(self, run: str, output: Output) -> State:
+    # -- the journal -----------------------------------------------------------------------------
+
+    async def _journal(self, do: Callable[..., T], *words: Any) -> T:  # noqa: ANN401 - as it takes
+        """Do something with the journal. Whoever is told to stop meanwhile stops afterwards."""
+        loop, told = asyncio.get_running_loop(), False
+        doing = loop.run_in_executor(self._clerk, partial(do, *words))
+        while not doing.done():
+            try:
+                await asyncio.wait([doing])
+            except asyncio.CancelledError:
+                told = True
+        task = asyncio.current_task()
+        if told and task is not None:
+            task.cancel()
+        return doing.result()
+
+    async def _note(self, run: str, note: Note) -> None:
+        noting = partial(replay.note, who="agent", through=THROUGH)
+        await self._journal(noting, self.store, run, note)
+
+    async def _book(self, run: str, output: Output) -> State:
         """Journal an output; where the run is over by now, nobody wants it any more."""
+        booking = partial(replay.record_output, through=THROUGH)
         try:
-            state = replay.record_output(self.store, run, output, through=THROUGH)
+            state = await self._journal(booking, self.store, run, output)
         except AlreadyAnswered:
-            state = replay.look(self.store, run)
+            state = await self._journal(replay.look, self.store, run)
             if state.status == "waiting":
                 raise Rejected(f"run {run} is being walked by another process") from None
         self.watcher.came(run, output)
         return state
 
-    def _looked_at(self, state: State) -> State:
+    async def _looked_at(self, state: State) -> State:
         """The state, unless somebody ended the run meanwhile."""
-        now = replay.look(self.store, state.run)
+        now = await self._journal(replay.look, self.store, state.run)
         return now if now.status != "waiting" else state
 
     async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
@@ -183,10 +209,11 @@ class Driver:
         with contextlib.suppress(QuandaryError):
             for task in making:
                 if not task.cancelled() and task.exception() is None:
-                    self._book(run, task.result())
-            text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
-            if replay.look(self.store, run).calls:
-                replay.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
+                    await self._book(run, task.result())
+            state = await self._journal(replay.look, self.store, run)
+            if state.calls:
+                text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
+                await self._note(run, Note(STOPPED, text))
 
 
 async def _ended(making: dict[asyncio.Task[Output], str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from litestar import Litestar
 
     from quandary.journal.store import State, Store
+    from quandary.people.mcp.server import Mounted
     from quandary.people.mcp.tools import Asking
 
 _SOON = 2
@@ -81,6 +82,7 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
         project=running.project(),
         begin=beginning(store),
         new_code=print_code,
+        tools=_tools(store),
     )
     address = f"[{host}]" if ":" in host else host
     here = f"http://{address}:{bound.getsockname()[1]}/"
@@ -89,6 +91,16 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     with announced(here):
         _run(app, bound)
     return 0
+
+
+def _tools(store: Store) -> Mounted | None:
+    """The tools for chat clients, where the package for them is installed."""
+    try:
+        from quandary.cli.mcp_house import McpHouse  # noqa: PLC0415 - an extra, and slow
+        from quandary.people.mcp.server import build, mounted  # noqa: PLC0415 - the same
+    except ImportError:
+        return None
+    return mounted(build(McpHouse(store, confined=True)))
 
 
 def _run(app: Litestar, bound: socket.socket) -> None:

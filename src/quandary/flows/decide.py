@@ -30,7 +30,7 @@ from quandary.model.ask import (
     Reply,
 )
 from quandary.model.call import Call, Do, Done, Output
-from quandary.model.tree import Extra, Tree, is_multi
+from quandary.model.tree import Extra, Tree, is_multi, trace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -228,7 +228,7 @@ class Walk:
         if place.menu is not None and option is place.menu:
             return self._blank(replace(place, gathered=()))
         if option.options:
-            path = (*place.path, *code.split("/"))
+            path = (*place.path, *(step.code for step in trace(place.options, code)))
             why = f"{option.label}: there is more to choose from."
             order = place.part(code).order
             return [Place(place.item, place.root, option.options, path, order, why=why)]

@@ -9,7 +9,7 @@ import msgspec
 
 from quandary.flows.paging import paged
 from quandary.model.ask import Choice, Item, Note
-from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, walk
+from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, trace, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,14 +93,11 @@ class Place(msgspec.Struct, frozen=True):
     def part(self, code: str) -> Part:
         """What choosing this option records: the same, whichever way it was come by."""
         order: list[int] = []
-        label = ""
         level = self.options
-        for name in code.split("/"):
-            index = next(i for i, option in enumerate(level) if option.code == name)
-            order.append(index)
-            label = level[index].label
-            level = level[index].options
-        label = _RECOMMENDED.sub("", label) or name
+        for option in trace(self.options, code):
+            order.append(next(at for at, sibling in enumerate(level) if sibling is option))
+            level = option.options
+        label = _RECOMMENDED.sub("", option.label) or option.code
         return Part((*self.order, *order), "/".join((*self.path, code)), label)
 
     def words(self, kind: str, text: str) -> Part:

@@ -156,13 +156,24 @@ def walk(options: tuple[Option, ...]) -> Iterator[tuple[tuple[str, ...], Option]
 
 def find(options: tuple[Option, ...], path: str) -> Option | None:
     """The option that a path of codes such as `NO/RWK` leads to."""
-    found: Option | None = None
-    for code in path.split("/"):
-        found = next((o for o in options if o.code == code), None)
-        if found is None:
-            return None
-        options = found.options
-    return found
+    way = trace(options, path)
+    return way[-1] if way else None
+
+
+def trace(options: tuple[Option, ...], path: str) -> tuple[Option, ...]:
+    """The options along a path of codes; none where it leads nowhere.
+
+    A code with a slash in it breaks a rule, and is found all the same.
+    """
+    for option in options:
+        if option.code == path:
+            return (option,)
+    for option in options:
+        if path.startswith(f"{option.code}/"):
+            below = trace(option.options, path[len(option.code) + 1 :])
+            if below:
+                return (option, *below)
+    return ()
 
 
 def is_multi(options: tuple[Option, ...]) -> bool:

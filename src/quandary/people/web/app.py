@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, MediaType, Request, get
+from litestar import Litestar, MediaType, Request, asgi, get
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException
@@ -19,6 +19,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
+from litestar.types import Receive, Scope, Send
 
 from quandary import __version__
 from quandary.errors import QuandaryError
@@ -34,8 +35,10 @@ from quandary.people.web.refusing import broken, refused, refused_by_server
 from quandary.people.web.safe import visible
 
 if TYPE_CHECKING:
-    from litestar.types import Message, Scope
+    from litestar.handlers import ASGIRouteHandler
+    from litestar.types import Message
 
+    from quandary.people.mcp.server import Mounted
     from quandary.people.web.house import Begin
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -64,8 +67,12 @@ def create_app(
     project: str = "",
     begin: Begin | None = None,
     new_code: Callable[[], None] | None = None,
+    tools: Mounted | None = None,
 ) -> Litestar:
-    """The application. `strangers` are served only where every visitor is on this machine."""
+    """The application. `strangers` are served only where every visitor is on this machine.
+
+    With `tools`, chat clients find them at /mcp.
+    """
     events = Events(store)
     house = House(store, events, keys, project=project, begin=begin, new_code=new_code)
 
@@ -73,7 +80,8 @@ def create_app(
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await events.start()
         try:
-            yield
+            async with tools.running() if tools is not None else nullcontext():
+                yield
         finally:
             await events.stop()
 
@@ -85,6 +93,7 @@ def create_app(
             api,
             healthz,
             readyz,
+            *([_chat(tools)] if tools is not None else []),
             create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
         dependencies={"house": Provide(lambda: house, sync_to_thread=False)},
@@ -113,6 +122,16 @@ def create_app(
         logging_config=None,
         debug=False,
     )
+
+
+def _chat(tools: Mounted) -> ASGIRouteHandler:
+    """The tools for chat clients, behind the same doors as everything else."""
+
+    @asgi("/mcp", is_mount=True, copy_scope=True)
+    async def chat(scope: Scope, receive: Receive, send: Send) -> None:
+        await tools.application(scope, receive, send)  # type: ignore[arg-type]  # two spellings of ASGI
+
+    return chat
 
 
 class Careful(Request[Any, Any, Any]):
