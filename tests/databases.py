@@ -135,9 +135,10 @@ def _user() -> str | None:
 
 
 def _give_away(*paths: Path) -> None:
+    owner = _user()
     for path in paths:
-        if _user() is not None:
-            shutil.chown(path, _user())
+        if owner is not None:
+            shutil.chown(path, owner)
 
 
 def _programs(folder: Path) -> Path:

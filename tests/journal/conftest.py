@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 OF_ANY_STORE = {
     "test_crashes",
+    "test_exporting",
     "test_ids",
     "test_progress",
+    "test_pruning",
     "test_replay",
     "test_settling",
     "test_stores",

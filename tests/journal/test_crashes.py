@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Store
 
-KILLS = 300
+EMBEDDED, SHARED = (300, 0.03), (90, 0.12)
+"""How many processes are killed, and how long one lives at most before the next one is killed."""
 
 
 def comments(store: Store, run: str) -> dict[str, list[str]]:
@@ -38,6 +39,7 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path 
     """Kill -9 at any moment: what was acknowledged is there, once, and the run goes on."""
     store = open_store(path)
     runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(3)]
+    kills, longest = SHARED if isinstance(path, str) else EMBEDDED
     chance = random.Random(20)  # noqa: S311
     lines: list[str] = []
     killed = 0
@@ -52,21 +54,21 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path 
                     children.append(int(heard.split()[1]))
                     return
 
-        for _ in range(KILLS // len(runs)):
+        for _ in range(kills // len(runs)):
             for run in runs:
                 processes.say(nursery, run)
                 listen_for_child()
             for child in children:
-                time.sleep(chance.uniform(0, 0.03))
+                time.sleep(chance.uniform(0, longest))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
                     killed += 1
             children.clear()
         output, _ = nursery.communicate(timeout=20)
         lines += output.splitlines()
-    assert killed >= 200
+    assert killed >= kills * 2 / 3
     booked = [line.split()[1:] for line in lines if line.startswith("booked ")]
-    assert len(booked) > 100
+    assert len(booked) > kills / 3
     for run in runs:
         kept = comments(store, run)
         assert all(len(tokens) == 1 for tokens in kept.values())

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sqlite3
-import time
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import databases
 import lives
-import processes
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
@@ -36,7 +32,7 @@ from quandary.people.timeline import events
 if TYPE_CHECKING:
     from quandary.journal.entries import Entry
     from quandary.journal.pruning import Keep
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
 
 SOURCE = Source("person", "terminal", "grace")
 LATER = "9999"
@@ -44,25 +40,25 @@ LATER = "9999"
 
 
 def prune(
-    store: SqliteStore, keep: Keep = "answers", before: str = LATER, project: str | None = None
+    store: Store, keep: Keep = "answers", before: str = LATER, project: str | None = None
 ) -> State:
     """Prune, as `quandary prune` does."""
     wanted = Wanted(before, keep, project)
     return pruning.prune(store, wanted, project or "", SOURCE, lambda _: None)
 
 
-def done(store: SqliteStore, **words: Any) -> str:  # noqa: ANN401
+def done(store: Store, **words: Any) -> str:  # noqa: ANN401
     """A run that is done, in which everybody had something to say."""
     state = small_flows.begin(store, questions=1, context=lives.WORD)
     return small_flows.answer(store, state, small_flows.pick("1:", "NO", **words)).run
 
 
-def kept(store: SqliteStore) -> dict[str, list[Entry]]:
+def kept(store: Store) -> dict[str, list[Entry]]:
     """The entries of every run."""
     return {row.id: store.entries(row.id) for row in store.runs(limit=10_000)}
 
 
-def texts(store: SqliteStore, run: str) -> set[str]:
+def texts(store: Store, run: str) -> set[str]:
     """The kinds of entries that still have their matter."""
     return {entry.kind for entry in store.entries(run) if entry.matter is not None}
 
@@ -117,7 +113,7 @@ def _stays(keep: Keep, status: str, flow: str, old: list[Entry], new: list[Entry
     assert [e for e in new if e.kind in stays] == [e for e in old if e.kind in stays]
 
 
-def test_the_words_of_answers_stay_unless_only_codes_are_kept(store: SqliteStore) -> None:
+def test_the_words_of_answers_stay_unless_only_codes_are_kept(store: Store) -> None:
     """Who answered what, and when, is there in both cases."""
     run = done(store, comment="too early")
     prune(store)
@@ -131,7 +127,7 @@ def test_the_words_of_answers_stay_unless_only_codes_are_kept(store: SqliteStore
     assert (answered.who, answered.through, answered.by) == ("person", "terminal", "ada")
 
 
-def test_prompts_and_outputs_go_and_what_the_house_did_stays(store: SqliteStore) -> None:
+def test_prompts_and_outputs_go_and_what_the_house_did_stays(store: Store) -> None:
     """A move along a track is an order that somebody gave."""
     run = lives.errand(store).run
     prune(store)
@@ -142,7 +138,7 @@ def test_prompts_and_outputs_go_and_what_the_house_did_stays(store: SqliteStore)
 
 
 def test_a_pruned_walk_is_reported_with_its_route_and_without_its_outputs(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     """Its result repeats what agents printed, so that it goes as well."""
     run = walks.released(store).run
@@ -155,7 +151,7 @@ def test_a_pruned_walk_is_reported_with_its_route_and_without_its_outputs(
     assert after.chart == before.chart
 
 
-def test_waiting_runs_are_never_pruned(store: SqliteStore) -> None:
+def test_waiting_runs_are_never_pruned(store: Store) -> None:
     """However long they wait."""
     waiting = small_flows.begin(store)
     before = store.entries(waiting.run)
@@ -165,7 +161,7 @@ def test_waiting_runs_are_never_pruned(store: SqliteStore) -> None:
 
 
 def test_only_what_ended_before_the_moment_is_pruned(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counts when a run ended, not when it began."""
     begun = clock.now()
@@ -180,7 +176,7 @@ def test_only_what_ended_before_the_moment_is_pruned(
     assert all("asked" in texts(store, run) for run in (late.run, new))
 
 
-def test_only_the_project_that_is_meant_is_pruned(store: SqliteStore) -> None:
+def test_only_the_project_that_is_meant_is_pruned(store: Store) -> None:
     """Others may have other rules."""
     run = done(store)
     assert prune(store, project="elsewhere").result["runs"] == 0
@@ -188,7 +184,7 @@ def test_only_the_project_that_is_meant_is_pruned(store: SqliteStore) -> None:
     assert prune(store, project="here").result["runs"] == 1
 
 
-def test_a_preference_holds_for_ever(store: SqliteStore) -> None:
+def test_a_preference_holds_for_ever(store: Store) -> None:
     """What it began with is the preference itself."""
     who: dict[str, Any] = {"who": "person", "through": "web"}
     preferences.remember(store, "an-id", "never-ask", scope="", origin="user", **who)
@@ -198,7 +194,7 @@ def test_a_preference_holds_for_ever(store: SqliteStore) -> None:
     assert found.preference == "never-ask"
 
 
-def test_a_plan_says_how_much_it_would_be_and_changes_nothing(store: SqliteStore) -> None:
+def test_a_plan_says_how_much_it_would_be_and_changes_nothing(store: Store) -> None:
     """It is what is done afterwards."""
     done(store, comment="fine")
     lives.errand(store)
@@ -211,7 +207,7 @@ def test_a_plan_says_how_much_it_would_be_and_changes_nothing(store: SqliteStore
     assert pruning.plan(store, Wanted(LATER)) == Amount()
 
 
-def test_the_pruning_is_journalled(store: SqliteStore) -> None:
+def test_the_pruning_is_journalled(store: Store) -> None:
     """Who, when, what was wanted and how much it was; and it is never pruned itself."""
     done(store)
     state = prune(store)
@@ -227,7 +223,7 @@ def test_the_pruning_is_journalled(store: SqliteStore) -> None:
     )
 
 
-def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: SqliteStore) -> None:
+def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: Store) -> None:
     """What its flow would need is gone, and the message says so."""
     run = done(store, comment="fine")
     prune(store)
@@ -252,7 +248,7 @@ def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: SqliteS
     assert again.key == "1:"
 
 
-def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: SqliteStore) -> None:
+def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: Store) -> None:
     """What was seen to be old need not be old any more."""
     run = done(store)
     (take,) = pruning.chosen(store, Wanted(LATER))
@@ -265,7 +261,7 @@ def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: SqliteS
 # -- documents -------------------------------------------------------------------------------------
 
 
-def with_document(store: SqliteStore, word: str = "Shall we?") -> State:
+def with_document(store: Store, word: str = "Shall we?") -> State:
     """A run that began with a document."""
     return replay.begin(
         store,
@@ -278,7 +274,7 @@ def with_document(store: SqliteStore, word: str = "Shall we?") -> State:
     )
 
 
-def test_documents_go_when_no_run_needs_them(store: SqliteStore) -> None:
+def test_documents_go_when_no_run_needs_them(store: Store) -> None:
     """A run needs its own as long as anything of what was said in it is left."""
     one, other = with_document(store), with_document(store)
     alone = with_document(store, "And we?")
@@ -295,7 +291,7 @@ def test_documents_go_when_no_run_needs_them(store: SqliteStore) -> None:
     assert verify(store).ok
 
 
-def test_a_document_that_a_new_run_begins_with_stays(store: SqliteStore) -> None:
+def test_a_document_that_a_new_run_begins_with_stays(store: Store) -> None:
     """Even if it begins after everybody was asked whether they need it."""
     small_flows.answer(store, with_document(store))
     seen = store.newest()
@@ -305,119 +301,19 @@ def test_a_document_that_a_new_run_begins_with_stays(store: SqliteStore) -> None
     assert dict(store.documents()) == digests
 
 
-def test_a_document_that_is_gone_too_early_is_missed(store: SqliteStore) -> None:
+def test_a_document_that_is_gone_too_early_is_missed(store: Store, path: Path | str) -> None:
     """The end of the run still has its words."""
     small_flows.answer(store, with_document(store))
     prune(store)
     assert verify(store).ok
-    store._rows("DELETE FROM document", ())
+    databases.change(path, "DELETE FROM document")
     assert not verify(store).ok
 
 
-# -- the file --------------------------------------------------------------------------------------
-
-
-def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
-    store: SqliteStore, path: Path
-) -> None:
-    """Not in its free pages either, nor in the log beside it."""
-    for _ in range(60):
-        state = small_flows.begin(store, questions=1, context=lives.WORD * 500)
-        small_flows.answer(store, state)
-    store._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
-    before = path.stat().st_size
-    assert lives.WORD.encode() in path.read_bytes()
-    prune(store, "codes")
-    saved = store.reclaim()
-    after = path.stat().st_size
-    assert saved == before - after > before / 2
-    assert lives.WORD.encode() not in path.read_bytes()
-    assert lives.WORD.encode() not in Path(f"{path}-wal").read_bytes()
-    assert verify(store).ok
-
-
-def test_a_file_of_an_earlier_version_gets_smaller_too(tmp_path: Path) -> None:
-    """It is written anew once, and given back in steps after that."""
-    path = tmp_path / "old.db"
-    with sqlite3.connect(path) as database:
-        database.execute("PRAGMA auto_vacuum = NONE")
-        database.execute("PRAGMA journal_mode = WAL")
-    database.close()
-    store = SqliteStore(path)
-    assert store._number("auto_vacuum") == 0
-    for _ in range(20):
-        small_flows.answer(store, small_flows.begin(store, questions=1, context="x" * 9000))
-    before = store._number("page_count")
-    assert store.reclaim() == 0
-    prune(store)
-    assert store.reclaim() > 0
-    assert store._number("page_count") < before / 2
-    assert store._number("freelist_count") == 0
-    assert store._number("auto_vacuum") == 2
-    assert verify(store).ok
-    store.close()
-
-
-def test_others_write_while_it_is_pruned(tmp_path: Path) -> None:
-    """Every batch lets them in between, and both come to their end."""
-    path = tmp_path / "journal.db"
-    store = SqliteStore(path)
-    for _ in range(50):
-        done(store, comment="fine")
-    with processes.spawn("crowd", path, 0, 1.5) as writer:
-        until = time.monotonic() + 20
-        while len(store.runs(status="waiting")) == 0:
-            assert time.monotonic() < until
-        for _ in range(10):
-            run = done(store, comment="again")
-            prune(store, "codes")
-            store.reclaim()
-            assert texts(store, run) == set()
-        output, _ = writer.communicate(timeout=60)
-    assert int(output) > 0
-    assert verify(store).ok
-    store.close()
-
-
-def test_a_pruning_that_is_killed_leaves_each_run_pruned_or_not_and_is_finished_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Kill -9 at any moment; the journal verifies, and the intent is in it."""
-    path = tmp_path / "journal.db"
-    store = SqliteStore(path)
-    runs = [done(store, comment="fine") for _ in range(60)]
-    monkeypatch.setattr(pruning, "_RUNS", 1)
-    child = os.fork()
-    if child == 0:  # pragma: no cover - it is killed
-        mine = SqliteStore(path)
-        try:
-            wanted = Wanted(LATER)
-            pruning.prune(
-                mine,
-                wanted,
-                "",
-                SOURCE,
-                lambda so_far: os.kill(os.getpid(), signal.SIGKILL) if so_far.runs == 7 else None,
-            )
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
-    counts = [sum(entry.pruned for entry in store.entries(run)) for run in runs]
-    assert counts == [2] * 7 + [0] * 53
-    assert verify(store).ok
-    (state,) = pruning.finish(store, SOURCE, lambda _: None)
-    assert (state.status, state.result["runs"]) == ("done", 53)
-    assert all(sum(e.pruned for e in store.entries(run)) == 2 for run in runs)
-    assert verify(store).ok
-    assert list(pruning.finish(store, SOURCE, lambda _: None)) == []
-    store.close()
-
-
-def test_a_run_that_cannot_be_read_stops_nobody(store: SqliteStore) -> None:
+def test_a_run_that_cannot_be_read_stops_nobody(store: Store, path: Path | str) -> None:
     """`verify` reports it; the others are pruned."""
     broken, whole = done(store), done(store)
-    store._rows("UPDATE entry SET body = X'FF00' WHERE run = ? AND n = 2", (broken,))
+    databases.change(path, "UPDATE entry SET body = X'FF00' WHERE seq = 2")
     assert prune(store).result["runs"] == 1
     assert "asked" in texts(store, broken)
     assert "asked" not in texts(store, whole)

@@ -35,6 +35,7 @@ def reply_on_and_on(path: str, run: str) -> None:
 def nursery(path: str) -> None:
     """For each run named on a line, a process that replies to it until it is killed."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    open_store(path).close()  # what it imports, the children have
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

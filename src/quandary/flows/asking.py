@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -15,7 +16,7 @@ from quandary.model.tree import Extra, Tree, is_multi
 
 if TYPE_CHECKING:
     from quandary.flows.places import Place
-    from quandary.model.ask import Note
+    from quandary.model.ask import Choice, Note
 
 DEEPEST_ASIDE = 3
 """Trees asked inside one another; deeper than this nobody knows where they are."""
@@ -48,6 +49,9 @@ class Asker:
         self.turns: dict[str, int] = {}
         self.extras = terms.tree.extras if terms.extras is None else terms.extras
         self.kind: Kind = terms.kind or _kind(terms.tree)
+        self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
+        self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
+        """Items of one run are asked the same things, which are made once."""
 
     def question(self, place: Place) -> Question:
         """The question on a place, under the key of this showing of it."""
@@ -55,7 +59,7 @@ class Asker:
         root = place.root + 1 if len(terms.tree.decisions) > 1 else None
         key = self.prefix + keys.place(place.item.id, place.path, root)
         self.turns[key] = self.turns.get(key, 0) + 1
-        shown, further = place.page_of(terms.limits.options)
+        shown, further = self._page(place)
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
         return Question(
             key=keys.turn(key, self.turns[key]),
@@ -68,17 +72,27 @@ class Asker:
             named=further,
             menu=place.menu is not None and not place.among,
             extras=(*self.extras, *place.offers),
-            keywords=self._keywords(),
+            keywords=self._keywords,
             gathered=place.gathered,
             root=not place.path,
             id=self._id(place),
         )
 
+    def _page(self, place: Place) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+        # A level is known by where it lies in memory, since it lives as long as the tree does.
+        level = (id(place.options), place.page, place.among, place.turned, place.in_menu)
+        if level not in self._pages:
+            self._pages[level] = place.page_of(self.terms.limits.options)
+        return self._pages[level]
+
     def _id(self, place: Place) -> str:
         """What the question is known by in every run: the tree, the decision, the way down."""
-        tree = self.terms.tree
-        decision = tree.decisions[place.root].name if len(tree.decisions) > 1 else ""
-        return question_ids.joined(tree.name, decision, *place.path)
+        where = (place.root, place.path)
+        if where not in self._ids:
+            tree = self.terms.tree
+            decision = tree.decisions[place.root].name if len(tree.decisions) > 1 else ""
+            self._ids[where] = question_ids.joined(tree.name, decision, *place.path)
+        return self._ids[where]
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
@@ -110,6 +124,7 @@ class Asker:
         )
         return Ask(questions[0].key, self.kind, preamble, questions, notes, self.terms.require)
 
+    @cached_property
     def _keywords(self) -> dict[str, str]:
         if self.depth >= DEEPEST_ASIDE:
             return {}

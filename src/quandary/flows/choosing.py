@@ -295,22 +295,27 @@ class Asker:
         if answer.prefix == "add":
             return self._added(inquiry, view, argument)
         if answer.prefix == "tag":
-            tag = argument.lstrip("#").strip()
-            if not tag:
-                return self._again(inquiry, view, "# needs a name behind it.")
-            self.remarks.tags.setdefault(inquiry.item, []).append(tag)
-            return self._again(inquiry, view, f"Tagged #{tag}.", kind="tagged")
-        if answer.prefix == "question" and not argument:
-            return self._again(inquiry, view, "Q: needs a question behind it.")
+            return self._tagged(inquiry, view, argument.lstrip("#").strip())
         if answer.prefix == "question":
-            self.remarks.questions.setdefault(inquiry.item, []).append(argument)
-            self._note("question", inquiry, argument)
-            why = f"You asked: {argument}. The question is kept and waits for an answer."
-            return replace(view, why=why)
+            return self._questioned(inquiry, view, argument)
         deep = answer.prefix == "deep"
         return self._again(
             inquiry, view, _explained(inquiry, question, deep=deep), kind="explained"
         )
+
+    def _tagged(self, inquiry: Inquiry, view: _View, tag: str) -> _View:
+        if not tag:
+            return self._again(inquiry, view, "# needs a name behind it.")
+        self.remarks.tags.setdefault(inquiry.item, []).append(tag)
+        return self._again(inquiry, view, f"Tagged #{tag}.", kind="tagged")
+
+    def _questioned(self, inquiry: Inquiry, view: _View, asked: str) -> _View:
+        if not asked:
+            return self._again(inquiry, view, "Q: needs a question behind it.")
+        self.remarks.questions.setdefault(inquiry.item, []).append(asked)
+        self._note("question", inquiry, asked)
+        why = f"You asked: {asked}. The question is kept and waits for an answer."
+        return replace(view, why=why)
 
     def _forced(self, inquiry: Inquiry, view: _View, argument: str) -> Chosen | _View:
         """`!CODE` is that choice at once; nothing here can be skipped."""

@@ -268,15 +268,10 @@ class Walk:
 
     def _prefixed(self, place: Place, question: Question, answer: Answer) -> Steps:
         argument = answer.argument
-        record = self.records[place.item.id]
         if answer.prefix == "force":
             return self._forced(place, argument)
         if answer.prefix == "tag":
-            tag = argument.lstrip("#").strip()
-            if not tag:
-                return self._again(place, "# needs a name behind it.")
-            record.tags.append(tag)
-            return self._again(place, f"Tagged #{tag}.", kind="tagged")
+            return self._tagged(place, argument.lstrip("#").strip())
         if answer.prefix == "add":
             return self._added(place, argument)
         if answer.prefix == "reference":
@@ -290,6 +285,12 @@ class Walk:
             said = yield from self._consult(question, f"Explain this question.\n\n{why}")
             why = f"{why}\n\n{said}" if said else why
         return self._again(place, why, kind="explained")
+
+    def _tagged(self, place: Place, tag: str) -> list[Place]:
+        if not tag:
+            return self._again(place, "# needs a name behind it.")
+        self.records[place.item.id].tags.append(tag)
+        return self._again(place, f"Tagged #{tag}.", kind="tagged")
 
     def _forced(self, place: Place, argument: str) -> list[Place]:
         """`!CODE/SUB` is that path at once; `!skip` and `!dismiss` are answers of their own."""

@@ -96,11 +96,9 @@ def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
         argument = bare[len(mark) :].strip()
         if prefix == "tag" and mode == "plain" and _NUMBERED.match(bare):
             return None
-        if bare == mark:
-            return _prefix(prefix, "")  # half a thought; the question comes again
-        if prefix in {"tag", "reference"} and (not argument or bare[1].isspace()):
-            return OWN
-        if prefix == "add" and not _adds(argument, question):
+        # A mark alone is half a thought: the question comes again.
+        spaced = prefix in {"tag", "reference"} and bare[1:2].isspace()
+        if spaced or (prefix == "add" and argument and not _adds(argument, question)):
             return OWN
         return _prefix(prefix, argument)
     return None
