@@ -27,9 +27,7 @@ def bad(*warnings: str, retry: bool = True) -> dict[str, object]:
     return {"fully_completed": False, "should_retry": retry, "warnings": list(warnings)}
 
 
-def lucid(
-    steps: dict[str, str | dict[str, str]], lines: str, name: str = "Rounds"
-) -> str:
+def lucid(steps: dict[str, str | dict[str, str]], lines: str, name: str = "Rounds") -> str:
     """A chart as Lucid exports it.
 
     A step is its text, or `{"text": …, "tags": …, "retries": …}` with any data fields; lines are

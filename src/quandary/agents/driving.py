@@ -91,7 +91,8 @@ class Driver:
             self.places[run] = around
         with walking(self.store, run):
             state = await self._journal(replay.look, self.store, run)
-            if state.calls and await self._journal(begun, self.store, run):
+            left_open = await self._journal(begun, self.store, run)
+            if left_open:
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
                     state = await self._book(run, lost)
@@ -169,7 +170,12 @@ class Driver:
     # -- the journal -----------------------------------------------------------------------------
 
     async def _journal(self, do: Callable[..., T], *words: Any) -> T:  # noqa: ANN401 - as it takes
-        """Do something with the journal. Whoever is told to stop meanwhile stops afterwards."""
+        """Do something with the journal. Whoever is told to stop meanwhile stops afterwards.
+
+        With other runs under way it is done beside them; for one alone that would be a detour.
+        """
+        if len(self.under_way) < 2:
+            return do(*words)
         loop, told = asyncio.get_running_loop(), False
         doing = loop.run_in_executor(self._clerk, partial(do, *words))
         while not doing.done():

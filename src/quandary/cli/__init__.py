@@ -160,12 +160,17 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return str(error), error.status
     if isinstance(error, UnicodeEncodeError):  # bytes of a command line that are no characters
         return "what was given is not UTF-8 text; write it in UTF-8", 2
-    if isinstance(error, OSError) and error.filename is None:  # a stream has no name, a file has
-        if isinstance(error, FileNotFoundError):
-            return "the current folder is gone; change to another one", 2
-        return f"the output cannot be written ({error.strerror or error})", 1
+    if isinstance(error, OSError) and error.filename is None:
+        return _nameless(error)
     kind = type(error).__name__
     return f"internal error ({kind}: {error}); run it again with --debug", 1
+
+
+def _nameless(error: OSError) -> tuple[str, int]:
+    """Of a file there would be a name; this is a stream, or the folder that we stand in."""
+    if isinstance(error, FileNotFoundError):
+        return "the current folder is gone; change to another one", 2
+    return f"the output cannot be written ({error.strerror or error})", 1
 
 
 def _usage(error: click.ClickException) -> str:

@@ -49,8 +49,8 @@ _INSERT = f"""
     )
     INSERT INTO entry ({_ENTRY})
     SELECT %(id)s, new.* FROM held, unnest(
-        %(numbers)s::bigint[], %(kinds)s::text[], %(bodies)s::bytea[], %(matters)s::bytea[],
-        %(salts)s::bytea[], %(seals)s::bytea[], %(digests)s::bytea[]
+        %(numbers)s::bigint[], %(kinds)s::text[], %(bodies)b::bytea[], %(matters)b::bytea[],
+        %(salts)b::bytea[], %(seals)b::bytea[], %(digests)b::bytea[]
     ) AS new (n, kind, body, matter, salt, seal, digest) ORDER BY new.n
 """  # noqa: S608 - our own names
 _APPEND = f"""

@@ -165,14 +165,15 @@ def trace(options: tuple[Option, ...], path: str) -> tuple[Option, ...]:
 
     A code with a slash in it breaks a rule, and is found all the same.
     """
-    for option in options:
-        if option.code == path:
-            return (option,)
-    for option in options:
-        if path.startswith(f"{option.code}/"):
-            below = trace(option.options, path[len(option.code) + 1 :])
-            if below:
-                return (option, *below)
+    waiting: list[tuple[tuple[Option, ...], str, tuple[Option, ...]]] = [(options, path, ())]
+    while waiting:
+        level, rest, way = waiting.pop()
+        for option in reversed(level):
+            if rest.startswith(f"{option.code}/"):
+                waiting.append((option.options, rest[len(option.code) + 1 :], (*way, option)))
+        for option in level:
+            if option.code == rest:
+                return (*way, option)
     return ()
 
 
