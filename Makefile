@@ -18,7 +18,7 @@ check: .venv/.installed
 # Every table is shown, also when an earlier one missed a budget.
 bench: compiled .venv-bench/.installed
 	@missed=0; \
-	for one in parsing charts reading journal items commands agents; do \
+	for one in parsing charts reading journal items commands agents walking; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
 	echo "-- peers"; .venv-bench/bin/python benchmarks/peers.py || missed=1; \

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 from functools import partial
@@ -20,7 +21,8 @@ from processes import told
 from quandary.agents import calling, driving
 from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import read_catalogue
-from quandary.agents.driving import Driver, begun, walking
+from quandary.agents.driving import Driver, begun
+from quandary.agents.locks import walking
 from quandary.agents.process import run as run_program
 from quandary.errors import Rejected
 from quandary.journal import replay
@@ -338,28 +340,37 @@ def test_only_one_process_makes_the_calls_of_a_run(house: House) -> None:
             pass
         with pytest.raises(Rejected):
             asyncio.run(house.driver.drive(run))
+        assert refused(house, run)
     assert house.called == []
     with walking(other, run):
         pass
+    assert not refused(house, run)
     other.close()
-    assert not list(house.folder.glob("*.walking"))
 
 
-def test_a_lock_on_a_file_that_was_removed_is_none(house: House, tmp_path: Path) -> None:
-    """Whoever opened the file before its owner removed it opens the new one."""
-    place = str(tmp_path / "x.walking")
-    first = driving._locked(place, "r")
-    assert first is not None
-    waits = os.open(place, os.O_RDWR)
-    os.unlink(place)
-    os.close(first)
-    assert not driving._same(waits, place)
-    second = driving._locked(place, "r")
-    assert second is not None
-    assert driving._same(second, place)
-    for number in (waits, second):
-        os.close(number)
-    assert house.store.path
+def test_leaving_one_run_lets_go_of_no_other(house: House) -> None:
+    """Neither does being refused one."""
+    with walking(house.store, "one"):
+        with walking(house.store, "two"):
+            assert refused(house, "two")
+        with contextlib.suppress(Rejected), walking(house.store, "one"):
+            pass
+        assert refused(house, "one")
+        assert not refused(house, "two")
+
+
+def refused(house: House, run: str) -> bool:
+    """Whether another process cannot walk a run."""
+    look = (
+        "import sys\n"
+        "from types import SimpleNamespace\n"
+        "from quandary.agents.locks import walking\n"
+        "with walking(SimpleNamespace(path=sys.argv[1]), sys.argv[2]): pass\n"
+    )
+    words = [sys.executable, "-c", look, str(house.folder / "journal.db"), run]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 or "being walked" in ended.stderr
+    return ended.returncode != 0
 
 
 # -- agents that misbehave -------------------------------------------------------------------------

@@ -255,7 +255,7 @@ def test_an_imported_run_is_sealed_into_the_chain_of_the_store(
     record = bring(other, exported).record
     state = replay.look(other, record)
     assert (state.flow, state.status) == ("imported", "done")
-    expected = {"run": exported.run, "entries": 4, "digest": exported.head}
+    expected = {"run": exported.run, "entries": 4, "digest": exported.digest}
     assert state.result == expected
     (began, _) = (entry.read() for entry in other.entries(record))
     assert (began.who, began.by) == ("person", "grace")

@@ -48,35 +48,6 @@ def test_a_run_has_one_entry_under_each_number(store: SqliteStore, path: Path) -
     db.close()
 
 
-def test_a_document_is_kept_once(store: SqliteStore) -> None:
-    """Runs with the same tree share it."""
-    for _ in range(3):
-        replay.begin(
-            store,
-            small_flows.NAME,
-            {"kind": "empty"},
-            documents={"tree": {"name": "PLAN", "options": ["OK"]}},
-            who="agent",
-            through="relay",
-        )
-    assert len(list(store.documents())) == 1
-
-
-def test_runs_are_listed_page_by_page(store: SqliteStore) -> None:
-    """In the order they began, either way round, by status and by project."""
-    states = [small_flows.begin(store) for _ in range(5)]
-    replay.withdraw(store, states[2].run, "no need", who="person", through="web")
-    ids = [state.run for state in states]
-    assert [run.id for run in store.runs()] == ids
-    page = store.runs(limit=2)
-    assert [run.id for run in store.runs(after=page[-1].number, limit=2)] == ids[2:4]
-    assert [run.id for run in store.runs(newest=True, limit=2)] == [ids[4], ids[3]]
-    assert [run.id for run in store.runs(newest=True, after=4, limit=2)] == [ids[2], ids[1]]
-    assert [run.id for run in store.runs(status="withdrawn")] == [ids[2]]
-    assert [run.id for run in store.runs(waits="person", project="here")] == ids[:2] + ids[3:]
-    assert store.runs(project="elsewhere") == []
-
-
 @pytest.mark.parametrize(
     ("where", "index"),
     [
@@ -92,35 +63,6 @@ def test_the_inbox_is_one_indexed_query(store: SqliteStore, where: str, index: s
     plan = store._rows(f"EXPLAIN QUERY PLAN SELECT * FROM run {where}", values)  # noqa: S608
     assert len(plan) == 1
     assert index in plan[0][3]
-
-
-def test_history_tells_the_entries_of_all_runs_as_they_came(store: SqliteStore) -> None:
-    """One order over everything."""
-    one, two = small_flows.begin(store), small_flows.begin(store)
-    small_flows.answer(store, one)
-    told = [(entry.run, entry.n) for entry in store.history()]
-    expected = [(one.run, 1), (one.run, 2), (two.run, 1), (two.run, 2), (one.run, 3), (one.run, 4)]
-    assert expected == told
-    assert store.history(after=5, limit=1)[0].seq == 6
-
-
-def test_threads_may_share_a_store(store: SqliteStore) -> None:
-    """Each transaction is one thread's at a time."""
-    states = [small_flows.begin(store, questions=5) for _ in range(4)]
-
-    def reply(number: int) -> None:
-        state = states[number]
-        while state.status == "waiting":
-            state = small_flows.answer(store, state)
-        states[number] = state
-
-    threads = [threading.Thread(target=reply, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {state.status for state in states} == {"done"}
-    assert replay.verify(store).ok
 
 
 def test_a_locked_store_is_given_up_after_its_time(store: SqliteStore, path: Path) -> None:
@@ -193,13 +135,6 @@ def test_a_damaged_file_is_reported(store: SqliteStore, path: Path) -> None:
     with pytest.raises(StoreError, match="damaged"):
         broken.runs()
     broken.close()
-
-
-def test_a_closed_store_says_so(store: SqliteStore) -> None:
-    """Nothing is written to a store that was let go."""
-    store.close()
-    with pytest.raises(StoreError, match="closed"):
-        store.runs()
 
 
 @pytest.fixture

@@ -7,10 +7,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from quandary.errors import StoreError
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import Store, default_path, open_store
+from quandary.journal.store import (
+    Store,
+    chosen_by_project,
+    default_path,
+    open_store,
+    place_of,
+    shown,
+)
+from quandary.settings import read_settings
 
 
 def where(store: Store) -> Path:
@@ -55,10 +65,47 @@ def test_else_the_journal_is_in_the_data_folder(
 
 
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://u:p@host/db"])
-def test_postgresql_is_refused_with_a_reason(url: str) -> None:
-    """The embedded store is the only one so far, and the message says so."""
-    with pytest.raises(StoreError, match="embedded store only"):
+def test_postgresql_needs_its_packages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them, the message says what to install."""
+    monkeypatch.setitem(sys.modules, "quandary.journal.postgres", None)
+    with pytest.raises(StoreError, match=r"pip install 'quandary\[postgres\]'"):
         open_store(url)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("journal.db", "journal.db"),
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("postgres://me@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:secret@host:5/db?a=b", "postgresql://me@host:5/db?a=b"),
+        ("postgresql://me:se@cr/et@host/db", "postgresql://me@host/db"),
+        ("postgresql://host/db?user=me&password=secret", "postgresql://host/db?user=me"),
+        ("postgresql://host/db?sslpassword=secret", "postgresql://host/db"),
+    ],
+)
+def test_a_password_is_never_shown(place: str, told: str) -> None:
+    """Wherever in the URL it stands, and however badly it is quoted."""
+    assert place_of(place) == told
+
+
+@given(st.text("abc:/@?&=%#", min_size=1), st.sampled_from(["postgresql", "mysql", "x"]))
+def test_whatever_stands_before_the_host_is_not_shown(secret: str, scheme: str) -> None:
+    """A password that should have been quoted is hidden like one that was."""
+    assume("?" not in secret)
+    assert shown(f"{scheme}://me:{secret}@host/db") == f"{scheme}://me@host/db"
+
+
+def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a path starts from the folder of the file."""
+    monkeypatch.delenv("QUANDARY_STORE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    settings = tmp_path / "quandary.toml"
+    settings.write_text('store = "postgres://me:secret@host/db"\n', encoding="utf-8")
+    assert place_of() == "postgresql://me@host/db"
+    assert chosen_by_project(read_settings()) == "postgresql://me@host/db"
+    settings.write_text('store = "kept.db"\n', encoding="utf-8")
+    assert place_of() == str(tmp_path / "kept.db")
 
 
 @pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///", "://x"])
@@ -73,8 +120,8 @@ def test_a_journal_is_opened_without_heavy_imports(tmp_path: Path) -> None:
     code = (
         "import sys; from quandary.journal import replay; from quandary.journal.store import *; "
         f"open_store({str(tmp_path / 'a.db')!r}); "
-        "print([m for m in ('rich', 'platformdirs', 'asyncio', 'rapidfuzz', 'random', 'secrets',"
-        " 'quandary.flows.decide') if m in sys.modules])"
+        "print([m for m in ('rich', 'platformdirs', 'psycopg', 'asyncio', 'rapidfuzz', 'random', "
+        "'secrets', 'quandary.flows.decide') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

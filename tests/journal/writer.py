@@ -6,14 +6,20 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 import small_flows
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import progress, replay
+from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
+
+if TYPE_CHECKING:
+    from quandary.journal.store import Store
 
 
 def tell(*words: object) -> None:
@@ -25,11 +31,16 @@ def reply_on_and_on(path: str, run: str) -> None:
     """Answer whatever waits, and say so once it is booked."""
     store = open_store(path)
     while True:
-        state = replay.look(store, run)
-        token = os.urandom(6).hex()
-        reply = small_flows.pick(state.key, "OK", comment=token)
-        replay.advance(store, run, reply, to=state.key, who="person", through="terminal")
-        tell("booked", run, state.key, token)
+        reply_once(store, run)
+
+
+def reply_once(store: Store, run: str) -> None:
+    """One reply, with words of its own."""
+    state = replay.look(store, run)
+    token = os.urandom(6).hex()
+    reply = small_flows.pick(state.key, "OK", comment=token)
+    replay.advance(store, run, reply, to=state.key, who="person", through="terminal")
+    tell("booked", run, state.key, token)
 
 
 def nursery(path: str) -> None:
@@ -85,7 +96,7 @@ def outsider(path: str) -> None:
         os.setgid(65534)
         os.setuid(65534)
     try:
-        store = open_store(path)
+        store = SqliteStore(Path(path))
         state = replay.look(store, store.runs()[0].id)
         tell(state.status, state.key, verify(store).ok)
         small_flows.answer(store, state)
@@ -94,11 +105,19 @@ def outsider(path: str) -> None:
         tell(type(error).__name__, error)
 
 
+def steady(path: str, run: str, seconds: str) -> None:
+    """One reply after another for so long, whatever happens to the store meanwhile."""
+    store = open_store(path)
+    until = time.monotonic() + float(seconds)
+    while time.monotonic() < until:
+        reply_once(store, run)
+
+
 def starter(path: str) -> None:
     """One of many that open a new store at the same time."""
     tell(small_flows.begin(open_store(path)).run)
 
 
 if __name__ == "__main__":
-    tasks = (nursery, racer, crowd, retell, outsider, starter)
+    tasks = (nursery, racer, crowd, retell, outsider, steady, starter)
     {task.__name__: task for task in tasks}[sys.argv[1]](*sys.argv[2:])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHOICES = (
     Choice("OK", "Looks good", "No changes"),
-    Choice("INF", "More info needed", "I have questions"),
+    Choice("INF", "More info needed", "Something is open"),
     Choice("NO", "Rework", "", branch=True),
 )
 BEHIND = (Choice("OTH/CHG", "Change approach"), Choice("OTH/REM", "Remove from plan"))
@@ -106,7 +106,7 @@ def test_a_form_has_what_the_tool_wants() -> None:
                 "multiSelect": False,
                 "options": [
                     {"label": "Looks good", "description": "No changes"},
-                    {"label": "More info needed", "description": "I have questions"},
+                    {"label": "More info needed", "description": "Something is open"},
                     {"label": "Rework...", "description": "Rework..."},
                 ],
             }

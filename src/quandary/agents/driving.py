@@ -10,27 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from quandary.agents.calling import Surroundings, answer
-from quandary.errors import AlreadyAnswered, QuandaryError, Rejected, StoreError
+from quandary.agents.locks import walking
+from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Called, Noted
 from quandary.model.ask import Note
 from quandary.model.call import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from quandary.agents.catalogue import Catalogue
     from quandary.journal.store import State, Store
     from quandary.model.call import Call
 
-T = TypeVar("T")
 THROUGH = "agent"
 """What entries say that came from here."""
 STARTED, STOPPED = "started", "stopped"
@@ -76,12 +73,10 @@ class Driver:
         """The runs that are driven here and have not come to where they wait or end."""
         self.taken_up = 0
         """How many there were in all."""
-        self._clerk = ThreadPoolExecutor(1, "journal")
-        """Writes the journal, one thing after another, while the programs of others go on."""
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
-        state = await self._journal(start)
+        state = start()
         with walking(self.store, state.run):
             return await self._drive(state)
 
@@ -90,12 +85,11 @@ class Driver:
         if around is not None:
             self.places[run] = around
         with walking(self.store, run):
-            state = await self._journal(replay.look, self.store, run)
-            left_open = await self._journal(begun, self.store, run)
-            if left_open:
+            state = replay.look(self.store, run)
+            if begun(self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-                    state = await self._book(run, lost)
+                    state = self._book(run, lost)
             return await self._drive(state)
 
     async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
@@ -122,12 +116,12 @@ class Driver:
         self.taken_up += run not in self.under_way
         self.under_way[run] = None
         while True:
-            if state.calls and not await self._journal(begun, self.store, run):
-                await self._note(run, Note(STARTED, "The agents are being asked."))
+            if state.calls and not begun(self.store, run):
+                self._note(run, Note(STARTED, "The agents are being asked."))
             state = await self._make_calls(state)
             if self.reply is None or state.ask is None:
                 break
-            answered = await self._journal(self.reply, state)
+            answered = self.reply(state)
             if answered is None:
                 break
             state = answered
@@ -142,9 +136,6 @@ class Driver:
         making: dict[asyncio.Task[Output], str] = {}
         try:
             while state.calls:
-                await asyncio.sleep(
-                    0
-                )  # whoever was stopped while the journal was written stops here
                 begun_keys = set(making.values())
                 fresh = tuple(call for call in state.calls if call.key not in begun_keys)
                 for call in fresh:
@@ -157,9 +148,9 @@ class Driver:
                 )
                 for task in done:
                     del making[task]
-                    state = await self._book(run, task.result())
+                    state = self._book(run, task.result())
                 if not done:
-                    state = await self._looked_at(state)
+                    state = self._looked_at(state)
         except asyncio.CancelledError:
             await self._stop(run, making)
             raise
@@ -169,44 +160,23 @@ class Driver:
 
     # -- the journal -----------------------------------------------------------------------------
 
-    async def _journal(self, do: Callable[..., T], *words: Any) -> T:  # noqa: ANN401 - as it takes
-        """Do something with the journal. Whoever is told to stop meanwhile stops afterwards.
+    def _note(self, run: str, note: Note) -> None:
+        replay.note(self.store, run, note, who="agent", through=THROUGH)
 
-        With other runs under way it is done beside them; for one alone that would be a detour.
-        """
-        if len(self.under_way) < 2:
-            return do(*words)
-        loop, told = asyncio.get_running_loop(), False
-        doing = loop.run_in_executor(self._clerk, partial(do, *words))
-        while not doing.done():
-            try:
-                await asyncio.wait([doing])
-            except asyncio.CancelledError:
-                told = True
-        task = asyncio.current_task()
-        if told and task is not None:
-            task.cancel()
-        return doing.result()
-
-    async def _note(self, run: str, note: Note) -> None:
-        noting = partial(replay.note, who="agent", through=THROUGH)
-        await self._journal(noting, self.store, run, note)
-
-    async def _book(self, run: str, output: Output) -> State:
+    def _book(self, run: str, output: Output) -> State:
         """Journal an output; where the run is over by now, nobody wants it any more."""
-        booking = partial(replay.record_output, through=THROUGH)
         try:
-            state = await self._journal(booking, self.store, run, output)
+            state = replay.record_output(self.store, run, output, through=THROUGH)
         except AlreadyAnswered:
-            state = await self._journal(replay.look, self.store, run)
+            state = replay.look(self.store, run)
             if state.status == "waiting":
                 raise Rejected(f"run {run} is being walked by another process") from None
         self.watcher.came(run, output)
         return state
 
-    async def _looked_at(self, state: State) -> State:
+    def _looked_at(self, state: State) -> State:
         """The state, unless somebody ended the run meanwhile."""
-        now = await self._journal(replay.look, self.store, state.run)
+        now = replay.look(self.store, state.run)
         return now if now.status != "waiting" else state
 
     async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
@@ -215,11 +185,11 @@ class Driver:
         with contextlib.suppress(QuandaryError):
             for task in making:
                 if not task.cancelled() and task.exception() is None:
-                    await self._book(run, task.result())
-            state = await self._journal(replay.look, self.store, run)
+                    self._book(run, task.result())
+            state = replay.look(self.store, run)
             if state.calls:
                 text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
-                await self._note(run, Note(STOPPED, text))
+                self._note(run, Note(STOPPED, text))
 
 
 async def _ended(making: dict[asyncio.Task[Output], str]) -> None:
@@ -253,46 +223,3 @@ def _careful(store: Store, run: str) -> bool:
     began = store.entries(run, kinds=("began",))[0].read_matter().arguments or {}
     defaults = began.get("defaults")
     return isinstance(defaults, dict) and defaults.get("on_interrupted") == "ask"
-
-
-@contextlib.contextmanager
-def walking(store: Store, run: str) -> Iterator[None]:
-    """Within it, no other process on this machine makes the calls of the run."""
-    place = f"{path}.{run}.walking" if (path := getattr(store, "path", "")) else ""
-    lock = _locked(place, run) if place else None
-    try:
-        yield
-    finally:
-        if lock is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(place)
-            os.close(lock)
-
-
-def _locked(place: str, run: str) -> int | None:
-    """A lock on a file of that name; whoever comes second is refused."""
-    try:
-        import fcntl  # noqa: PLC0415 - not on every system
-    except ImportError:  # pragma: no cover - and where it is not, no agent can be run either
-        return None
-    while True:
-        try:
-            lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StoreError(f"{place} cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _same(lock, place):
-                return lock
-        except OSError:
-            os.close(lock)
-            raise Rejected(f"run {run} is being walked by another process") from None
-        # Whoever had it removed the file just before we came to hold it.
-        os.close(lock)
-
-
-def _same(lock: int, place: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(lock), os.stat(place))
-    except FileNotFoundError:
-        return False

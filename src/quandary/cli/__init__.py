@@ -39,6 +39,7 @@ COMMANDS = {
     "stats": "Count the questions and what people make of them.",
     "hook": "Judge and keep the questions that a host asks by itself.",
     "verify": "Check that the journal is what was written.",
+    "store": "Move, save or rescue a journal.",
     "prune": "Take out what was said long ago, and keep what was decided.",
     "export": "Write a run as one file.",
     "import": "Keep a run that another store wrote.",

@@ -28,5 +28,5 @@ def export(run: str, output: str | None, where: str | None) -> int:
     else:
         write_text(output, written.decode())
         tell(f"written to {output}")
-    tell(f"run {exported.run}, {len(exported.entries)} entries, digest {exported.head}")
+    tell(f"run {exported.run}; digest {exported.digest}")
     return 0

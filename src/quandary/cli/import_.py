@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from quandary.cli import running
 from quandary.cli.screen import put, tell
+from quandary.errors import ParseError
 from quandary.formats.files import read_standard_input, read_text
 from quandary.journal import exporting
-from quandary.people.timeline import about
+from quandary.people.timeline import about, events
+
+if TYPE_CHECKING:
+    from quandary.journal.exporting import Exported
 
 
 @click.command(
@@ -34,22 +40,33 @@ def import_(file: str, by: str, where: str | None) -> int:
     brought = exporting.bring_in(
         store,
         exported,
-        about=about(exporting.opened(exported), exported.run),
+        about=_about(exported, file),
         project=running.project(),
         who="person" if person else "agent",
         through="terminal" if person else "command",
         by=by,
     )
-    run, entries = exported.run, len(exported.entries)
+    run = exported.run
     if not sys.stdout.isatty():
         said = {
             "run": run,
             "record": brought.record,
             "known": brought.known,
-            "entries": entries,
-            "digest": exported.head,
+            "entries": len(exported.entries),
+            "digest": exported.digest,
         }
         put(msgspec.json.encode(said) + b"\n")
     what = "was here already, the same" if brought.known else "was imported"
-    tell(f"run {run} {what}: {entries} entries, digest {exported.head}")
+    tell(f"run {run} {what}; digest {exported.digest}")
     return 0
+
+
+def _about(exported: Exported, file: str) -> str:
+    """What the run is about. A chain holds whatever was put into it, but this has to be a story."""
+    with closing(exporting.opened(exported)) as store:
+        try:
+            for _ in events(store, exported.run):
+                pass
+            return about(store, exported.run)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise ParseError(f"{file}: no run that `quandary export` wrote") from None

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.ages import age
+from quandary.cli.ages import age, end_what_expired
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import entries as clock
@@ -21,6 +21,8 @@ from quandary.journal.pruning import KEEPS, Amount, Wanted
 if TYPE_CHECKING:
     from quandary.journal.store import Store
 
+NOTABLE = 100_000
+"""So many bytes are worth a word."""
 _CLEAR = "\r\x1b[K"
 
 
@@ -49,6 +51,7 @@ def prune(span: str, keep: str, everywhere: bool, dry_run: bool, by: str, where:
         _before(span), msgspec.convert(keep, pruning.Keep), None if everywhere else project
     )
     store = running.opened(where, existing=True)
+    end_what_expired(store)
     if dry_run:
         return _told(wanted, pruning.plan(store, wanted), run=None, said="would be pruned")
     person = running.is_terminal()
@@ -89,7 +92,8 @@ def _told(wanted: Wanted, amount: Amount, *, run: str | None, said: str) -> int:
         tell(f"nothing to prune: no run that ended before {wanted.before} has such texts")
         return 0
     documents = f", and {counted(amount.documents, 'document')}" if amount.documents else ""
-    what = f"{counted(amount.entries, 'entry', 'entries')} ({size(amount.bytes)})"
+    much = f" ({size(amount.bytes)})" if amount.bytes >= NOTABLE else ""
+    what = f"{counted(amount.entries, 'entry', 'entries')}{much}"
     tell(f"{said}: {what} of {counted(amount.runs, 'run')}{documents}")
     return 0
 
@@ -101,7 +105,7 @@ def _reclaim(store: Store) -> int:
     except StoreError as error:
         complain(f"what was pruned is gone, but the store did not become smaller: {error}")
         return 1
-    if saved > 0:
+    if saved >= NOTABLE:
         tell(f"the store is {size(saved)} smaller")
     return 0
 

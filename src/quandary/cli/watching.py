@@ -25,6 +25,8 @@ ROWS = 12
 LONGEST = 200
 """Characters of a line about something that went wrong."""
 WALKING = "walking"
+PAUSE = 0.02
+"""Seconds between something that happens and the log of it."""
 
 
 class Row:
@@ -208,6 +210,9 @@ class Scribe:
     def _work(self) -> None:
         while True:
             noted = {self._waiting.get(): None}
+            if None not in noted:
+                # By then the next program has been started, and there is more to write at once.
+                time.sleep(PAUSE)
             while not self._waiting.empty():
                 noted[self._waiting.get()] = None
             for run in noted:

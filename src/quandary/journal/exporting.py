@@ -63,9 +63,13 @@ class Exported(NamedTuple):
         return body
 
     @property
-    def head(self) -> str:
-        """The digest of its last entry, which covers all of it."""
-        return self.entries[-1].digest.hex()
+    def digest(self) -> str:
+        """What tells it from any other run, and from itself at another time.
+
+        It begins with the number of the last entry, whose digest covers all that went before.
+        """
+        last = self.entries[-1]
+        return f"{last.n}-{last.digest.hex()}"
 
 
 class Brought(NamedTuple):
@@ -135,7 +139,7 @@ def read(data: bytes | str, name: str) -> Exported:
             tuple(_entry(file.run, line) for line in file.entries),
             {digest: _document(digest, value) for digest, value in file.documents.items()},
         )
-    except (ValueError, OverflowError) as error:  # of hexadecimal digits, of numbers, of bodies
+    except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
     for problem in _problems(exported):
         entry = f"entry {problem.n}: " if problem.n else ""
@@ -203,8 +207,11 @@ def _problems(exported: Exported) -> list[Problem]:
     ]
     if documents.keys() != _names(entries):
         found.append(Problem("it comes without a document that it began with, or with others"))
-    with closing(opened(exported)) as store:
-        found += verify(store, run, follows=follows).problems
+    try:
+        with closing(opened(exported)) as store:
+            found += verify(store, run, follows=follows).problems
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found.append(Problem("an entry cannot be read", run))
     return found
 
 
@@ -303,7 +310,7 @@ def keep(store: Store, exported: Exported, about: str, project: str, source: Sou
         {
             "run": exported.run,
             "entries": len(exported.entries),
-            "digest": exported.head,
+            "digest": exported.digest,
             "context": f"run {exported.run}: {about}",
         },
         documents={"file": _compact(exported).decode()},
@@ -382,7 +389,7 @@ def _goes_on(earlier: Exported, later: Exported) -> bool:
 
 def _difference(here: Exported, file: Exported) -> str:
     """Why a file cannot be taken for the run that is here."""
-    if here.head == file.head:
+    if here.digest == file.digest:
         return "texts were taken out of one of the two; the file was not imported"
     if _goes_on(file, here):
         return f"the file ends sooner, with entry {len(file.entries)}; it was not imported"

@@ -150,11 +150,13 @@ class Connections:
         try:
             said = conninfo_to_dict(address)
         except psycopg.Error:
-            # What PostgreSQL says of it can repeat the password, so it is not passed on.
+            said = {"port": "none"}
+        # What PostgreSQL says of it can repeat the password, so it is not passed on.
+        if not all(port.isdecimal() or not port for port in str(said.get("port", "")).split(",")):
             raise StoreError(
                 f"{self.place} is no address of a database; write it like "
                 "postgresql://USER@HOST/DATABASE, with %XX for what is special in URLs"
-            ) from None
+            )
         missing = {name: value for name, value in _DEFAULTS.items() if name not in said}
         return make_conninfo(address, **missing)
 

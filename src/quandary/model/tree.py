@@ -168,12 +168,14 @@ def trace(options: tuple[Option, ...], path: str) -> tuple[Option, ...]:
     waiting: list[tuple[tuple[Option, ...], str, tuple[Option, ...]]] = [(options, path, ())]
     while waiting:
         level, rest, way = waiting.pop()
-        for option in reversed(level):
-            if rest.startswith(f"{option.code}/"):
-                waiting.append((option.options, rest[len(option.code) + 1 :], (*way, option)))
         for option in level:
             if option.code == rest:
                 return (*way, option)
+        waiting.extend(
+            (option.options, rest[len(option.code) + 1 :], (*way, option))
+            for option in reversed(level)
+            if rest.startswith(f"{option.code}/")
+        )
     return ()
 
 

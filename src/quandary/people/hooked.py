@@ -38,10 +38,10 @@ def _answer(event: str, data: bytes) -> bytes:
     if event == "post":
         hook.after(told, open_store(start=where), project_of(where))
         return b""
-    from quandary.people import notify  # noqa: PLC0415 - the same
+    from quandary.people.notify import watch  # noqa: PLC0415 - the same
 
     store = open_store(start=where)
-    notify.watch(store)
+    watch(store)
     output = hook.before(told, store, project_of(where), read_settings(where))
     return msgspec.json.encode(output) if output is not None else b""
 

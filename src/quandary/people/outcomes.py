@@ -61,14 +61,13 @@ def _walked(result: dict[str, Any]) -> list[str]:
 
 
 def _pruned(result: dict[str, Any]) -> list[str]:
-    names = ("runs", "entries", "bytes", "documents")
-    ones = {"runs": "run", "entries": "entry", "documents": "document"}
-    counts = [(result[name], name) for name in names]
-    return [", ".join(f"{n} {ones.get(name, name) if n == 1 else name}" for n, name in counts)]
+    names = {"runs": "run", "entries": "entry", "documents": "document"}
+    counts = [(result[many], many, one) for many, one in names.items()]
+    return [", ".join(f"{count} {one if count == 1 else many}" for count, many, one in counts)]
 
 
 def _imported(result: dict[str, Any]) -> list[str]:
-    return [f"run {result['run']}, {result['entries']} entries, {result['digest']}"]
+    return [f"run {result['run']}; digest {result['digest']}"]
 
 
 TELLING: dict[str, Told] = {

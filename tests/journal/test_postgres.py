@@ -1,0 +1,475 @@
+"""The shared store: the server, its schema, who may do what, and what happens when it goes away."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+import databases
+import processes
+import small_flows
+from databases import PASSWORD, QUOTED, USER
+from quandary.errors import StoreError
+from quandary.journal import postgres_schema, preferences, replay
+from quandary.journal.entries import Answered
+from quandary.journal.policy import policy_of
+from quandary.journal.postgres import PostgresStore
+from quandary.journal.store import open_store
+from quandary.journal.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from quandary.journal.store import Store
+
+
+@pytest.fixture
+def server() -> databases.Server:
+    """A server that is left running."""
+    return databases.shared()
+
+
+@pytest.fixture
+def url(server: databases.Server) -> Iterator[str]:
+    """An empty schema on it."""
+    with server.schema() as url:
+        yield url
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    """A store in it."""
+    store = PostgresStore(url)
+    yield store
+    store.close()
+
+
+def asked(url: str, sql: str) -> Any:  # noqa: ANN401 - whatever was asked for
+    """One value, behind the store's back."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(sql).fetchone()
+    assert row is not None
+    return row[0]
+
+
+# -- what it promises ----------------------------------------------------------------------------
+
+
+def test_a_url_opens_it(url: str) -> None:
+    """Nothing else has to be said."""
+    store = open_store(url.replace("postgresql:", "postgres:"))
+    assert isinstance(store, PostgresStore)
+    assert PASSWORD not in store.path
+    assert QUOTED not in store.path
+    store.close()
+
+
+def test_answers_survive_a_loss_of_power(server: databases.Server, url: str) -> None:
+    """What is acknowledged is on disk, even where the server is told not to wait for that."""
+    with server.admin() as admin:
+        admin.execute(f"ALTER ROLE {USER} SET synchronous_commit = off")
+    try:
+        store = PostgresStore(url)
+        assert store._rows("SHOW synchronous_commit") == [("on",)]
+        store.close()
+        assert asked(url, "SHOW synchronous_commit") == "off"
+    finally:
+        with server.admin() as admin:
+            admin.execute(f"ALTER ROLE {USER} RESET synchronous_commit")
+
+
+def test_a_number_is_not_seen_before_a_lower_one(store: PostgresStore, url: str) -> None:
+    """An entry stays out of the history until nobody can come in before it."""
+    one, two = small_flows.begin(store), small_flows.begin(store)
+    other = PostgresStore(url)
+    seen = other.newest()
+    with store._connections.held("READ COMMITTED") as writing:
+        small_flows.answer(store, one)
+        small_flows.answer(other, two)
+        assert [entry.run for entry in other.entries(two.run, after=2)] == [two.run] * 2
+        assert other.history(after=seen) == []
+        assert other.newest() == seen
+        assert [entry.seq for entry in other.heads()] == [2, 4]
+        writing.commit()
+    assert [entry.run for entry in other.history(after=seen)] == [one.run] * 2 + [two.run] * 2
+    other.close()
+
+
+def test_a_writer_that_gives_up_leaves_a_gap_that_is_none(store: PostgresStore, url: str) -> None:
+    """The numbers it took are nobody's; nothing waits for them, and the journal verifies."""
+    one, two = small_flows.begin(store), small_flows.begin(store)
+    other = PostgresStore(url)
+    with store._connections.held("READ COMMITTED"):
+        small_flows.answer(store, one)
+        small_flows.answer(other, two)
+    assert [entry.seq for entry in other.history()] == [1, 2, 3, 4, 7, 8]
+    report = verify(other)
+    assert report.ok
+    assert report.digest.startswith("8-")
+    other.close()
+
+
+def test_a_snapshot_is_taken_between_two_writers(store: PostgresStore, url: str) -> None:
+    """So that its digest is that of a moment which the journal can be brought back to."""
+    states = [small_flows.begin(store, questions=30) for _ in range(3)]
+    stop = threading.Event()
+
+    def write(number: int) -> None:
+        mine = PostgresStore(url)
+        state = states[number]
+        while state.status == "waiting" and not stop.is_set():
+            state = small_flows.answer(mine, state)
+        mine.close()
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    digests = [verify(store).digest for _ in range(5)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert all(verify(store, expect=digest).ok for digest in digests)
+
+
+@pytest.mark.parametrize(
+    ("where", "index"),
+    [
+        ("WHERE waits = 'x' AND number > 0 ORDER BY number", "run_waits"),
+        (
+            "WHERE project = 'x' AND waits = 'x' AND number > 0 ORDER BY number",
+            "run_project_waits",
+        ),
+        ("WHERE status = 'x' AND number > 0 ORDER BY number", "run_status"),
+        ("WHERE waits IS NOT NULL AND expires <= 'x'", "run_expires"),
+    ],
+)
+def test_the_inbox_is_one_indexed_query(store: PostgresStore, where: str, index: str) -> None:
+    """No listing reads the runs that it does not show, or sorts those it does."""
+    with store._connections.held("READ COMMITTED") as connection:
+        connection.execute("SET LOCAL enable_seqscan = off")
+        connection.execute("SET LOCAL enable_bitmapscan = off")
+        rows = connection.execute(f"EXPLAIN SELECT * FROM run {where}").fetchall()  # noqa: S608
+    plan = [row[0] for row in rows]
+    assert plan[0].startswith(f"Index Scan using {index} on run")
+
+
+def test_listeners_are_told_which_run_has_news(store: PostgresStore, url: str) -> None:
+    """On the channel `quandary`, once it is written, when a run begins and when it goes on."""
+    with psycopg.connect(url, autocommit=True) as listener:
+        listener.execute("LISTEN quandary")
+        state = small_flows.begin(store)
+        small_flows.answer(store, state)
+        told = [notice.payload for notice in listener.notifies(timeout=5, stop_after=2)]
+    assert told == [state.run, state.run]
+
+
+def test_news_are_told_at_once_and_nothing_is_told_of_nothing(
+    store: PostgresStore, url: str
+) -> None:
+    """Whoever shows the inbox does not have to look for it."""
+    other = PostgresStore(url)
+    news = other.news(0.2)
+    assert next(news)
+    assert [next(news) for _ in range(3)] == [False] * 3
+    begun = time.monotonic()
+    threading.Timer(0.1, small_flows.begin, (store,)).start()
+    heard = [next(news) for _ in range(3)]
+    assert heard.count(True) == 1
+    assert time.monotonic() - begun < 1.5
+    news.close()  # type: ignore[attr-defined]  # it is a generator
+    other.close()
+
+
+# -- whose database it is ------------------------------------------------------------------------
+
+
+def refusal(address: str) -> str:
+    """Why a store cannot be opened; no password is in it."""
+    with pytest.raises(StoreError) as refused:
+        PostgresStore(address, patience=0.5)
+    told = str(refused.value)
+    assert PASSWORD not in told
+    assert QUOTED not in told
+    assert "\n" not in told
+    return told
+
+
+def test_a_wrong_password_is_said_and_not_repeated(server: databases.Server) -> None:
+    """Nor is the right one."""
+    told = refusal(server.url(password="open-sesame"))  # noqa: S106 - a wrong one
+    assert "takes neither that user nor that password" in told
+    assert "open-sesame" not in told
+    assert "password" in refusal(server.url(password=""))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:open-sesame:x@host:port/db",
+        "postgresql://me:open/sesame@host/db",
+        "postgresql://host/db?nonsense=open-sesame",
+        "postgresql://me:100%@host/db",
+    ],
+)
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    """What is wrong with it may be the password, so it is not quoted."""
+    told = refusal(address)
+    assert "postgresql://USER@HOST/DATABASE" in told
+    assert "open" not in told.replace("nonsense=open-sesame", "")
+
+
+def test_a_server_that_is_away_is_said_at_once() -> None:
+    """Whoever has the wrong address does not wait."""
+    begun = time.monotonic()
+    assert "cannot be reached (Connection refused)" in refusal("postgresql://127.0.0.1:9/db")
+    assert time.monotonic() - begun < 5
+
+
+def test_a_database_that_is_not_there_is_said(server: databases.Server) -> None:
+    """And how it is made."""
+    assert "createdb" in refusal(server.url(database="nowhere"))
+
+
+def test_a_schema_that_is_not_there_is_said(server: databases.Server) -> None:
+    """Tables have to go somewhere."""
+    assert "search_path" in refusal(server.url("nowhere"))
+
+
+def test_a_database_of_another_program_is_refused(url: str) -> None:
+    """Nobody's tables get a journal beside them."""
+    databases.change(url, "CREATE TABLE bookmarks (url TEXT)")
+    assert "another program" in refusal(url)
+    databases.change(url, "CREATE TABLE quandary (colour TEXT)")
+    assert "another program" in refusal(url)
+
+
+def test_a_database_that_cannot_keep_every_letter_is_refused(server: databases.Server) -> None:
+    """A text that is half kept is lost."""
+    with server.admin() as admin:
+        admin.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0")
+    try:
+        assert "UTF8" in refusal(server.url(database="plain"))
+    finally:
+        with server.admin() as admin:
+            admin.execute("DROP DATABASE plain")
+
+
+def test_a_newer_schema_is_refused(url: str) -> None:
+    """What this version does not know, it does not touch."""
+    PostgresStore(url).close()
+    databases.change(url, "UPDATE quandary SET version = 99")
+    assert "newer Quandary (schema 99" in refusal(url)
+
+
+def test_a_new_schema_is_brought_to_old_databases(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Migrations run once, in order, whoever opens the database first."""
+    old = PostgresStore(url)
+    state = small_flows.begin(old)
+    more = ("ALTER TABLE run ADD COLUMN colour TEXT", "UPDATE run SET colour = 'red'")
+    migrations = (*postgres_schema.MIGRATIONS, more)
+    monkeypatch.setattr(postgres_schema, "MIGRATIONS", migrations)
+    for _ in range(2):
+        new = PostgresStore(url)
+        assert new._rows("SELECT version FROM quandary") == [(len(migrations),)]
+        assert new._rows("SELECT colour FROM run") == [("red",)]
+        new.close()
+    assert small_flows.answer(old, state).key == "2:"
+    assert verify(old).ok
+    old.close()
+
+
+def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A schema is changed as a whole or not at all."""
+    PostgresStore(url).close()
+    with monkeypatch.context() as patched:
+        wrong = ("CREATE TABLE further (a INTEGER)", "CREATE NONSENSE")
+        patched.setattr(postgres_schema, "MIGRATIONS", (*postgres_schema.MIGRATIONS, wrong))
+        assert "NONSENSE" in refusal(url)
+    assert asked(url, "SELECT to_regclass('further') IS NULL")
+    PostgresStore(url).close()
+
+
+def test_who_may_only_read_can_look_and_is_told_when_they_write(
+    server: databases.Server, url: str, store: PostgresStore
+) -> None:
+    """Reading, verifying and listening need no more."""
+    state = small_flows.begin(store)
+    schema = url.rpartition("%3D")[2]
+    with server.admin() as admin:
+        admin.execute("CREATE ROLE visitor LOGIN PASSWORD 'seen'")
+        admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO visitor")
+        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO visitor")
+        admin.execute(f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO visitor")
+    try:
+        visitor = PostgresStore(url.replace(f"{USER}:{QUOTED}", "visitor:seen"))
+        assert replay.look(visitor, state.run) == state
+        assert verify(visitor).ok
+        with pytest.raises(StoreError, match="may not do that"):
+            small_flows.answer(visitor, state)
+        visitor.close()
+    finally:
+        with server.admin() as admin:
+            admin.execute("DROP OWNED BY visitor")
+            admin.execute("DROP ROLE visitor")
+
+
+def test_a_store_that_the_project_chose_silences_nothing(
+    url: str, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come with the repository; named by the user too, it counts."""
+    root, config = tmp_path / "project", tmp_path / "config" / "quandary"
+    root.mkdir()
+    config.mkdir(parents=True)
+    (root / "quandary.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    preferences.remember(
+        *(store, "log-level", "never-ask"),
+        scope=str(root),
+        origin="user",
+        who="person",
+        through="terminal",
+    )
+    verdict = policy_of(store, str(root)).check("log-level")
+    assert not verdict.decide
+    assert "project's own settings" in verdict.note
+    (config / "config.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
+    assert policy_of(store, str(root)).check("log-level").decide
+
+
+# -- when it is held up, or goes away --------------------------------------------------------------
+
+
+def test_a_locked_store_is_given_up_after_its_time(store: PostgresStore, url: str) -> None:
+    """Writers wait as long as they are patient, then say what holds them; readers go on."""
+    state = small_flows.begin(store)
+    hasty = PostgresStore(url, patience=0.3)
+    with psycopg.connect(url) as holder:
+        holder.execute("SELECT * FROM run FOR UPDATE")
+        begun = time.monotonic()
+        with pytest.raises(StoreError, match=r"locked by another program for 0\.3 seconds"):
+            small_flows.answer(hasty, state)
+        assert 0.3 <= time.monotonic() - begun < 3
+        assert replay.look(hasty, state.run).key == state.key
+    assert small_flows.answer(hasty, state).key == "2:"
+    hasty.close()
+
+
+def cut(store: PostgresStore, url: str) -> None:
+    """End every connection of a store, as a network would that lost them."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'quandary' AND pid <> pg_backend_pid()"
+        )
+    assert store.path
+
+
+def test_lost_connections_are_made_anew(store: PostgresStore, url: str) -> None:
+    """Between two calls, nobody notices."""
+    state = small_flows.begin(store)
+    for _ in range(3):
+        cut(store, url)
+        state = small_flows.answer(store, state)
+    assert state.status == "done"
+    cut(store, url)
+    assert verify(store).ok
+
+
+class Deaf(psycopg.Connection[Any]):
+    """A connection that is lost just after what it was told has been done."""
+
+    losses = 0
+    words = ""
+
+    def execute(self, query: Any, *rest: Any, **more: Any) -> Any:  # noqa: ANN401
+        """Do it, and do not live to tell."""
+        done = super().execute(query, *rest, **more)
+        if Deaf.losses and Deaf.words in str(query):
+            Deaf.losses -= 1
+            self.close()
+            raise psycopg.OperationalError("the connection is lost")
+        return done
+
+
+def test_an_append_whose_outcome_was_not_heard_is_done_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again, meets itself, and is content."""
+    state = small_flows.begin(store)
+    monkeypatch.setattr(store._connections._pool, "connection_class", Deaf)
+    cut(store, store.address)
+    store.runs()
+    monkeypatch.setattr(Deaf, "words", "UPDATE run SET")
+    monkeypatch.setattr(Deaf, "losses", 2)
+    after = small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="once"))
+    assert Deaf.losses == 0
+    assert after.key == "2:"
+    assert [entry.kind for entry in store.entries(state.run)][2:] == ["answered", "asked"]
+    assert verify(store).ok
+
+
+def test_a_beginning_whose_outcome_was_not_heard_happens_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is found again by its name, however often it is tried."""
+    lost = [psycopg.OperationalError("the connection is lost")]
+    tell = store._tell
+
+    def deaf(connection: psycopg.Connection[Any], run: str) -> None:
+        tell(connection, run)
+        if lost:
+            raise lost.pop()
+
+    monkeypatch.setattr(store, "_tell", deaf)
+    state = small_flows.begin(store)
+    assert not lost
+    assert [run.id for run in store.runs()] == [state.run]
+    assert verify(store).ok
+
+
+def booked(store: Store, run: str) -> dict[str, list[str]]:
+    """What was booked under each key."""
+    found: dict[str, list[str]] = {}
+    for entry in store.entries(run, kinds=("answered",)):
+        body = entry.read()
+        assert isinstance(body, Answered)
+        (answer,) = entry.read_matter().answers
+        found.setdefault(body.key, []).append(str(answer.comment))
+    return found
+
+
+def test_no_acknowledged_answer_is_lost_when_the_server_is_restarted() -> None:
+    """Shut down and crashed in the middle: writers wait, go on, and nothing is booked twice."""
+    with databases.served() as server, server.schema() as url:
+        store = PostgresStore(url)
+        runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(3)]
+        writers = [processes.spawn("steady", url, run, 5) for run in runs]
+        time.sleep(1.5)
+        for how in ("fast", "at once"):
+            server.stop(how)
+            server.start()
+            time.sleep(0.7)
+        outputs = [writer.communicate(timeout=60)[0] for writer in writers]
+        assert [writer.returncode for writer in writers] == [0, 0, 0]
+        for run, output in zip(runs, outputs, strict=True):
+            lines = [line.split()[1:] for line in output.splitlines()]
+            kept = booked(store, run)
+            assert len(lines) > 50
+            assert all(len(tokens) == 1 for tokens in kept.values())
+            assert [kept[key] for _, key, _ in lines] == [[token] for _, _, token in lines]
+            assert len(kept) == len(lines)
+        assert verify(store).ok
+        hasty = PostgresStore(url, patience=0.5)
+        server.stop()
+        with pytest.raises(StoreError, match="cannot be reached"):
+            hasty.runs()
+        hasty.close()
+        store.close()
+        server.start()

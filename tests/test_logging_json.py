@@ -1,0 +1,89 @@
+"""Logs as JSON: a line for each record, which any program can read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.logging_json import JsonLines, log_as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def line(message: object, *words: object, error: Any = None, **added: object) -> dict[str, Any]:  # noqa: ANN401
+    """A record as its line, which has to be one."""
+    record = logging.LogRecord("some.where", logging.WARNING, "f.py", 1, str(message), words, error)
+    vars(record).update(added)
+    written = JsonLines().format(record)
+    assert "\n" not in written
+    loaded: dict[str, Any] = json.loads(written)
+    return loaded
+
+
+def test_a_record_says_when_how_grave_from_whom_and_what() -> None:
+    """In UTC, with its words put in."""
+    said = line("%s runs of %d", "two", 3)
+    at = said.pop("at")
+    assert said == {"level": "warning", "logger": "some.where", "message": "two runs of 3"}
+    assert at.endswith("+00:00")
+    assert at[10] == "T"
+
+
+def test_what_came_along_stands_beside_it() -> None:
+    """As it is where JSON can hold it, else as text; it never takes the place of what is ours."""
+    said = line("done", run="01J", seconds=0.5, path=Path("a"), level="mine")
+    assert (said["run"], said["seconds"], said["path"]) == ("01J", 0.5, "a")
+    assert said["level"] == "warning"
+
+
+def test_an_error_comes_with_its_traceback() -> None:
+    """On the same line."""
+    with pytest.raises(ValueError, match="invalid") as raised:
+        int("no\nnumber")
+    said = line("failed", error=(raised.type, raised.value, raised.tb))
+    assert said["error"].startswith("ValueError: invalid literal")
+    assert said["traceback"].startswith("Traceback")
+
+
+@given(st.text(), st.dictionaries(st.text(min_size=1), st.text() | st.integers(), max_size=3))
+def test_whatever_is_logged_is_one_line_of_json(message: str, added: dict[str, object]) -> None:
+    """Newlines, half characters and large numbers too."""
+    fields = {f"x{name}": value for name, value in added.items()}
+    said = line(message, **fields)
+    assert set(said) >= {
+        "at",
+        "level",
+        "logger",
+        "message",
+        *(f"x{name}" for name in _whole(added)),
+    }
+    if message in _whole([message]):
+        assert said["message"] == message
+
+
+def _whole(texts: Iterable[str]) -> list[str]:
+    """Those of the texts that can be written down at all."""
+    return [text for text in texts if text.encode(errors="replace").decode() == text]
+
+
+def test_everything_in_the_process_is_logged_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever logs need not know about it."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    root.handlers.clear()
+    try:
+        log_as_json()
+        logging.getLogger("a.b").info("hello", extra={"run": "01J"})
+        logging.getLogger("a.b").debug("too much")
+    finally:
+        root.handlers[:], root.level = before
+    (written,) = capsys.readouterr().err.splitlines()
+    said = json.loads(written)
+    assert (said["message"], said["run"], said["level"]) == ("hello", "01J", "info")
