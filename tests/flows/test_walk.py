@@ -174,6 +174,15 @@ def test_a_decision_that_nobody_takes_fails_even_where_the_rest_goes_on() -> Non
     assert trip.error.startswith("“Now?”: no route was chosen after 2 attempts")
 
 
+def test_a_failure_is_told_in_brief() -> None:
+    """A megabyte of excuses goes to the next attempt, and not into the message."""
+    excuse = json.dumps({"completed": False, "comments": "x " * 500_000})
+    said: dict[str, object] = {"Sa@1/run": excuse, "Sa@1/retry-1": excuse}
+    trip = Trip(walk(chart(task("a")), cli="X", retries=1), said)
+    assert len(trip.calls["Sa@1/retry-1"].prompt) > 1_000_000
+    assert len(trip.error) < 3000
+
+
 def test_an_answer_to_another_question_is_none() -> None:
     """A verdict in the place of a decision is a failed attempt."""
     drawn = chart(Step("a", "Now?", "decision"), task("b"), task("c"), routes="a>b:yes a>c:no")

@@ -175,7 +175,10 @@ class Driver:
         return state
 
     def _looked_at(self, state: State) -> State:
-        """The state, unless somebody ended the run meanwhile."""
+        """The state, unless somebody ended the run meanwhile, or its time is up."""
+        row = self.store.run(state.run)
+        if row is not None and row.status == "waiting" and not row.expires:
+            return state
         now = replay.look(self.store, state.run)
         return now if now.status != "waiting" else state
 

@@ -84,6 +84,8 @@ class Session:
 
         driver = self.driver
         known = [driver.catalogue.find(agent) for agent in agents]
+        if not any(agent.login for agent in known):
+            return
 
         async def ask() -> list[str]:
             return await asyncio.gather(*(logged_out(agent, driver.around) for agent in known))

@@ -25,6 +25,8 @@ INTERRUPTIONS = 3
 """How often a validator is asked once more because it was interrupted."""
 LONGEST_KEPT = 100_000
 """Characters of an output that the result repeats; the journal has all of it."""
+LONGEST_REASON = 2000
+"""Characters of what was held against the last attempt, where the run says why it failed."""
 _KINDS = {"process": Process, "decision": Decision, "validation": Validation}
 
 
@@ -244,7 +246,8 @@ class Visit:
 
     @property
     def _last(self) -> str:
-        return " ".join(self.critiques[-1].split()) or "nothing came of it"
+        said = " ".join(self.critiques[-1].split()) or "nothing came of it"
+        return said if len(said) <= LONGEST_REASON else said[: LONGEST_REASON - 1] + "…"
 
 
 def meant(output: Output, expects: Expects, routes: tuple[str, ...]) -> Tried:

@@ -330,11 +330,12 @@ def _meant(
 ) -> Answer | None:
     """The options that were ticked, or the person's own words."""
     parts = [str(part) for part in said] if isinstance(said, list) else [str(said)]
-    text = ", ".join(parts).strip()
-    if not text or text in hosts.NOTHING_CHOSEN:
-        return Answer(question.key, text=note, raw=note) if note else None
+    whole = ", ".join(parts)
+    text = whole if whole in labels else whole.strip()
     if text in labels:
         return Answer(question.key, (labels[text],), comment=note)
+    if not text or text in hosts.NOTHING_CHOSEN:
+        return Answer(question.key, text=note, raw=note) if note else None
     found, rest = ticked(text, labels) if question.multi else ([], text)
     if found:
         own = rest.strip() or None

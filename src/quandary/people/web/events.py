@@ -1,12 +1,13 @@
 """What happens in the journal, told to every open page as it happens.
 
-One task looks, four times a second, whether there are new entries; the pages only wait for it.
-What came between two looks is told at once, so that many replies are few messages.
+One task looks for new entries whenever the store has news, whichever process they come from; the
+pages only wait for it. What came between two looks is told at once: many replies, few messages.
 """
 
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
 
 LOOKS_PER_SECOND = 4
+"""As often as this, where the store cannot tell by itself that it has news."""
 MOST_LISTENERS = 1000
 MOST_RUNS = 50
 """Where more runs than this had news at once, a page is told that something happened, no more."""
@@ -76,10 +78,13 @@ class Events:
                 await self._task
 
     async def _watch(self) -> None:
-        while True:
-            with suppress(QuandaryError):  # a store that is away now may be back soon
-                await self._look()
-            await asyncio.sleep(1 / LOOKS_PER_SECOND)
+        news = self.store.news(1 / LOOKS_PER_SECOND)
+        waiting = asyncio.get_running_loop().run_in_executor
+        with ThreadPoolExecutor(1) as thread:
+            while True:
+                with suppress(QuandaryError):  # a store that is away now may be back soon
+                    if await waiting(thread, next, news, True):
+                        await self._look()
 
     async def _look(self) -> None:
         runs: dict[str, None] = {}
