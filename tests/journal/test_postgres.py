@@ -181,7 +181,7 @@ def test_news_are_told_at_once_and_nothing_is_told_of_nothing(
     heard = [next(news) for _ in range(3)]
     assert heard.count(True) == 1
     assert time.monotonic() - begun < 1.5
-    news.close()  # type: ignore[attr-defined]  # it is a generator
+    news.close()
     other.close()
 
 

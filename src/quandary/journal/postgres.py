@@ -25,7 +25,7 @@ from quandary.journal.postgres_schema import prepare
 from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     from quandary.journal.postgres_connections import Connection
     from quandary.journal.store import Recorded, Row, Written
@@ -221,7 +221,7 @@ class PostgresStore:
         with self._connections.held("REPEATABLE READ, READ ONLY", still=self._journal):
             yield
 
-    def news(self, seconds: float) -> Iterator[bool]:
+    def news(self, seconds: float) -> Generator[bool]:
         """Time and again, and never after more than so long: whether to look for new entries."""
         listener: Connection | None = None
         looked = 0.0

@@ -17,7 +17,7 @@ from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
 from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     from quandary.journal.store import Recorded, Row, Written
 
@@ -246,7 +246,7 @@ class SqliteStore:
             finally:
                 self._rows("ROLLBACK", ())
 
-    def news(self, seconds: float) -> Iterator[bool]:
+    def news(self, seconds: float) -> Generator[bool]:
         """Time and again, and never after more than so long: whether to look for new entries.
 
         Nobody tells about a file, so it is looked into each time.

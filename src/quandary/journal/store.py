@@ -13,7 +13,7 @@ from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from quandary.settings import Part, Settings
@@ -203,7 +203,7 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Within it, every reading sees the same moment."""
 
-    def news(self, seconds: float) -> Iterator[bool]:
+    def news(self, seconds: float) -> Generator[bool]:
         """Time and again, and never after more than so long: whether to look for new entries."""
 
     def dump(self, table: str) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError
@@ -78,9 +78,11 @@ class Events:
                 await self._task
 
     async def _watch(self) -> None:
-        news = self.store.news(1 / LOOKS_PER_SECOND)
         waiting = asyncio.get_running_loop().run_in_executor
-        with ThreadPoolExecutor(1) as thread:
+        with (
+            closing(self.store.news(1 / LOOKS_PER_SECOND)) as news,
+            ThreadPoolExecutor(1) as thread,
+        ):
             while True:
                 with suppress(QuandaryError):  # a store that is away now may be back soon
                     if await waiting(thread, next, news, True):
