@@ -102,9 +102,11 @@ class McpHouse:
         if not state.calls:
             return
         words = [sys.executable, "-m", "quandary", "walk", "--resume", state.run, "--via", "relay"]
-        path = getattr(self.store, "path", "")
+        path = getattr(self.store, "address", "") or getattr(self.store, "path", "")
         walking = subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [*words, "--store", path] if path else words,
+            words,
+            # An address can hold a password, and everybody on the machine can read arguments.
+            env={**os.environ, "QUANDARY_STORE": path} if path else None,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
