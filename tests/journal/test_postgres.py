@@ -13,7 +13,7 @@ import databases
 import processes
 import small_flows
 from databases import PASSWORD, QUOTED, USER
-from quandary.errors import StoreError
+from quandary.errors import Rejected, StoreError
 from quandary.journal import postgres_schema, preferences, replay
 from quandary.journal.entries import Answered
 from quandary.journal.policy import policy_of
@@ -341,6 +341,29 @@ def test_a_store_that_the_project_chose_silences_nothing(
     assert "project's own settings" in verdict.note
     (config / "config.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
     assert policy_of(store, str(root)).check("log-level").decide
+
+
+def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str) -> None:
+    """On whatever machine, and only as long as it lives."""
+    one, two = small_flows.begin(store).run, small_flows.begin(store).run
+    other = PostgresStore(url)
+    with store.alone(one):
+        for who in (store, other):
+            with pytest.raises(Rejected, match="being walked by another process"), who.alone(one):
+                pass
+        with other.alone(two):
+            assert other.history() == store.history()
+            cut(store, url)
+            with store.alone(small_flows.begin(store).run):
+                pass
+        with pytest.raises(Rejected), other.alone(one):
+            pass
+    with other.alone(one), pytest.raises(Rejected), store.alone(one):
+        pass
+    store.close()
+    with other.alone(one):
+        pass
+    other.close()
 
 
 # -- when it is held up, or goes away --------------------------------------------------------------

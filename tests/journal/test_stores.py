@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 import databases
 import small_flows
@@ -268,6 +269,45 @@ def test_a_store_that_does_not_pass_its_check_stays_empty(store: Store, path: Pa
     assert store.runs() == []
     assert small_flows.begin(store).status == "waiting"
     assert verify(store).ok
+
+
+def test_texts_are_pruned_of_runs_that_are_over_and_as_they_were(store: Store) -> None:
+    """The chain holds without them; a run that waits, or went on meanwhile, is left alone."""
+    done = small_flows.answer(store, small_flows.begin(store, questions=1))
+    waiting = small_flows.begin(store)
+    over, still = store.run(done.run), store.run(waiting.run)
+    assert over is not None
+    assert still is not None
+    wanted = [(over, [1, 2]), (still, [1]), (replace(over, n=over.n - 1), [4])]
+    assert store.prune(wanted) == [over]
+    assert [entry.pruned for entry in store.entries(done.run)] == [True, True, False, False]
+    assert not any(entry.pruned for entry in store.entries(waiting.run))
+    assert [entry.salt for entry in store.entries(done.run)[:2]] == [None, None]
+    assert store.reclaim() >= 0
+    assert verify(store).ok
+    assert verify(store).pruned == 2
+
+
+def test_documents_are_forgotten_but_those_that_a_new_run_needs(store: Store) -> None:
+    """What began while somebody counted is not taken from."""
+
+    def begin(words: str) -> None:
+        replay.begin(
+            store,
+            small_flows.NAME,
+            {"kind": "empty"},
+            documents={"words": words},
+            who="agent",
+            through="relay",
+        )
+
+    begin("old")
+    seen, (old, *_) = store.newest(), store.documents()
+    begin("new")
+    digests = [digest for digest, _ in store.documents()]
+    assert store.forget(digests, seen=seen) == 1
+    assert [digest for digest, _ in store.documents()] == [d for d in digests if d != old[0]]
+    assert store.forget([], seen=seen) == 0
 
 
 def empty(path: Path | str, table: str) -> None:

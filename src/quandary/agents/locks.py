@@ -1,7 +1,8 @@
-"""Who walks a run: one process on a machine at a time.
+"""Who walks a run: one process at a time.
 
-Beside the store lies one file for all runs, in which each run has a place of its own. A lock on
-that place goes with the process that holds it, however it ends.
+A shared store sees to that itself. Beside an embedded one lies one file for all runs, in which each
+run has a place of its own. A lock on that place goes with the process that holds it, however it
+ends.
 """
 
 from __future__ import annotations
@@ -59,7 +60,12 @@ _files: dict[str, _File] = {}
 
 @contextlib.contextmanager
 def walking(store: Store, run: str) -> Iterator[None]:
-    """Within it, nobody else on this machine makes the calls of the run."""
+    """Within it, nobody else who uses this store makes the calls of the run."""
+    alone = getattr(store, "alone", None)
+    if alone is not None:
+        with alone(run):
+            yield
+        return
     path = getattr(store, "path", "")
     if not path or os.name != "posix":  # elsewhere no agent can be run either
         yield

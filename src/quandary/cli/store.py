@@ -41,10 +41,10 @@ def store() -> None:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def copy(source: str, target: str) -> int:
-    """Move the journal FROM one store into another, which has to be empty.
+    """Move a journal FROM one store into an empty one.
 
     Either can be a path or a URL. All of it arrives, in order and with the same digests, or
-    nothing does. FROM stays as it is. Nobody may write to it meanwhile.
+    nothing does. FROM stays as it is, and nobody may write to it meanwhile.
     """
     with (
         closing(running.opened(source, existing=True, telling=False)) as old,
@@ -59,7 +59,7 @@ def copy(source: str, target: str) -> int:
 @click.argument("file", metavar="FILE")
 @running.store_option
 def backup(file: str, where: str | None) -> int:
-    """Save the journal to a new FILE, as it is at this moment; others may go on using it.
+    """Save a journal to a new FILE while it is in use.
 
     The file is a store like any other: `--store FILE` opens it. It prints the digest of what was
     saved, which `quandary verify --expect` compares with the original.
@@ -76,11 +76,11 @@ def backup(file: str, where: str | None) -> int:
 @click.argument("file", metavar="FILE")
 @click.option("--into", metavar="NEW", help="The new store. Default: FILE with .recovered.")
 def recover(file: str, into: str | None) -> int:
-    """Put what can be read of a damaged FILE into a new store, and say what is missing.
+    """Save what a damaged FILE still holds.
 
-    Of each run, the entries are taken over that are proved by the chain. FILE stays as it is, and
-    nobody may write to it meanwhile. What can be read and has no place any more is written to
-    NEW.left.jsonl.
+    What the chain proves goes into a new store, and what is missing is named. FILE stays as it
+    is, and nobody may write to it meanwhile. What can be read but has no place any more is
+    written to NEW.left.jsonl.
     """
     from quandary.journal.recovering import recover as rescue  # noqa: PLC0415 - for this one alone
 

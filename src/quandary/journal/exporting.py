@@ -19,12 +19,8 @@ from quandary.journal import replay
 from quandary.journal.draft import Source
 from quandary.journal.entries import (
     START,
-    Asked,
     Began,
-    Called,
-    Ended,
     Entry,
-    Status,
     document_bytes,
     document_digest,
     kind_of,
@@ -32,15 +28,15 @@ from quandary.journal.entries import (
     readable,
 )
 from quandary.journal.ids import ALPHABET, IMPORTED, LENGTH, Elsewhere, find_run
+from quandary.journal.rows import row_of
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import Run
-from quandary.journal.verify import Problem, Report, needs_documents, verify, where_it_stands
+from quandary.journal.verify import Problem, Report, needs_documents, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from quandary.journal.entries import AnyBody, Who
-    from quandary.journal.store import Store, Waits
+    from quandary.journal.store import Store
 
 FORMAT = 1
 FLOW = "imported"
@@ -231,45 +227,10 @@ def opened(exported: Exported, *, lasting: bool = False) -> Store:
     """
     store = SqliteStore(":memory:")
     entries = list(exported.entries)
-    row = _row(exported.run, entries)
+    row = row_of(entries)
     row = replace(row, expires=None) if lasting else row
     store.create(lambda _: (row, entries), exported.documents)
     return store
-
-
-def _row(run: str, entries: list[Entry]) -> Run:
-    """The row that sums a run up, from its entries alone."""
-    bodies = [entry.read() for entry in entries]
-    status, pending = where_it_stands(bodies)
-    asked, waits, since = 0, None, ""
-    for number, body in enumerate(bodies, 1):
-        together = isinstance(body, Called) and isinstance(bodies[number - 2], Called)
-        if isinstance(body, Asked | Called | Ended) and not together:
-            asked, waits, since = number, _waits(body), body.at
-    began = bodies[0]
-    assert isinstance(began, Began)  # noqa: S101 - seen to before
-    return Run(
-        id=run,
-        flow=began.flow,
-        version=began.version,
-        project=began.project,
-        status=msgspec.convert(status, Status),
-        waits=waits if pending else None,
-        key=pending[0] if pending else None,
-        asked=asked if pending else 0,
-        n=len(entries),
-        first=entries[0].digest,
-        head=entries[-1].digest,
-        began=began.at,
-        since=since,
-        expires=began.expires or None,
-    )
-
-
-def _waits(body: Asked | Called | Ended) -> Waits | None:
-    if isinstance(body, Called):
-        return "house" if body.deed else "agent"
-    return "person" if isinstance(body, Asked) else None
 
 
 # -- runs of other stores ------------------------------------------------------------------------

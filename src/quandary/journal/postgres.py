@@ -21,11 +21,13 @@ from quandary.errors import StoreError
 from quandary.journal import postgres_bulk as bulk
 from quandary.journal.entries import Entry, Kind, Status
 from quandary.journal.postgres_connections import Connections
+from quandary.journal.postgres_locks import Locks
 from quandary.journal.postgres_schema import prepare
 from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from quandary.journal.postgres_connections import Connection
     from quandary.journal.store import Recorded, Row, Written
@@ -90,9 +92,11 @@ class PostgresStore:
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
         self._journal = (int(found[0]) & _OTHERS) << _BITS
         """The advisory lock that every writer shares; above it are those of the numbers."""
+        self._locks = Locks(self._connections, self._journal)
 
     def close(self) -> None:
         """Let go of it."""
+        self._locks.close()
         self._connections.close()
 
     # -- reading ---------------------------------------------------------------------------------
@@ -247,6 +251,10 @@ class PostgresStore:
         finally:
             if listener is not None:
                 listener.close()
+
+    def alone(self, run: str) -> AbstractContextManager[None]:
+        """Within it, nobody else walks the run, on whatever machine."""
+        return self._locks.alone(run)
 
     # -- writing ---------------------------------------------------------------------------------
 

@@ -8,37 +8,24 @@ their numbers stay free, and `verify` misses them.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal.draft import Draft, Source
-from quandary.journal.entries import (
-    START,
-    Answered,
-    Asked,
-    Began,
-    Called,
-    Ended,
-    Entry,
-    Matter,
-    Noted,
-    Returned,
-    digest,
-    sealed,
-)
+from quandary.journal.entries import START, Began, Entry, Matter, Noted, digest, sealed
 from quandary.journal.progress import rebuild
+from quandary.journal.rows import row_of
 from quandary.journal.salvage import Salvaged, salvage
-from quandary.journal.store import TABLES, Last, Run
-from quandary.journal.verify import Report, verify, where_it_stands
+from quandary.journal.store import TABLES, Last
+from quandary.journal.verify import Report, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.journal.entries import AnyBody, Status
-    from quandary.journal.store import Row, Store, Waits
+    from quandary.journal.store import Row, Run, Store
 
 
 class Loss(NamedTuple):
@@ -183,55 +170,10 @@ def _span(first: int, last: int) -> str:
 # -- the new journal -----------------------------------------------------------------------------
 
 
-def row_of(entries: list[Entry], number: int) -> Run:
-    """The row that sums up a run, from its entries alone."""
-    bodies = [entry.read() for entry in entries]
-    status, pending = where_it_stands(bodies)
-    began = _began(entries)
-    waits, key, asked, since = _stands(bodies)
-    return Run(
-        number=number,
-        id=entries[0].run,
-        flow=began.flow,
-        version=began.version,
-        project=began.project,
-        status=cast("Status", status),
-        waits=waits if pending else None,
-        key=key if pending else None,
-        asked=asked if pending else 0,
-        n=len(entries),
-        first=entries[0].digest,
-        head=entries[-1].digest,
-        began=began.at,
-        since=since,
-        expires=began.expires or None,
-    )
-
-
 def _began(entries: list[Entry]) -> Began:
     began = entries[0].read()
     assert isinstance(began, Began)  # noqa: S101 - seen to when it was found
     return began
-
-
-def _stands(bodies: list[AnyBody]) -> tuple[Waits | None, str, int, str]:
-    """Who has to do something, under which key, and with which entry and when that began."""
-    waits: Waits | None = None
-    key, asked, since = "", 0, bodies[0].at
-    pending: set[str] = set()
-    for n, body in enumerate(bodies, 1):
-        if isinstance(body, Asked):
-            waits, key, asked, since = "person", body.key, n, body.at
-        elif isinstance(body, Called):
-            if not pending:
-                waits, key, asked, since = "house" if body.deed else "agent", body.key, n, body.at
-            pending.add(body.key)
-        elif isinstance(body, Returned):
-            pending.discard(body.key)
-        elif isinstance(body, Answered | Ended):
-            pending.clear()
-            since = body.at
-    return waits, key, asked, since
 
 
 def _rows(table: str, found: list[_Found], salvaged: Salvaged) -> Iterator[Row]:

@@ -16,11 +16,18 @@ async function part(address) {
   return answer.text(); // made by the same escaping templates as the page itself
 }
 
+function same(part, fresh) {
+  const made = document.createElement("template");
+  made.innerHTML = fresh;
+  return made.innerHTML === part.innerHTML;
+}
+
 async function refreshList() {
   const list = document.getElementById("list");
   const fresh = await part(location.href);
-  if (list.dataset.was === fresh) return;
-  list.dataset.was = fresh;
+  if (same(list, fresh)) return;
+  // Whoever is just pressing a link would press nothing if it were replaced under the finger.
+  if (list.querySelector(":active")) { setTimeout(refreshList, 300); return; }
   const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("href");
   list.innerHTML = fresh;
   if (focused) each(list, "a").find((link) => link.getAttribute("href") === focused)?.focus();
