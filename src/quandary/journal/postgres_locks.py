@@ -41,6 +41,8 @@ class Locks:
             if self._connection is not None:
                 self._connection.close()
 
+    __del__ = close
+
     @contextmanager
     def alone(self, run: str) -> Iterator[None]:
         """Within it, nobody else walks the run."""

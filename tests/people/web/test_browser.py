@@ -30,6 +30,11 @@ AWAY = re.compile("The server is away")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 
 
+PATIENCE = 30_000
+"""Milliseconds that a page may take on a busy machine."""
+expect.set_options(timeout=PATIENCE)
+
+
 class World:
     """A server, its journal, and a browser."""
 
@@ -42,7 +47,7 @@ class World:
     def context(self, **options: Any) -> Iterator[BrowserContext]:  # noqa: ANN401 - of Playwright
         """A browser of somebody's own, which must have nothing to complain about."""
         context = self.browser.new_context(base_url=self.server.address, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         complaints: list[str] = []
         context.on("weberror", lambda error: complaints.append(str(error.error)))
         context.on("console", lambda said: complaints.append(said.text) if _bad(said) else None)
