@@ -97,13 +97,20 @@ def test_whatever_stands_before_the_host_is_not_shown(secret: str, scheme: str) 
 
 
 def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a path starts from the folder of the file."""
+    """The user's own may; a project's only if the user's names it too, and a path at any time."""
     monkeypatch.delenv("QUANDARY_STORE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     settings = tmp_path / "quandary.toml"
     settings.write_text('store = "postgres://me:secret@host/db"\n', encoding="utf-8")
-    assert place_of() == "postgresql://me@host/db"
     assert chosen_by_project(read_settings()) == "postgresql://me@host/db"
+    with pytest.raises(StoreError, match="your own") as refused:
+        place_of()
+    assert "secret" not in str(refused.value)
+    own = tmp_path / "config" / "quandary" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('store = "postgres://me:secret@host/db"\n', encoding="utf-8")
+    assert place_of() == "postgresql://me@host/db"
     settings.write_text('store = "kept.db"\n', encoding="utf-8")
     assert place_of() == str(tmp_path / "kept.db")
 

@@ -374,7 +374,7 @@ def test_a_hundred_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
     def post(data: dict[str, Any]) -> int | None:
         return start(tmp_path, "post", json.dumps(data).encode()).status
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(len(calls)) as pool:
         assert set(pool.map(post, calls)) == {0}
     store = SqliteStore(tmp_path / "journal.db")
     assert len(store.runs(status="done", limit=1000)) == 100

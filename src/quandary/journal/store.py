@@ -246,11 +246,15 @@ def _address(where: str | os.PathLike[str] | None, start: str | None) -> str:
         return _path(named)
     from quandary.settings import read_settings  # noqa: PLC0415 - where nothing nearer names it
 
-    for part in read_settings(start).parts:
-        place = _place_in(part)
-        if place:
-            return place
-    return default_path()
+    settings = read_settings(start)
+    place = next(filter(None, map(_place_in, settings.parts)), "")
+    if _is_url(place) and shown(place) == chosen_by_project(settings):
+        # Whoever wrote the repository would get every question that is asked in it.
+        raise StoreError(
+            f"the project's settings name a store elsewhere ({shown(place)}); if you trust it, "
+            "name it in your own config.toml, with --store or in QUANDARY_STORE"
+        )
+    return place or default_path()
 
 
 def chosen_by_project(settings: Settings) -> str:
