@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -67,6 +68,7 @@ class Commands(click.Group):
 
         name = _NAMES.get(cmd_name, cmd_name)
         command = getattr(import_module(f"quandary.cli.{name}"), name)
+        gc.enable()
         assert isinstance(command, click.Command)  # noqa: S101 - true of every file in this room
         return command
 
