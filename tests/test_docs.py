@@ -32,7 +32,8 @@ import click
 import pytest
 
 from quandary import Ask, Question, Reading, Tree, decide, load, read
-from quandary.cli import COMMANDS, quandary
+from quandary.cli import COMMANDS
+from quandary.cli.program import quandary
 from quandary.journal import entries
 from quandary.journal.sqlite import SqliteStore
 

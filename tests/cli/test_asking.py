@@ -14,6 +14,12 @@ import termios
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.cli import replying
+from quandary.cli.reply import reply as reply_command
+from quandary.cli.replying import Words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -398,7 +404,7 @@ def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
     run = asked(folder)["run"]
     script = (
         "import sys; from quandary.cli import run; status = run(sys.argv[1:]);"
-        "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg'};"
+        "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg','click'};"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(status)"
     )
     done = subprocess.run(
@@ -501,3 +507,29 @@ def test_a_damaged_journal_is_said_to_be_one(folder: Path) -> None:
         ended = quandary(folder, *words)
         assert (ended.status, ended.err.count("\n")) == (2, 1)
         assert f"quandary verify {run}" in ended.err
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *("01A", "-", "a text", "", "1:", "--", "-x", "--to=1:"),
+                *("--to", "--by", "--store", "--file", "--proof", "--help"),
+            ]
+        ),
+        max_size=7,
+    )
+)
+def test_plain_words_are_read_as_click_would(words: list[str]) -> None:
+    """Whatever the short way understands means the same to the command in full."""
+    plain = replying.plain(words)
+    if plain is None:
+        return
+    read = reply_command.make_context("reply", list(words)).params
+    assert Words(**read) == plain
+
+
+def test_the_form_that_we_print_takes_the_short_way() -> None:
+    """What `reply_with` says is understood without click."""
+    found = replying.plain(["01A", "--to", "1:", "-"])
+    assert found == Words("01A", "-", to="1:")

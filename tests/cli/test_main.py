@@ -61,7 +61,11 @@ def test_help_loads_no_command() -> None:
         "import sys; from quandary.cli import run; run(['--help']);"
         "print(*[name for name in sys.modules if name.startswith('quandary.')])"
     )
-    assert sorted(loaded.splitlines()[-1].split()) == ["quandary.cli", "quandary.errors"]
+    assert sorted(loaded.splitlines()[-1].split()) == [
+        "quandary.cli",
+        "quandary.cli.program",
+        "quandary.errors",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

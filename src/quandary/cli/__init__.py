@@ -1,15 +1,15 @@
-"""The command line: one small file per command, each loaded when it is called."""
+"""The command line: one small file per command, each loaded when it is called.
+
+What an agent calls again and again, a reply in the form that we print ourselves, is done without
+click, which takes longer to load than the reply to be booked.
+"""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from quandary import __version__
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
@@ -48,70 +48,7 @@ COMMANDS = {
     "uninstall": "Take out what `install` added.",
     "doctor": "Say what is installed, what is missing, and how to mend it.",
 }
-_NAMES = {"import": "import_"}
-"""Commands that Python has another use for, and what they are called there."""
 INTERRUPTED = 130
-
-
-class Commands(click.Group):
-    """The commands by name; asking for help imports none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every command there is."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name, loaded now."""
-        if cmd_name not in COMMANDS:
-            return None
-        from importlib import import_module  # noqa: PLC0415 - one command at a time
-
-        name = _NAMES.get(cmd_name, cmd_name)
-        command = getattr(import_module(f"quandary.cli.{name}"), name)
-        gc.enable()
-        assert isinstance(command, click.Command)  # noqa: S101 - true of every file in this room
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list of commands, from the table above."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command when there is none of that name."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
-
-            close = get_close_matches(name, COMMANDS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; see quandary --help"
-            raise click.UsageError(f"no command {name!r}{hint}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    subcommand_metavar="COMMAND [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Every command explains itself with --help.",
-)
-@click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
-)
-@click.version_option(__version__, prog_name="quandary", message="%(prog)s %(version)s")
-@click.pass_context
-def quandary(context: click.Context) -> int:
-    """Decisions between agents and people: declared in Markdown, checked, shown.
-
-    A tree is a list of options under a `¶ASK_NAME` heading. `quandary check .` finds every tree
-    below this folder and says what is wrong with it.
-    """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-    return 2
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -119,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     _prepare_streams()
     words, debug = _without_debug(list(arguments))
     try:
-        status = quandary.main(words, prog_name="quandary", standalone_mode=False)
+        status = _done(words)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has gone, and there is nobody left to tell.
@@ -134,6 +71,19 @@ def run(arguments: Sequence[str]) -> int:
             _drop_output()
         return _say(*_explain(error))
     return status if isinstance(status, int) else 0
+
+
+def _done(words: list[str]) -> object:
+    """Do it, by the shortest way there is."""
+    if words[:1] == ["reply"]:
+        from quandary.cli import replying  # noqa: PLC0415 - one command at a time
+
+        plain = replying.plain(words[1:])
+        if plain is not None:
+            return replying.replied(plain)
+    from quandary.cli.program import quandary  # noqa: PLC0415 - everything else
+
+    return quandary.main(words, prog_name="quandary", standalone_mode=False)
 
 
 def _prepare_streams() -> None:
@@ -155,16 +105,20 @@ def _without_debug(words: list[str]) -> tuple[list[str], bool]:
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit status it leads to."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
+    if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
-    if isinstance(error, click.ClickException):
-        return _usage(error), 2
     if isinstance(error, QuandaryError):
         return str(error), error.status
     if isinstance(error, UnicodeEncodeError):  # bytes of a command line that are no characters
         return "what was given is not UTF-8 text; write it in UTF-8", 2
     if isinstance(error, OSError) and error.filename is None:
         return _nameless(error)
+    if "click" in sys.modules:
+        from quandary.cli.program import explained  # noqa: PLC0415 - as it is loaded anyway
+
+        known = explained(error)
+        if known is not None:
+            return known
     kind = type(error).__name__
     return f"internal error ({kind}: {error}); run it again with --debug", 1
 
@@ -174,14 +128,6 @@ def _nameless(error: OSError) -> tuple[str, int]:
     if isinstance(error, FileNotFoundError):
         return "the current folder is gone; change to another one", 2
     return f"the output cannot be written ({error.strerror or error})", 1
-
-
-def _usage(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split())
-    context = getattr(error, "ctx", None)
-    if context is None or context.parent is None or message.endswith("?"):
-        return message
-    return f"{message.rstrip('.')}; see {context.command_path} --help"
 
 
 def _show_traceback(error: BaseException) -> None:

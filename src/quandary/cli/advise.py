@@ -9,6 +9,7 @@ import click
 
 from quandary.cli import items as given
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "--option", "offers", multiple=True, metavar="'A: text'", help="Offer it as an extra."
 )
 @click.option("--to", metavar="KEY", help="The key of the question that the advice is about.")
-@running.store_option
+@store_option
 def advise(run: str, text: str, offers: tuple[str, ...], to: str | None, where: str | None) -> int:
     """Tell the person who is deciding RUN what they wanted to know.
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from quandary import deeds
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import tell
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import replay
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--to", metavar="KEY", help="The question whose answer is to change.")
 @click.option("--why", metavar="TEXT", help="The reason; it is kept.")
 @click.option("--by", metavar="NAME", help="Who changes it.")
-@running.store_option
+@store_option
 def amend(
     run: str, text: str | None, to: str | None, why: str | None, by: str | None, where: str | None
 ) -> int:

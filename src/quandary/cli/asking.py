@@ -16,6 +16,7 @@ from quandary import deeds
 from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.ages import later
+from quandary.cli.options import store_option
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.people import hosts
@@ -75,7 +76,7 @@ _OPTIONS = (
         "--from", "origin", metavar="RUN", help="Take over the answers of that run that fit."
     ),
     click.option("--proof", is_flag=True, help="When done, print only what the proof asks for."),
-    running.store_option,
+    store_option,
 )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.agents.catalogue import read_catalogue
 from quandary.agents.known import KNOWN, TRIED
-from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put
 from quandary.errors import QuandaryError
 from quandary.formats.visible import printable
@@ -34,7 +34,7 @@ _DEFAULTS = ("default_cli", "default_validate_cli", "default_retry_cli")
 
 @click.command(epilog="Exit status: 0 nothing is broken, 1 something is.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@running.store_option
+@store_option
 def doctor(form: str, where: str | None) -> int:
     """Say what is installed where, what does not work, and how to mend it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.formats.files import write_text
 from quandary.journal import exporting
@@ -13,7 +14,7 @@ from quandary.journal import exporting
 @click.command(epilog="Exit status: 0 exported; 1 the run is not as it was written.")
 @click.argument("run")
 @click.option("--output", metavar="FILE", help="Write it there; - is standard output.")
-@running.store_option
+@store_option
 def export(run: str, output: str | None, where: str | None) -> int:
     """Write RUN as one JSON file that `quandary import` checks and takes in.
 

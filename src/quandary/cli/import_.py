@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import ParseError
 from quandary.formats.files import read_standard_input, read_text
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.argument("file")
 @click.option("--by", metavar="NAME", default="", help="Who brings it in; it is kept.")
-@running.store_option
+@store_option
 def import_(file: str, by: str, where: str | None) -> int:
     """Check a FILE that `quandary export` wrote, and keep the run under its own name.
 

@@ -11,6 +11,7 @@ import msgspec
 
 from quandary.cli import running
 from quandary.cli.ages import end_what_expired
+from quandary.cli.options import store_option
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.formats.visible import printable
@@ -32,7 +33,7 @@ _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
-@running.store_option
+@store_option
 def log(
     run: str | None,
     questions: bool,

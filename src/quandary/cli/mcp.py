@@ -9,13 +9,14 @@ import sys
 import click
 
 from quandary.cli import INTERRUPTED, running
+from quandary.cli.options import store_option
 from quandary.cli.screen import complain, tell
 from quandary.errors import QuandaryError
 
 
 @click.command()
 @click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
-@running.store_option
+@store_option
 def mcp(project: str | None, where: str | None) -> int:
     """Serve a chat client over its pipe, as it starts this program by itself.
 

@@ -8,6 +8,7 @@ import click
 
 from quandary import deeds
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 
@@ -23,7 +24,7 @@ from quandary.journal.ids import find_run
 )
 @click.option("--via", type=click.Choice(["terminal", "relay"]), help="Ask here, or print JSON.")
 @click.option("--proof", is_flag=True, help="When done, print only treeName and chosenItems.")
-@running.store_option
+@store_option
 def next(run: str, seconds: float | None, via: str | None, proof: bool, where: str | None) -> int:
     """Say what RUN waits for, or what came of it.
 

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from quandary.cli import running, tracking
+from quandary.cli.options import store_option
 from quandary.cli.piping import piped
 from quandary.cli.screen import complain, put, tell
 from quandary.deeds import moving
@@ -64,7 +65,7 @@ def start(folder: str, file: str) -> int:
 @click.option(
     "--user-approved", "approved", default="", metavar="REASON", help="The user's word; it is kept."
 )
-@running.store_option
+@store_option
 def go(folder: str, target: str, approved: str, where: str | None) -> int:
     """Move the track in DIR to a phase.
 
@@ -92,7 +93,7 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
 @phase.command(epilog="Exit status: 0 shown, 2 there is no track, or an unreadable one.")
 @click.argument("folder", metavar="DIR")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@running.store_option
+@store_option
 def status(folder: str, form: str, where: str | None) -> int:
     """Show where the track in DIR stands, what it has to prove, and who let it pass so far."""
     real = moving.folder_of(folder)

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
 from quandary.journal.policy import ID, Policy, door_reasons
@@ -40,7 +41,7 @@ def prefer() -> None:
 @click.argument("preference", type=click.Choice(PREFERENCES))
 @_origin
 @_everywhere
-@running.store_option
+@store_option
 def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where: str | None) -> int:
     """Set a preference for the question ID, in this project or everywhere.
 
@@ -61,7 +62,7 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
 @prefer.command()
 @click.argument("id_", metavar="ID")
 @click.option("--summary", metavar="TEXT", default="", help="What the question says; `-` reads it.")
-@running.store_option
+@store_option
 def check(id_: str, summary: str, where: str | None) -> int:
     """Print whether the question ID is to be asked, judged by its id and summary alone.
 
@@ -90,7 +91,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
 
 @prefer.command(name="list")
 @_format
-@running.store_option
+@store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
     found = listed(running.opened(where), running.project())
@@ -109,7 +110,7 @@ def list_(form: str, where: str | None) -> int:
 @click.argument("id_", metavar="ID", required=False)
 @_origin
 @_everywhere
-@running.store_option
+@store_option
 def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | None) -> int:
     """Clear the preference for ID, or all of this project's."""
     if id_ is not None:
@@ -129,7 +130,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 
 @prefer.command()
 @_format
-@running.store_option
+@store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
     found = list(_standing(listed(running.opened(where), running.project())))

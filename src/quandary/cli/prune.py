@@ -10,6 +10,7 @@ import msgspec
 
 from quandary.cli import running
 from quandary.cli.ages import age, end_what_expired
+from quandary.cli.options import store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import entries as clock
@@ -38,7 +39,7 @@ _CLEAR = "\r\x1b[K"
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--dry-run", is_flag=True, help="Say how much it would be; change nothing.")
 @click.option("--by", metavar="NAME", default="", help="Who wants it; it is kept.")
-@running.store_option
+@store_option
 def prune(span: str, keep: str, everywhere: bool, dry_run: bool, by: str, where: str | None) -> int:
     """Take prompts and outputs out of runs that ended at least AGE ago.
 

@@ -10,6 +10,7 @@ import msgspec
 
 from quandary.cli import running
 from quandary.cli.ages import end_what_expired
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
 from quandary.journal.exporting import find
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.option("--format", "form", type=click.Choice(["text", "json", "html"]), default="text")
 @click.option("--output", metavar="FILE", help="Write it there; - is standard output.")
-@running.store_option
+@store_option
 def report(run: str, form: str, output: str | None, where: str | None) -> int:
     """Tell what happened to RUN, which `quandary walk` began.
 

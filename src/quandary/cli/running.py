@@ -6,7 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from quandary import deeds
@@ -21,10 +20,6 @@ from quandary.settings import project_of
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.model.ask import Ask, Outcome, Question, Reading
-
-store_option = click.option(
-    "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
-)
 
 
 def opened(where: str | None, *, existing: bool = False, telling: bool = True) -> Store:

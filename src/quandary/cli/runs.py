@@ -10,6 +10,7 @@ import msgspec
 
 from quandary.cli import running
 from quandary.cli.ages import end_what_expired
+from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.formats.visible import printable
 from quandary.journal.entries import Status
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@running.store_option
+@store_option
 def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str | None) -> int:
     """List runs, the newest first."""
     store = running.opened(where)

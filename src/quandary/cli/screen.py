@@ -6,8 +6,6 @@ import os
 import sys
 from contextlib import suppress
 
-import click
-
 from quandary.formats.visible import printable
 
 
@@ -31,13 +29,20 @@ def width() -> int:
 
 def put(text: str | bytes) -> None:
     """Write to standard output as it is."""
-    click.echo(text, nl=False, color=True)
+    out = sys.stdout
+    if isinstance(text, bytes):
+        out.flush()
+        out.buffer.write(text)
+        out.buffer.flush()
+    else:
+        out.write(text)
+        out.flush()
 
 
 def tell(line: str) -> None:
     """A line for the person, on standard error; with that closed, the exit status has to do."""
     with suppress(OSError):
-        click.echo(printable(line), err=True)
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def complain(line: str) -> None:

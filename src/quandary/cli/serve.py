@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.people.address import announced
@@ -33,7 +34,7 @@ _SOON = 2
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
 @click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
 @click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] keeps it.")
-@running.store_option
+@store_option
 def serve(host: str, port: int, token: str | None, to_hash: str | None, where: str | None) -> int:
     """Show what waits for a person in a browser, and take the answers.
 

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.formats.visible import printable
 from quandary.journal.questions import Statistics, Tally, statistics
@@ -18,7 +19,7 @@ MANY = 20
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
-@running.store_option
+@store_option
 def stats(form: str, everywhere: bool, limit: int, where: str | None) -> int:
     """Count the questions: how often, how long they waited, whether advice was followed.
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, Rejected, StoreError
 from quandary.journal import copying
@@ -57,7 +58,7 @@ def copy(source: str, target: str) -> int:
 
 @store.command(epilog="Exit status: 0 saved, 1 saved, but the journal is not what was written.")
 @click.argument("file", metavar="FILE")
-@running.store_option
+@store_option
 def backup(file: str, where: str | None) -> int:
     """Save a journal to a new FILE while it is in use.
 

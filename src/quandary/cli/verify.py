@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.verify import verify as examine
@@ -22,7 +23,7 @@ _DIGEST = re.compile(r"\d+-[0-9a-f]{64}")
 @click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
 @click.argument("run", required=False)
 @click.option("--expect", metavar="DIGEST", help="A digest that an earlier verify printed.")
-@running.store_option
+@store_option
 def verify(run: str | None, expect: str | None, where: str | None) -> int:
     """Check that nothing in the journal was changed, moved, cut short or removed.
 

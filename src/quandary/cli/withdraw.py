@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from quandary.cli import running
+from quandary.cli.options import store_option
 from quandary.cli.screen import tell
 from quandary.journal import replay
 from quandary.journal.ids import find_run
@@ -13,7 +14,7 @@ from quandary.journal.ids import find_run
 @click.command()
 @click.argument("run")
 @click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept.")
-@running.store_option
+@store_option
 def withdraw(run: str, why: str, where: str | None) -> int:
     """End RUN while it waits. Nothing was decided, and the journal says why."""
     if not why.strip():

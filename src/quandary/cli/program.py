@@ -1,0 +1,89 @@
+"""The commands as click knows them, each loaded when it is called."""
+
+from __future__ import annotations
+
+import gc
+
+import click
+
+from quandary import __version__
+from quandary.cli import COMMANDS, INTERRUPTED
+
+_NAMES = {"import": "import_"}
+"""Commands that Python has another use for, and what they are called there."""
+
+
+class Commands(click.Group):
+    """The commands by name; asking for help imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Every command there is."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module  # noqa: PLC0415 - one command at a time
+
+        name = _NAMES.get(cmd_name, cmd_name)
+        command = getattr(import_module(f"quandary.cli.{name}"), name)
+        gc.enable()
+        assert isinstance(command, click.Command)  # noqa: S101 - true of every file in this room
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of commands, from the table above."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none of that name."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
+
+            close = get_close_matches(name, COMMANDS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "; see quandary --help"
+            raise click.UsageError(f"no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Every command explains itself with --help.",
+)
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
+)
+@click.version_option(__version__, prog_name="quandary", message="%(prog)s %(version)s")
+@click.pass_context
+def quandary(context: click.Context) -> int:
+    """Decisions between agents and people: declared in Markdown, checked, shown.
+
+    A tree is a list of options under a `¶ASK_NAME` heading. `quandary check .` finds every tree
+    below this folder and says what is wrong with it.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+    return 2
+
+
+def explained(error: BaseException) -> tuple[str, int] | None:
+    """What to say of an error of click's, and the exit status it leads to."""
+    if isinstance(error, click.Abort):
+        return "interrupted", INTERRUPTED
+    return (_usage(error), 2) if isinstance(error, click.ClickException) else None
+
+
+def _usage(error: click.ClickException) -> str:
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    if context is None or context.parent is None or message.endswith("?"):
+        return message
+    return f"{message.rstrip('.')}; see {context.command_path} --help"
