@@ -52,6 +52,8 @@ class Asker:
         self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
         self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
         """Items of one run are asked the same things, which are made once."""
+        self._texts: dict[tuple[str, int], str] = {}
+        """Questions are put into words before anybody is asked, and then asked."""
 
     def question(self, place: Place) -> Question:
         """The question on a place, under the key of this showing of it."""
@@ -96,6 +98,12 @@ class Asker:
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
+        which = (item.id, root)
+        if which not in self._texts:
+            self._texts[which] = self._worded(item, root)
+        return self._texts[which]
+
+    def _worded(self, item: Item, root: int) -> str:
         terms = self.terms
         decision = terms.tree.decisions[root]
         title = item.title or item.label or item.id

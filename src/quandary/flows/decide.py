@@ -171,7 +171,8 @@ class Walk:
         """Record what an answer settles; give back the places it leaves open."""
         record = self.records[place.item.id]
         among = place.among if MORE in answer.picked else ()
-        place = replace(place, why="", notes=(), among=among)
+        if place.why or place.notes or place.among:
+            place = replace(place, why="", notes=(), among=among)
         if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
             # What was ticked beside a text that is no option stays ticked.
             ticked = [code for code in answer.picked if place.find(code) is not None]

@@ -111,6 +111,9 @@ class Place(msgspec.Struct, frozen=True):
 
     def in_order(self, codes: Iterable[str]) -> list[str]:
         """Codes as they stand in the tree."""
+        codes = tuple(codes)
+        if len(codes) < 2:
+            return list(codes)
         return sorted(codes, key=lambda code: self.part(code).order if self.find(code) else ())
 
 
