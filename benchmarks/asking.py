@@ -7,7 +7,7 @@ has to say the same.
 How long a player keeps its run is its `Keep`:
 
 - `open`: from the first answer to the last;
-- `replayed`: for one answer; then the flow is built again from its journal;
+- `replayed`: for one answer; then what knows of the run is built again from the open file;
 - `reopened`: the same, and the file is opened anew too, while somebody else has it open;
 - `alone`: the same, and nobody else has it open, so that SQLite makes its write-ahead log for every
   answer, and copies it into the file and removes it afterwards.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
 
 Keep = Literal["open", "replayed", "reopened", "alone"]
 ANEW = ("reopened", "alone")
@@ -75,14 +75,14 @@ def register() -> None:
     replay.FLOWS["benchmark"] = "benchmark_flow"
 
 
-def begin(store: SqliteStore, questions: int = REPLIES) -> State:
+def begin(store: Store, questions: int = REPLIES) -> State:
     """A new run of so many questions."""
     return replay.begin(
         store, "benchmark", {"questions": questions}, who="agent", through="command"
     )
 
 
-def reply(store: SqliteStore, state: State, number: int) -> State:
+def reply(store: Store, state: State, number: int) -> State:
     """Answer what waits."""
     said = Reply((Answer(str(state.key), (answer(number),)),))
     return replay.advance(store, state.run, said, to=state.key, who="person", through="terminal")

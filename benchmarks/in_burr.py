@@ -44,13 +44,18 @@ ACTIONS = {
 MORE = f"len(chosen) < {REPLIES}"
 
 
-def opened(path: Path) -> tuple[sqlite3.Connection, Any]:
-    """The file, and the application at the state that it holds."""
+def connected(path: Path) -> tuple[sqlite3.Connection, Any]:
+    """The file, and its persister, which closes the one when the other is no longer needed."""
     db = sqlite3.connect(path)
     make_durable(db)
     persister = SQLitePersister(str(path), connection=db)
     persister.initialize()
-    application = (
+    return db, persister
+
+
+def built(persister: Any) -> Any:  # noqa: ANN401 - as above
+    """The application at the state that a file holds."""
+    return (
         ApplicationBuilder()
         .with_actions(**ACTIONS)
         .with_transitions(("ask", "take"), ("take", "ask", expr(MORE)), ("take", "end"))
@@ -64,24 +69,25 @@ def opened(path: Path) -> tuple[sqlite3.Connection, Any]:
         .with_state_persister(persister)
         .build()
     )
-    return db, application
 
 
 def play(path: Path, keep: Keep) -> Iterator[str]:
     """One question after another."""
-    db, application = opened(path)
-    first = db
-    require_durable(first)
+    db, persister = kept = connected(path)
+    application = built(persister)
+    require_durable(db)
     application.run(halt_before=["take"])
     if keep == "alone":
-        first.close()
+        db.close()
     for number in range(REPLIES):
         yield application.state["ask"]["questions"][0]["text"]
         if keep in ANEW:
-            db, application = opened(path)
+            db, persister = connected(path)
+        if keep != "open":
+            application = built(persister)
         code = {"code": answer(number)}
         application.run(halt_before=["take"], halt_after=["end"], inputs=code)
         if keep in ANEW:
             db.close()
-    first.close()
+    kept[0].close()
     yield " ".join(application.state["chosen"])

@@ -46,17 +46,22 @@ graph.add_edge(START, "ask")
 graph.add_conditional_edges("ask", onward, ["ask", END])
 
 
-def opened(path: Path) -> tuple[sqlite3.Connection, Any]:
-    """The file, and the graph compiled to be kept in it."""
+def connected(path: Path) -> sqlite3.Connection:
+    """The file."""
     db = sqlite3.connect(path, check_same_thread=False)
     make_durable(db)
-    return db, graph.compile(checkpointer=SqliteSaver(db))
+    return db
+
+
+def built(db: sqlite3.Connection) -> Any:  # noqa: ANN401 - LangGraph is not there for the checks
+    """The graph, compiled to be kept in a file."""
+    return graph.compile(checkpointer=SqliteSaver(db))
 
 
 def play(path: Path, keep: Keep, durability: str | None = None) -> Iterator[str]:
     """One question after another; `durability` is LangGraph's own choice if it is left out."""
-    db, compiled = opened(path)
-    first = db
+    first = db = connected(path)
+    compiled = built(db)
     state = compiled.invoke({"chosen": []}, THREAD, durability=durability)
     require_durable(first)
     if keep == "alone":
@@ -64,7 +69,9 @@ def play(path: Path, keep: Keep, durability: str | None = None) -> Iterator[str]
     for number in range(REPLIES):
         yield state["__interrupt__"][0].value["questions"][0]["text"]
         if keep in ANEW:
-            db, compiled = opened(path)
+            db = connected(path)
+        if keep != "open":
+            compiled = built(db)
         state = compiled.invoke(Command(resume=answer(number)), THREAD, durability=durability)
         if keep in ANEW:
             db.close()

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from asking import REPLIES, Keep, bare, begin, quandary, register, reply
-from measuring import Row, at_least, at_most, best, by_turns, table, timed, turns
+from measuring import Row, at_least, at_most, best, by_turns, table, timed, told, turns
 from quandary.journal import replay
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
@@ -32,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
         folder = Path(name)
         rows = [
-            journalling(folder, "open", "the run open"),
+            journalling(folder, "open", "the run open", 0.7),
             journalling(folder, "replayed", "rebuilt for each reply"),
             rebuilding(folder),
             an_inbox(folder),
@@ -40,8 +40,8 @@ def main() -> int:
     return table(rows)
 
 
-def journalling(folder: Path, keep: Keep, words: str) -> Row:
-    """Ask and reply, on disk each, against the bare statements."""
+def journalling(folder: Path, keep: Keep, words: str, least: float | None = None) -> Row:
+    """Ask and reply, on disk each, against the bare statements, which rebuild nothing."""
     chance = random.Random(1)  # noqa: S311 - the order of turns is no secret
     rounds = []
     for number in range(ROUNDS):
@@ -53,7 +53,7 @@ def journalling(folder: Path, keep: Keep, words: str) -> Row:
     ratio = statistics.median(taken["bare"] / taken["ours"] for taken in rounds)
     ours, its = (statistics.median(taken[n] for taken in rounds) * 1000 for n in ("ours", "bare"))
     what = f"ask + reply, {words}, against bare sqlite3 ({ours:.2f} against {its:.2f} ms)"
-    return at_least(ratio, 0.7, what)
+    return told(ratio, what) if least is None else at_least(ratio, least, what)
 
 
 def rebuilding(folder: Path) -> Row:
