@@ -20,7 +20,7 @@ import walks
 from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.ask import Answer, Outcome, Question, Reply
 from quandary.model.call import Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people import relay
@@ -192,7 +192,52 @@ def fill_walks(store: SqliteStore) -> None:
     )
 
 
-FILLS = {"schema": fill, "decide": fill_decisions, "gate": fill_gates, "walk": fill_walks}
+def fill_splits(store: SqliteStore) -> None:
+    """Lists of every length, gone through in turn, with ties, pages, own words and a change."""
+    state = None
+    for count, relation, most in (
+        *((1, "unsure", 9), (3, "independent", 9), (3, "alternatives", 9), (5, "unsure", 40)),
+        *((9, "unsure", 14), (9, "independent", 14), (9, "unsure", 4)),
+    ):
+        options = [
+            {"key": f"O{n}", "title": f"Option {n}", "scope": f"What number {n} takes in."}
+            | ({"requires": [f"O{n - 1}"]} if n % 3 == 0 else {})
+            for n in range(1, count + 1)
+        ]
+        arguments = {"options": options, "relation": relation, "context": "Which of them go in?"}
+        state = replay.begin(store, "split", arguments, who="agent", through="command")
+        for number in range(most):
+            if state.ask is None:
+                break
+            answers = [_turned(question, number) for question in state.ask.questions]
+            state = replay.advance(
+                store, state.run, Reply(tuple(answers)), who="person", through="terminal"
+            )
+    assert state is not None
+    first = store.entries(state.run, kinds=("asked",))[0].read_matter().ask
+    assert first is not None
+    other = Answer(first.key, (first.questions[0].choices[1].code,))
+    replay.amend(
+        store, state.run, Reply((other,)), key=first.key, why="again", who="person", through="web"
+    )
+
+
+def _turned(question: Question, number: int) -> Answer:
+    """Another choice each time; now and then a word of one's own."""
+    if number % 7 == 5:
+        return Answer(question.key, text="not before May", raw="not before May")
+    codes = [choice.code for choice in question.choices]
+    picked = codes[:2] if question.multi else [codes[number % min(len(codes), 3)]]
+    return Answer(question.key, tuple(picked))
+
+
+FILLS = {
+    "schema": fill,
+    "decide": fill_decisions,
+    "gate": fill_gates,
+    "split": fill_splits,
+    "walk": fill_walks,
+}
 
 
 def main() -> None:
