@@ -199,6 +199,18 @@ def test_the_question_says_where_it_stands() -> None:
     assert last.text == "4: Ship is at its end; no other phase follows. How does it go on?"
 
 
+def test_the_question_knows_what_was_proven() -> None:
+    """What was handed over with the gate is not asked for in its text."""
+    phases = (replace(PHASES[0], proof=PROOF), *PHASES[1:])
+    given = {field.name: "x" for field in PROOF}
+    last = given.popitem()
+    text = Drive(gate(track("1", *phases), proof=given)).ask.questions[0].text
+    assert "comes next, and 1 more thing must be proven first." in text
+    given |= [last]
+    text = Drive(gate(track("1", *phases), proof=given)).ask.questions[0].text
+    assert "comes next, and its proof was given." in text
+
+
 # -- what comes of each choice -------------------------------------------------------------------
 
 
@@ -239,6 +251,17 @@ def test_other_left_blank_opens_its_menu() -> None:
     drive = Drive(gate(track()), house).say("")
     assert drive.labels == ["Restart this phase", "Skip ahead to 4: Ship"]
     assert proven(drive.say("SKP").result)["nextPhase"] == "4: Ship"
+
+
+@pytest.mark.parametrize("at", ["3", "4"])
+def test_other_left_blank_restarts_nothing(at: str) -> None:
+    """With nothing to skip, Restart alone is behind Other, and has to be chosen like anything."""
+    house = House()
+    drive = Drive(gate(track(at)), house).say("")
+    assert drive.labels == ["Restart this phase"]
+    assert house.moves == []
+    assert proven(drive.say("RST").result)["userChoice"] == "other"
+    assert len(house.moves) == 1
 
 
 def test_where_the_way_forks_another_branch_can_be_taken() -> None:

@@ -140,9 +140,17 @@ def question(terms: Terms) -> str:
     """One or two sentences from which the menu can be answered."""
     following = terms.track.next
     ahead = f"{following.title} comes next" if following is not None else "no other phase follows"
-    due = len([field for field in terms.phase.proof if field.required])
-    proof = f", and {due} thing{'s' if due > 1 else ''} must be proven first" if due else ""
-    return f"{terms.phase.title} is at its end; {ahead}{proof}. How does it go on?"
+    return f"{terms.phase.title} is at its end; {ahead}{_due(terms)}. How does it go on?"
+
+
+def _due(terms: Terms) -> str:
+    """What has to be proven yet, as the end of a sentence."""
+    required = [field.name for field in terms.phase.proof if field.required]
+    due = len([name for name in required if name not in terms.proof])
+    if not due:
+        return ", and its proof was given" if required else ""
+    more = " more" if due < len(required) else ""
+    return f", and {due}{more} thing{'s' if due > 1 else ''} must be proven first"
 
 
 def context(name: str, track: Track, phase: Phase) -> str:
