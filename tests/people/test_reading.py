@@ -128,13 +128,14 @@ def test_a_number_sign_is_a_tag_or_a_number() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_plus_adds_only_where_several_may_be_chosen(mode: Mode) -> None:
-    """`+CODE` adds to a multi-select answer and is own words elsewhere."""
+def test_a_plus_before_a_code_is_a_prefix(mode: Mode) -> None:
+    """`+CODE` adds to a multi-select answer; elsewhere the flow says that it cannot."""
     added = read("+doc", CHORES, mode)
     assert (added.kind, added.prefix, added.argument) == ("prefix", "add", "doc")
     assert read("+TST +DOC", CHORES, mode).prefix == "add"
     assert read("+ also clean up the build", CHORES, mode).kind == "own-words"
-    assert read("+OK", PLAN, mode).kind == "own-words"
+    assert read("+OK", PLAN, mode).prefix == "add"
+    assert read("+ a diagram", PLAN, mode).kind == "own-words"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -643,6 +644,94 @@ def test_an_exact_answer_leaves_rapidfuzz_alone() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert run.stdout.strip() == b""
+
+
+def test_an_exact_answer_loads_no_lists_of_words() -> None:
+    """A code or a label needs nothing of what plain replies are held against."""
+    program = (
+        "import sys\n"
+        "from quandary.people.reading import question_from_options as q, read\n"
+        "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
+        "for text in ('OK', 'no', 'looks good', 'Rework.', '?', '', '!OK', 'Q: why'):\n"
+        "    read(text, q('?', options)), read(text, q('?', options), 'strict')\n"
+        "spare = ('phrases', 'forms', 'saying', 'numbers')\n"
+        "loaded = [name for name in spare if 'quandary.people.' + name in sys.modules]\n"
+        "print(*loaded, *(name for name in ('unicodedata',) if name in sys.modules))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert run.stdout.strip() == b""
+
+
+@pytest.mark.parametrize(
+    ("labels", "text", "expected"),
+    [
+        (("Go to phase 3", "Go back to phase 1", "Stop"), "phase 3", "X0"),
+        (("Go to phase 3", "Go back to phase 1", "Stop"), "phase 2", "own-words"),
+        (("2,000 an hour", "5,000 an hour", "No limit"), "5k", "X1"),
+        (("2,000 an hour", "5,000 an hour", "No limit"), "unlimited", "X2"),
+        (("2,000 an hour", "5,000 an hour", "No limit"), "3000", "own-words"),
+        (("3.0.0", "2.5.0", "2.4.1"), "v2.5", "X1"),
+        (("3.0.0", "2.5.0", "2.4.1"), "2.6", "own-words"),
+        (("Sat 12 April", "Sun 13 April", "Sat 19 April"), "saturday", "?X0,X2"),
+        (("Sat 12 April", "Sun 13 April", "Sat 19 April"), "the second saturday", "X2"),
+        (("Sat 12 April", "Sun 13 April", "Sat 19 April"), "the 13th", "X1"),
+        (("At 9:00", "At 14:30", "Tonight at 2 am"), "2am", "X2"),
+        (("At 9:00", "At 14:30", "Tonight at 2 am"), "at 9", "X0"),
+        (("5 %", "10 %", "None"), "10 percent", "X1"),
+        (("9 €", "12 €", "15 €"), "12 euros", "X1"),
+        (("Two", "Three", "Five"), "three", "X1"),
+        (("Two", "Three", "Five"), "3", "?X1,X2"),
+        (("Two", "Three", "Five"), "four", "own-words"),
+        (("alpine:3.20", "debian:12"), "alpine:3.19", "own-words"),
+    ],
+)
+def test_numbers_that_labels_have(labels: tuple[str, ...], text: str, expected: str) -> None:
+    """Versions, dates, sizes and prices are read as they are written, or as people say them."""
+    choices = (Choice(f"X{at}", label) for at, label in enumerate(labels))
+    assert picks(text, question(*choices)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("dont deploy now", "?LATER,NO"),
+        ("don't deploy", "NO"),
+        ("we won't deploy", "NO"),
+        ("that won't work", "own-words"),
+        ("any time but now", "?LATER,NO"),
+        ("now, ping me if it breaks", "NOW"),
+        ("now, if it is green", "own-words"),
+        ("if it is green, now", "own-words"),
+        ("now, unless somebody objects", "own-words"),
+        ("my verdict: later", "LATER"),
+        ("now... no, too risky. later", "LATER"),
+        ("tell me about later", "own-words"),
+    ],
+)
+def test_what_is_denied_and_what_it_hangs_on(text: str, expected: str) -> None:
+    """A "not" reaches what it stands before, and a condition is never left out."""
+    asked = question(
+        Choice("NOW", "Deploy now", "It rolls out at once"),
+        Choice("LATER", "Deploy later", "When the day is over"),
+        Choice("NO", "Do not deploy", "All stays as it is"),
+    )
+    assert picks(text, asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("not the docs, all the rest", "TST,CHL,TAG"),
+        ("1 2 3, leave out 2", "TST,CHL"),
+        ("first two and the last", "TST,DOC,TAG"),
+        ("one of the first two", "?TST,DOC"),
+        ("both changelogs", "CHL,TAG"),
+        ("no docs no tests", "?CHL,TAG"),
+    ],
+)
+def test_several_are_told_by_what_they_share(text: str, expected: str) -> None:
+    """The rest, both and the first two are counted out among the options."""
+    assert picks(text, CHORES) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)

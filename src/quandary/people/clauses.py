@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from unicodedata import category
 
 from quandary.people.numbers import cardinal, counting
 from quandary.people.phrases import CONNECTIVES, CORRECTIONS, INTERJECTIONS, QUANTIFIERS
@@ -15,9 +14,37 @@ _MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant")
 _RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
 _LONGEST = max(map(len, CORRECTIONS))
 _SAYING = wordset("i id ill im let lets we well go use do just please pick")
+_SIGNS = "$€£"
+_UNITS = wordset("s sec second min minute h hr hour day week month year")
+_CONCLUDING = {("and", "i", "think"), ("and", "id", "say"), ("and", "i", "guess")}
+_EACH = frozenset(("any", "every", "all"))
 _SHORT = {"em": "them", "u": "you", "ur": "your", "w": "with", "n": "and"}
-_SHORT |= {"tho": "though", "prolly": "probably", "probs": "probably"}
+_SHORT |= {
+    "till": "until",
+    "til": "until",
+    "tho": "though",
+    "prolly": "probably",
+    "probs": "probably",
+}
 """What is typed in a hurry."""
+_LONG = {
+    "prod": "production",
+    "dev": "development",
+    "repo": "repository",
+    "db": "database",
+    "docs": "documentation",
+    "env": "environment",
+    "auth": "authentication",
+    "perf": "performance",
+    "deps": "dependencies",
+    "infra": "infrastructure",
+    "k8s": "kubernetes",
+    "app": "application",
+    "config": "configuration",
+    "info": "information",
+    "var": "variable",
+}
+"""What people who write programs cut short, where an option has it in full."""
 
 
 class Clause(NamedTuple):
@@ -30,6 +57,8 @@ class Clause(NamedTuple):
     """A comma stands before it, nothing stronger."""
     corrects: bool = False
     """It takes back what was said before."""
+    announced: bool = False
+    """A colon stands before it."""
 
     @property
     def start(self) -> int:
@@ -47,6 +76,7 @@ class _Draft:
         self.starts: list[int] = []
         self.end = 0
         self.comma = False
+        self.colon = False
         self.corrects = False
         self.marker: tuple[str, ...] = ()
 
@@ -63,7 +93,7 @@ class _Draft:
         self.end = end
         return True
 
-    def close(self, *, comma: bool = False) -> None:
+    def close(self, *, comma: bool = False, colon: bool = False) -> None:
         """End the clause, cut once more before words such as "because", "but" and "no wait"."""
         words, first, at = tuple(self.words), 0, 0
         while at < len(words):
@@ -75,7 +105,8 @@ class _Draft:
                 first = at = at + long
                 continue
             kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
-            if at > first and words[at] in CONNECTIVES and not kept and not _excepting(words, at):
+            turn = words[at] in CONNECTIVES or words[at : at + 3] in _CONCLUDING
+            if at > first and turn and not kept and not _excepting(words, at):
                 self._cut(words, first, at)
                 first = at
             if at == first and _refusing(words, at):
@@ -83,14 +114,15 @@ class _Draft:
                 first = at + 1
             at += 1
         self._cut(words, first, len(words))
-        self.words, self.starts, self.comma = [], [], comma
+        self.words, self.starts, self.comma, self.colon = [], [], comma, colon
 
     def _cut(self, words: tuple[str, ...], first: int, last: int) -> None:
         if first < last:
             end = self.end if last == len(words) else self.starts[last]
             starts = tuple(self.starts[first:last])
-            comma = self.comma and not first
-            self.clauses.append(Clause(words[first:last], starts, end, comma, self.corrects))
+            comma, colon = self.comma and not first, self.colon and not first
+            said = words[first:last]
+            self.clauses.append(Clause(said, starts, end, comma, self.corrects, colon))
             self.corrects = False
             self.marker = ()
 
@@ -102,13 +134,25 @@ class _Draft:
             self.clauses.append(Clause(said, (at,), at, corrects=True))
 
 
-def split(text: str, kept: frozenset[str] = frozenset()) -> list[Clause]:
-    """The clauses of a reply. `kept` are words of the options, never a turn of speech."""
+def split(
+    text: str,
+    kept: frozenset[str] = frozenset(),
+    joins: frozenset[tuple[str, str, str]] = frozenset(),
+) -> list[Clause]:
+    """The clauses of a reply.
+
+    `kept` are words of the options, never a turn of speech, and `joins` are two of them with what
+    stands between them there, which is no break.
+    """
     draft = _Draft(kept)
     before, end = "", 0
     for typed, start, stop in spans(text):
-        word = typed if typed in kept or (typed == "n" and not before) else _SHORT.get(typed, typed)
+        word = typed if typed in kept or (typed == "n" and not before) else _known(typed, kept)
+        if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
+            word = f"{word}:00"
         gap = text[end:start]
+        if (before, gap.strip(), word) in joins:
+            gap = " "
         if before + word in kept and gap in {" ", "-"} and draft.fuse(word, stop):
             before, end = before + word, stop
             continue
@@ -120,16 +164,38 @@ def split(text: str, kept: frozenset[str] = frozenset()) -> list[Clause]:
     return draft.clauses
 
 
+def _known(typed: str, kept: frozenset[str]) -> str:
+    """What is typed in a hurry, as it is mostly spelt: `u`, or `2.5` where there is `2.5.0`."""
+    if typed[0] in _SIGNS:
+        return typed[1:] if typed[1:] in kept else typed
+    if not typed[0].isdigit():
+        digits = str(cardinal(typed)) if typed != "one" else typed
+        if _LONG.get(typed) in kept:
+            return _LONG[typed]
+        return digits if digits in kept else _SHORT.get(typed, typed)
+    if f"{typed}%" in kept and len(typed) > 1:
+        return f"{typed}%"
+    if "." in typed:
+        longer = [word for word in kept if word.startswith(typed + ".")]
+        return longer[0] if len(longer) == 1 else typed
+    marked = (f"v{typed}", *(f"{sign}{typed}" for sign in _SIGNS))
+    return next((word for word in marked if len(typed) > 1 and word in kept), typed)
+
+
 def _between(draft: _Draft, gap: str, before: str, word: str, start: int) -> None:
     """What stands between two words: a range, a break, a joint, or nothing."""
+    if gap == ":" and word[0].isdigit() and before:
+        return
     if before.isdigit() and word.isdigit() and gap.strip() in _RANGE:
         draft.add("to", start, start)
-    elif _BREAK.search(gap) or _pictured(gap) or (before.isdigit() and "." in gap):
-        draft.close()
+    elif _BREAK.search(gap) or _pictured(gap + word) or (before.isdigit() and "." in gap):
+        draft.close(colon=gap.strip() == ":")
     elif "," in gap:
         draft.close(comma=True)
     elif draft.words and ("&" in gap or "+" in gap):
         draft.add("and", start, start)
+    elif gap == "/" and before.isdigit() and word in _UNITS:
+        draft.add("per", start, start)
     elif draft.words and "/" in gap:
         draft.add("/", start, start)
     if "#" in gap and word.isdigit():
@@ -138,7 +204,11 @@ def _between(draft: _Draft, gap: str, before: str, word: str, start: int) -> Non
 
 def _pictured(gap: str) -> bool:
     """Whether an emoji stands here."""
-    return not gap.isascii() and any(category(character) == "So" for character in gap)
+    if gap.isascii():
+        return False
+    from unicodedata import category  # noqa: PLC0415 - a megabyte that English replies do without
+
+    return any(category(character) == "So" for character in gap)
 
 
 def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
@@ -178,4 +248,6 @@ def _excepting(words: tuple[str, ...], at: int) -> bool:
     """The "but" of "anything but", which is no turn."""
     if words[at - 1 : at + 2] == ("last", "but", "one"):
         return True
-    return words[at] == "but" and words[at - 1] in QUANTIFIERS | {"nothing"}
+    if words[at] != "but":
+        return False
+    return words[at - 1] in QUANTIFIERS | {"nothing"} or words[max(at - 2, 0)] in _EACH

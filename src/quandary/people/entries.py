@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from quandary.people.forms import root, stem
 from quandary.people.phrases import (
     ALIKE,
     FUNCTION,
@@ -15,7 +16,7 @@ from quandary.people.phrases import (
     STATING,
     UNDOINGS,
 )
-from quandary.people.words import root, stem, words
+from quandary.people.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +62,7 @@ def signed(said: Iterable[str]) -> list[str]:
     tokens: list[str] = []
     reach = 0
     for word in said:
-        if word in NEGATORS:
+        if word in NEGATORS or word == "nothing":
             tokens.append("not" if word.endswith("nt") else word)
             reach = 1 if word == "nobody" else _REACH
         elif word in {"but", "and"}:

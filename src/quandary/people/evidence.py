@@ -8,18 +8,29 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.people.entries import EMPTY, GROUPS, Entry, entry_of, joined, phrasal, signed, within
+from quandary.people.forms import denial, resembles, root, slips, stem
 from quandary.people.numbers import cardinal
-from quandary.people.phrases import FUNCTION, MODIFIERS, NEGATORS, NEUTRAL
-from quandary.people.words import resembles, root, slips, stem, words, wordset
+from quandary.people.phrases import FUNCTION, MODIFIERS, NEGATORS, NEUTRAL, REFUSALS
+from quandary.people.words import spans, words, wordset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.model.ask import Choice
 
 _OBJECTS = wordset("it them this that all both everything me us him her")
+_WHOLE = frozenset(("both", "all", "every"))
 _ONE = frozenset(("a", "an", "one"))
+_EACH = frozenset(("every", "each"))
+TIMES = frozenset(
+    map(stem, wordset("day night week month year hour minute tonight tomorrow later"))
+)
 _DETERMINERS = wordset("the a an that this my our those these")
+_REFUSING = frozenset(map(stem, REFUSALS))
 _LABEL, _DESCRIPTION = 1.0, 0.5
 _CLOSE = 0.65
+_PAIR = 2
+"""How many words are a description's and the question's: `phone support`."""
 
 
 class Fit(NamedTuple):
@@ -40,30 +51,56 @@ class Lexicon:
                 found[token] = found.get(token, 0) + 1
         many = len(self.entries)
         self.weights = {token: math.log(1 + many / count) for token, count in found.items()}
+        labelled = [token for entry in self.entries for token in entry.needed]
+        self._shared = frozenset(t for t in labelled if labelled.count(t) > 1)
+        """What several labels have, so that it need not be said."""
         self.label_words = frozenset(w for option in options for w in words(option.label))
         self.label_stems = frozenset(map(stem, self.label_words))
+        self.joins = frozenset(join for option in options for join in _joins(option.label))
+        """Words of labels with what stands between them: `release`, `/`, `1`."""
         own = (w for option in options for w in words(option.description))
         self._long = sorted({w for w in own if len(w) >= 6} - self.label_words)
         self._all = self.label_words.union(*(words(option.description) for option in options))
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
         labels = [words(option.label) for option in options]
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
+        self.things = frozenset(
+            stem(two)
+            for label in labels
+            for one, two in itertools.pairwise(label)
+            if one in _DETERMINERS - _ONE
+        )
+        """What is there already in labels, and so never a deed: `the flag`, unlike `a hotfix`."""
         self.deeds = frozenset(entry.deed for entry in self.entries if entry.deed)
+        self._fused = {
+            one + two: stem(two)
+            for option in options
+            for one, two in itertools.pairwise(words(f"{option.label} {option.description}"))
+        }
         self._codes = {e.code.rpartition("/")[2].casefold(): e.code for e in self.entries}
 
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
         told = [word for word in said if self.telling(word)]
-        if not told:
-            return None
         tokens = joined(signed(said))
+        if not told:
+            return self.described(said)
         codes = tuple(e.code for e in self.entries if within(tokens, e.label))
         if not codes and self._placing(told):
             return None
         if codes:
             return self._sound(Fit(self.closest(codes, said), label=True), {*tokens})
         codes = tuple(e.code for e in self.entries if within(tokens, e.description))
+        if len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries):
+            return None
         return Fit(codes, label=False) if codes and (len(tokens) > 2 or self._tells(told)) else None
+
+    def described(self, said: tuple[str, ...]) -> Fit | None:
+        """The options with these words in their description, where they are all of one."""
+        tokens = joined(signed(said))
+        having = [e for e in self.entries if len(tokens) > 1 and within(tokens, e.description)]
+        whole = any(e.description == tokens for e in having)
+        return Fit(tuple(e.code for e in having), label=False) if whole else None
 
     def labelled(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options with these very words in their label, be it as what they would undo."""
@@ -80,6 +117,27 @@ class Lexicon:
     def denies(self, said: tuple[str, ...]) -> bool:
         """Whether an option itself says "not" to a word that is said "not" to."""
         return any(token.startswith("!") and token in self.weights for token in signed(said))
+
+    def elsewhen(self, code: str, said: tuple[str, ...]) -> bool:
+        """Whether "now" or "today" is said of an option that has another time, or says more."""
+        tokens = {*signed(said)}
+        entry = next(e for e in self.entries if e.code == code)
+        if not entry.plain.isdisjoint(("now", "today")) or stem("today") in entry.description:
+            return False
+        unsaid = entry.needed - tokens
+        return bool(unsaid if "today" in said else unsaid & TIMES)
+
+    def wholly(self, code: str, said: tuple[str, ...]) -> bool:
+        """Whether nothing is in an option's label but these words."""
+        tokens = {*signed(said)}
+        tokens |= {token[1:] for token in tokens if token.startswith("!")}
+        return any(e.code == code and e.needed - _REFUSING <= tokens for e in self.entries)
+
+    def affirming(self, said: tuple[str, ...]) -> set[str]:
+        """The options that would do what is said "not" to."""
+        denied = {token[1:] for token in signed(said) if token.startswith("!")}
+        lines = ((e.code, {*e.label, *e.description}) for e in self.entries)
+        return {code for code, tokens in lines if not denied.isdisjoint(tokens)}
 
     def telling(self, word: str) -> bool:
         """Whether a word can say which option is meant."""
@@ -100,9 +158,9 @@ class Lexicon:
         weak = all(word in NEUTRAL for _, word in told)
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None:
-            return None if weak else self._alike(said)
+            return None if weak else self.alike(said)
         carried = best.label or self._tells([word for _, word in told])
-        if not carried or self._compares(said) or not self._counts_alike(best, said):
+        if not carried or self._compares(said) or not self._countsalike(best, said):
             return None
         best = best._replace(codes=self.closest(best.codes, said))
         return self._sound(best, set().union(*meant))
@@ -149,7 +207,7 @@ class Lexicon:
     def on_it(self, said: tuple[str, ...]) -> bool:
         """`hold it`: a deed of their own, which a description's word `hold` does not name."""
         told = [word for word in said if self.telling(word)]
-        if len(told) != 1 or not NEGATORS.isdisjoint(said):
+        if len(told) != 1 or not NEGATORS.isdisjoint(said) or stem(told[0]) not in self.weights:
             return False
         at = said.index(told[0])
         behind = said[at + 1 :]
@@ -165,7 +223,7 @@ class Lexicon:
         """Whether one word of a label is said twice, of two things: `revert the revert`."""
         return any(tokens.count(token) > 1 and token in self.label_stems for token in tokens)
 
-    def _counts_alike(self, fit: Fit, said: tuple[str, ...]) -> bool:
+    def _countsalike(self, fit: Fit, said: tuple[str, ...]) -> bool:
         """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
         pairs = [
             ("1" if pair[0] in _ONE else stem(pair[0]), stem(pair[1]))
@@ -213,8 +271,12 @@ class Lexicon:
         return {e.code for e in self.entries if not tokens.isdisjoint(e.in_label)}
 
     def _told(self, said: tuple[str, ...]) -> list[tuple[str, str]]:
-        pairs = zip(signed(said), said, strict=True)
-        return [(token, word) for token, word in pairs if self.telling(word)]
+        pairs = [*zip(signed(said), said, strict=True), ("", "")]
+        return [
+            (token, word)
+            for (token, word), (after, _) in itertools.pairwise(pairs)
+            if self.telling(word) and not (word in _EACH and after in TIMES)
+        ]
 
     def _meanings(self, token: str, word: str, *, brief: bool = True) -> frozenset[str]:
         """The word as the options have it; where none has it, what it may be a slip of.
@@ -223,6 +285,10 @@ class Lexicon:
         """
         if token in self.weights:
             return frozenset((token,))
+        spelt = "one" if word == "1" else f"{word}%"
+        for other in (denial(token, word), self._fused.get(word), spelt):
+            if other in self.weights:
+                return frozenset((other,))
         if token.startswith("!") or word in MODIFIERS or not (brief or len(word) > 5):
             return frozenset((token,))
         near = [meant for meant in self._labels if resembles(word, meant)]
@@ -253,7 +319,7 @@ class Lexicon:
 
         With words that say little, or that are the question's, its `whole` label must be said.
         """
-        score, hits, described = 0.0, set[str](), False
+        score, hits, described = 0.0, set[str](), set[str]()
         for alternatives in meant:
             in_label = alternatives & entry.in_label
             if in_label:
@@ -261,18 +327,23 @@ class Lexicon:
                 score += max(self.weights[token] for token in in_label) * _LABEL
             elif in_description := alternatives & entry.in_description:
                 score += max(self.weights[token] for token in in_description) * _DESCRIPTION
-                described = True
+                described |= in_description
             elif alternatives & also:
                 whole = True
             else:
                 return None
-        if described and entry.deed and hits == {entry.deed} != entry.needed:
+        partly = described and described < entry.in_description
+        if partly and entry.deed and hits == {entry.deed} != entry.needed:
             return None
-        if not score or (whole and not (entry.needed and entry.needed <= hits)):
+        needed = entry.needed
+        if hits - {*entry.label[:1]}:
+            needed = needed - self._shared or needed
+        pair = described - MODIFIERS and len(meant) == _PAIR and not meant[1].isdisjoint(also)
+        if not score or (whole and not pair and not (needed and needed <= hits)):
             return None
         return score
 
-    def _alike(self, said: tuple[str, ...]) -> Fit | None:
+    def alike(self, said: tuple[str, ...]) -> Fit | None:
         """The options whose label means much the same as every telling word."""
         told = [word for word in phrasal(said) if self.telling(word)]
         if not told or any(token.startswith("!") for token in signed(said)):
@@ -298,11 +369,18 @@ def lexicon(options: tuple[Choice, ...]) -> Lexicon:
     return Lexicon(options)
 
 
+def _joins(label: str) -> Iterator[tuple[str, str, str]]:
+    for (one, _, end), (two, start, _) in itertools.pairwise(spans(label)):
+        between = label[end:start].strip()
+        if between:
+            yield one, between, two
+
+
 def _counts(number: str, noun: str, line: tuple[str, ...]) -> bool:
     """Whether a number stands before a noun in a line, or counts nothing else there."""
     if number == "1":
         counted = [line[at - 1] for at, token in enumerate(line) if token == noun and at]
-        others = [before for before in counted if before.isdigit() and before != number]
+        others = [c for c in counted if c in _WHOLE or (c.isdigit() and c != number)]
         return not counted or len(others) < len(counted)
     for at, token in enumerate(line):
         if token == number:

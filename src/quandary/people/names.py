@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from quandary.model.ask import MORE
-from quandary.people.phrases import ARTICLES
-from quandary.people.words import fold, slips, trim, words
+from quandary.people.words import ARTICLES, fold, trim, words
 
 if TYPE_CHECKING:
     from quandary.model.ask import Choice
@@ -16,13 +15,20 @@ _AROUND = 300
 """How much punctuation may stand around a name."""
 
 
-class _Name(NamedTuple):
-    code: str
-    exact: str
-    folded: str
-    words: tuple[str, ...]
+class _Name:
+    """What one option is called; its words are cut only where they are needed."""
 
-    @property
+    def __init__(self, choice: Choice) -> None:
+        self.code = choice.code
+        self.label = choice.label
+        self.exact = _exact(choice.label)
+        self.folded = fold(_bare(choice.label))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        return words(self.label)
+
+    @cached_property
     def squashed(self) -> str:
         return "".join(self.words)
 
@@ -31,9 +37,7 @@ class Names:
     """The names that the options of one question go by."""
 
     def __init__(self, choices: tuple[Choice, ...]) -> None:
-        self.names = tuple(
-            _Name(c.code, _exact(c.label), fold(_bare(c.label)), words(c.label)) for c in choices
-        )
+        self.choices = choices
         self.longest = _AROUND + max((len(c.code) + len(c.label) for c in choices), default=0)
         self.codes: dict[str, list[str]] = {}
         for choice in choices:
@@ -43,10 +47,17 @@ class Names:
             last = choice.code.rpartition("/")[2].casefold()
             if last != choice.code.casefold() and choice.code != MORE:
                 self.codes.setdefault(last, []).append(choice.code)
-        self.labels = sorted(
-            ((name.folded, name.code) for name in self.names if name.folded),
-            key=lambda pair: -len(pair[0]),
-        )
+
+    @cached_property
+    def names(self) -> tuple[_Name, ...]:
+        """What each option is called."""
+        return tuple(map(_Name, self.choices))
+
+    @cached_property
+    def labels(self) -> list[tuple[str, str]]:
+        """The labels with their codes, the longest first."""
+        named = ((name.folded, name.code) for name in self.names if name.folded)
+        return sorted(named, key=lambda pair: -len(pair[0]))
 
     def code(self, text: str) -> tuple[str, ...]:
         """The options with that code, in any case."""
@@ -87,6 +98,8 @@ class Names:
 
         Read word by word, two slips are not one word for another: `hate links`, `Share links`.
         """
+        from quandary.people.forms import slips  # noqa: PLC0415 - exact answers need none of it
+
         folded = fold(_bare(text[: self.longest]))
         typed = words(folded)
         near: dict[str, int] = {}
@@ -138,6 +151,8 @@ def _past_joint(rest: str) -> str | None:
 
 def _near(typed: str, meant: str) -> bool:
     """Whether a word is typed with a slip, or with two if it is long."""
+    from quandary.people.forms import slips  # noqa: PLC0415 - as above
+
     return slips(typed, meant, least=2 if len(meant) > 5 else 1) is not None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from quandary.people.words import counted, wordings, wordset
@@ -14,8 +14,9 @@ _CARDINALS = counted(
 _ORDINALS = counted(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
-_NTH = re.compile(r"([0-9]{1,4})(?:st|nd|rd|th)")
-_DIGITS = re.compile(r"[0-9]{1,6}")
+_NTH = frozenset(("st", "nd", "rd", "th"))
+_FIGURES = 6
+"""How many figures a number in a reply has at most."""
 _EXPLICIT = wordset(
     "number nr num option opt choice answer item point pos position numbers nrs options choices "
     "items points"
@@ -96,13 +97,18 @@ def _list(
     joints: set[str] = set()
     explicit, at = True, 0
     while at < len(words):
-        item = _item(words, at, count, nouns, kinds)
-        if item is None:
-            return None
-        last = _span(words, item, count, nouns)
-        found.extend(range(item.place, last.place + 1))
-        explicit = explicit and (item.explicit or last is not item)
-        at = last.end
+        several = _several_at(words, at, count)
+        if several:
+            at, some = several
+            found.extend(some.at)
+        else:
+            item = _item(words, at, count, nouns, kinds)
+            if item is None:
+                return None
+            last = _span(words, item, count, nouns)
+            found.extend(range(item.place, last.place + 1))
+            explicit = explicit and (item.explicit or last is not item)
+            at = last.end
         while at < len(words) and words[at] in _JOINTS:
             joints.add(_JOINTS[words[at]])
             at += 1
@@ -146,6 +152,15 @@ def _some(words: tuple[str, ...], count: int) -> Places | None:
         return Places(tuple(range(many)))
     if words[0] in {"last", "bottom", "final"}:
         return Places(tuple(range(count - many, count)))
+    return None
+
+
+def _several_at(words: tuple[str, ...], at: int, count: int) -> tuple[int, Places] | None:
+    """`the first three` within a longer list, and where it ends."""
+    for end in (at + 4, at + 3, at + 2):
+        some = _some(words[at:end], count) if end <= len(words) else None
+        if some:
+            return end, some
     return None
 
 
@@ -216,8 +231,8 @@ def _from_end(words: tuple[str, ...], at: int) -> tuple[int, int] | None:
 
 def _nth(word: str) -> int | None:
     """The number that an ordinal stands for."""
-    nth = _NTH.fullmatch(word)
-    return int(nth.group(1)) if nth else _ORDINALS.get(word)
+    figures = word[-2:] in _NTH and _figures(word[:-2])
+    return int(word[:-2]) if figures else _ORDINALS.get(word)
 
 
 def ordering(word: str) -> bool:
@@ -225,6 +240,7 @@ def ordering(word: str) -> bool:
     return word == "last" or _nth(word) is not None
 
 
+@lru_cache(maxsize=4096)
 def counting(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
     return (
@@ -238,6 +254,8 @@ def counting(word: str) -> bool:
 
 def cardinal(word: str) -> int | None:
     """The number that a word of digits or letters stands for."""
-    if _DIGITS.fullmatch(word):
-        return int(word)
-    return _CARDINALS.get(word)
+    return int(word) if _figures(word) else _CARDINALS.get(word)
+
+
+def _figures(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= _FIGURES

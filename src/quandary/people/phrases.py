@@ -6,7 +6,6 @@ from quandary.people.words import wordings, wordset
 
 STATING = wordset("he she they has had was were did done been")
 """Words of a statement about others: never a choice, and no option's telling words."""
-ARTICLES = wordset("the a an i")
 FUNCTION = wordset(
     "the a an i id ill im ive me my we us our you your it its them their this that these "
     "those to of in on at by for from with into onto and or but if is are be am do does so "
@@ -16,10 +15,11 @@ FUNCTION = wordset(
 INTERJECTIONS = wordset(
     "yes yep yeah yup yea ya ok okay k kk sure alright right well hmm hm hmmm um uh oh ah "
     "ahh aha eh er erm hey hi hello so anyway please pls plz thanks thank thx ty you cheers "
-    "lol haha and"
+    "lol haha and ffs wtf omg jeez damn dammit fuck fucking goddamn bloody dude bro man"
 )
 PRAISE = wordset(
-    "good great nice fine perfect cool best better lovely excellent awesome amazing neat"
+    "good great nice fine perfect cool best better lovely excellent awesome amazing neat "
+    "acceptable reasonable doable tolerable plenty sufficient"
 )
 """Said of an option behind it; in front of a noun it is another thing: `good question`."""
 CHOOSING = wordset(
@@ -36,7 +36,7 @@ CHOOSERS = wordings(
     "lets,let us,go with,go for,going with,going for,id go,i go,i pick,i choose,i select,"
     "ill take,i take,i vote,my vote,my pick,my choice,so,i prefer,id prefer,id like,i want,"
     "we want,i would,ill go,we should,we go,we take,im for,id rather,i say,id say,"
-    "therefore,hence"
+    "therefore,hence,i think"
 )
 """Openings that make a clause a choice, wherever it stands."""
 ENDINGS = PRAISE | wordset(
@@ -45,17 +45,19 @@ ENDINGS = PRAISE | wordset(
     "ones option choice nice perfect ok okay works work sounds sound looks "
     "seems seem right actually really today thing way only of course lol haha cheers "
     "mate too as well that this them all my our pick vote the makes sense a to go "
-    "wins id say sure yes yeah here"
+    "wins id say sure yes yeah here asap"
 )
 _PLAIN = wordset(
     "them their his her hers theirs who which what whichever whatever there here of in on at by "
     "from into onto about up out between via and or but because since are being having does "
     "some very quite rather bit somewhere someone somebody something anything everything anyone "
-    "everyone everybody talk thing things stuff kind sort type version way ways route path "
+    "everyone everybody thing things stuff kind sort type version way ways route path "
     "variant alternative yet maybe basically essentially simply straight away right quickly "
     "soon seems sounds feel feels want wish hope these those your yours mine ours "
     "however though although also plus while than where im ill theres thats heres whats happy "
-    "glad keen ahead said says sounding believe reckon assume lets let"
+    "glad keen ahead said says sounding believe reckon assume lets let beside "
+    "near alongside whoever person guy pretty fairly super extremely max tops together "
+    "properly carefully gladly immediately cleanly happily"
 )
 NEUTRAL = (CHOOSING | ENDINGS | INTERJECTIONS | _PLAIN) - PRAISE - {"down"}
 """Words that say nothing about which option is meant."""
@@ -70,7 +72,10 @@ MODIFIERS = wordset(
 CONNECTIVES = wordset("because cause cuz coz bc since but although though however whereas")
 LIKING = wordset("like love likes loved liked nice")
 REASONS = wordset("because cause cuz coz bc since although though however whereas")
-QUANTIFIERS = wordset("all any anything anyone everything everyone everybody every them these none")
+QUANTIFIERS = wordset(
+    "all any anything anyone everything everyone everybody every them these none everywhere "
+    "anywhere anytime"
+)
 EXCEPT = wordset("but except excluding besides minus bar without save")
 NEGATORS = wordset(
     "not no dont never without cannot cant wont isnt arent doesnt didnt wasnt werent havent "
@@ -82,7 +87,7 @@ UNDOINGS = REFUSALS | wordset(
     "delete remove drop discard disable block ignore close cut hold pause freeze revoke"
 )
 """Verbs whose object alone does not say that: `the account` is not `Cancel the account`."""
-EXCLUDERS = wordset("not no dont never neither")
+EXCLUDERS = wordset("not no dont never neither wont shouldnt wouldnt")
 
 CORRECTIONS = wordings(
     "actually,no wait,wait no,oh wait,ah wait,hmm wait,hang on,hold on,scratch that,"
@@ -103,8 +108,10 @@ HEDGES = wordings(
     "need to think,let me think,on the fence,torn,wondering,i wonder,leaning,lean,tbd,"
     "need more time,havent decided,not decided,surprise me,cant say,who knows,might,"
     "dealers choice,sleep on it,get back to you,all the same to me,makes no difference,"
-    "not fussed,as long as,only if,only when,provided,assuming,unless"
+    "what do you think,what would you do,wdyt,what do you recommend,not fussed"
 )
+PROVISOS = wordings("as long as,only if,only when,provided,assuming,unless")
+"""What makes a choice hang on something."""
 DUTIES = wordings("i have to,ive got to,i got to,i gotta,i must,im about to")
 """Openings of what the person has to do, which is no choice among options."""
 OWNING = wordings("we have,i had,we had,i got,we got,i still have,we still have,ive got,weve got")
@@ -112,10 +119,12 @@ OWNING = wordings("we have,i had,we had,i got,we got,i still have,we still have,
 DECLARING = wordset("say admit pick choose go agree vote take")
 WRONGS = wordset("out off over down up wrong bad ugly broken missing bland boring awful")
 """Said behind "is": what is the matter with something, which is no choice of it."""
-DROPPING = wordset("drop remove skip lose forget scratch omit exclude")
+DROPPING = wordset("drop remove skip lose forget scratch omit exclude cut")
 """Verbs that take an option out of a list; an option's own word goes before."""
 LEADS = wordings(
-    "start with,begin with,starting with,start by,begin by,same as,just like,goes to,"
+    "go with,going with,went with,talk about,discuss,help with,advice on,hear about,"
+    "talk to someone about,talk to somebody about,start with,begin with,"
+    "starting with,start by,begin by,same as,just like,goes to,"
     "settle on,settle for,the answer is,my answer is,the choice is,my choice is,the winner is"
 )
 """What leads to a choice at the beginning of a clause."""
@@ -151,7 +160,8 @@ YES = wordings(
     "sounds great,sounds fine,sounds right,looks good,looks great,looks fine,look good,"
     "looking good,looks good to me,go ahead,go for it,go,do it,do that,ship it,"
     "works for me,that works,fine by me,fine with me,ok with me,good with me,ok by me,"
-    "good by me,im good with it,im good with that,all good,make it so,im ok with it,"
+    "good by me,ja,jawohl,oui,si,hai,move on,moving on,onward,onwards,"
+    "im good with it,im good with that,all good,make it so,im ok with it,"
     "im ok with that,im fine with it,im fine with that,im happy with it,im happy with that,"
     "im happy with this,happy with it,happy with that,good to go,please do,thumbs up,"
     "lets do it,lets do this,lets go,no objections,no objection,you have my blessing,"
@@ -166,13 +176,25 @@ NO = wordings(
     "i disagree,disagree,hell no,not like this,no good,thumbs down,not acceptable,"
     "unacceptable,reject,rejected,decline,declined,denied,refuse,refused,disapprove,"
     "disapproved,not a chance,no chance,not happening,i dont agree,dont agree,do not agree,"
-    "id rather not,rather not,not really,lets not"
+    "id rather not,rather not,not really,lets not,better not,nein,non,nee,nej"
 )
 NONE = wordings(
     "none,none of these,none of them,none of those,none of the above,neither,"
     "neither of them,neither of these,neither of those,nothing,nobody,no one,"
     "not any of them,not any of these"
 )
+TAILS = wordings(
+    "who cares,why not,or whatever,or something,or so,and thats it,thats it,thats all,thats that,"
+    "nothing else,and nothing else,and be done with it,and call it a day,no question,no doubt,"
+    "no brainer,hands down,for sure,all day,any day,every time,as usual,as always"
+)
+"""Said behind a choice, to no effect."""
+REST = wordings(
+    "rest,the rest,all the rest,everything else,all others,all the others,the others,all the other,"
+    "every other,all the other options,every other option,all other options,the remaining,"
+    "the remaining ones,keep the rest,all remaining"
+)
+"""What was not named before."""
 APPROVING = wordings(
     "yes,ok,okay,looks good,looks fine,sounds good,approve,approved,agree,agreed,confirm,"
     "confirmed,proceed,continue,go ahead,reject,rejected,deny,denied,decline,refuse,no,👍,👎"
@@ -188,7 +210,7 @@ REFUSING = wordings(
     "no,reject,rejected,decline,declined,deny,denied,refuse,stop,cancel,abort,dont,do not,"
     "disapprove,veto,disagree,block,never,forbid,not ok,👎,❌"
 )
-QUALIFIERS = wordset("with but conditional conditionally partially partly except if after later")
+QUALIFIERS = wordset("with but conditional conditionally partially partly except if after")
 
 ALIKE = tuple(
     wordset(line)
@@ -214,9 +236,11 @@ ALIKE = tuple(
         "train rail railway",
         "flight fly airplane",
         "discuss argue debate talk",
+        "consult talk speak",
         "include add incorporate",
         "escalate raise",
         "retry rerun",
+        "upgrade update bump",
         "cheap inexpensive affordable",
         "fast quick rapid speedy",
         "expensive costly pricey",
@@ -235,6 +259,8 @@ PHRASAL = {
     ("throw", "away"): "remove",
     ("take", "out"): "remove",
     ("leave", "out"): "omit",
+    ("leave", "off"): "omit",
+    ("kick", "out"): "omit",
     ("roll", "out"): "deploy",
     ("roll", "back"): "rollback",
     ("break", "up"): "split",

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 Mode = Literal["strict", "plain"]
 HEAD = 400
 """How many characters of a reply can name an option; what follows is a remark."""
+_BESIDE_A_LETTER = 8
+"""How long a reply is at least that is more than a letter and what stands around it."""
 OWN = Reading("own-words")
 _OTHERS = frozenset({"other", OTHER.casefold()})
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
-_QUESTION = re.compile(r"q\s*:", re.IGNORECASE)
-_LETTER = re.compile(r"\(?\s*([a-z])\s*[:.)]?", re.IGNORECASE)
-_NUMBERED = re.compile(r"#\s*\d+(?!\w)")
-_ADDED = re.compile(r"[\w/+,&\s-]{1,200}")
 # These are compiled when they are needed, which for most replies is never.
+_NUMBERED = r"#\s*\d+(?!\w)"
+_ADDED = r"[\w/+,&\s-]{1,200}"
 _REMARK = (
     r"(?is)(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
@@ -86,31 +86,37 @@ def question_from_options(
 
 
 def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
-    """A prefix stands first; `#2` is a number in plain text, `+` is for several choices only."""
-    asked = _QUESTION.match(bare)
-    if asked:
-        return _prefix("question", bare[asked.end() :])
+    """A prefix stands first; `#2` is a number in plain text, and `+` stands before codes."""
+    head, colon, rest = bare.partition(":")
+    if colon and head.rstrip() in {"q", "Q"}:
+        return _prefix("question", rest)
     for mark, prefix in _MARKS:
         if not bare.startswith(mark):
             continue
         argument = bare[len(mark) :].strip()
-        if prefix == "tag" and mode == "plain" and _NUMBERED.match(bare):
+        if prefix == "tag" and mode == "plain" and re.match(_NUMBERED, bare):
             return None
         # A mark alone is half a thought: the question comes again.
         spaced = prefix in {"tag", "reference"} and bare[1:2].isspace()
         if spaced or (prefix == "add" and argument and not _adds(argument, question)):
-            return OWN
+            return _loosely("yes", question) if (argument, mode) == ("1", "plain") else OWN
         return _prefix(prefix, argument)
     return None
 
 
 def _adds(argument: str, question: Question) -> bool:
-    """Whether what stands behind a `+` is a code, or several."""
-    if not question.multi or not argument or not _ADDED.fullmatch(argument):
+    """Whether what stands behind a `+` is a code, or several.
+
+    Where only one may be chosen, a code cannot be added, but it is no answer in their own words
+    either: the question comes again and says so.
+    """
+    if not re.fullmatch(_ADDED, argument):
         return False
     known = names((*question.choices, *question.named))
     parts = [part for part in re.split(r"[+,&\s]+", argument) if part]
-    return len(parts) == 1 or all(known.code(part) for part in parts)
+    if question.multi and len(parts) == 1:
+        return True
+    return bool(parts) and all(known.code(part) for part in parts)
 
 
 def _prefix(prefix: Prefix, argument: str) -> Reading:
@@ -119,11 +125,13 @@ def _prefix(prefix: Prefix, argument: str) -> Reading:
 
 def _extra(bare: str, question: Question) -> Reading | None:
     """A letter alone, with or without a colon or full stop, is the extra of that letter."""
-    letter = _LETTER.fullmatch(bare) if question.extras and len(bare) < 8 else None
-    if letter:
-        for extra in question.extras:
-            if extra.letter.casefold() == letter.group(1).casefold():
-                return Reading("extra", matched=extra.text, extra=extra.letter)
+    if not question.extras or len(bare) >= _BESIDE_A_LETTER:
+        return None
+    inner = bare.removeprefix("(").strip()
+    letter = (inner[:-1].rstrip() if inner[1:] and inner[-1] in ":.)" else inner).casefold()
+    for extra in question.extras:
+        if extra.letter.casefold() == letter:
+            return Reading("extra", matched=extra.text, extra=extra.letter)
     return None
 
 

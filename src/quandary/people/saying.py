@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING
 
 from quandary.model.ask import MORE, Reading
 from quandary.people.clauses import Clause, split
-from quandary.people.manner import chatter, chosen, complaint, conditional, hinges, hurried
-from quandary.people.meaning import OTHER, Interpreter, Meaning
+from quandary.people.manner import (
+    afterwards,
+    announces,
+    chatter,
+    chosen,
+    complaint,
+    conditional,
+    excuse,
+    hinges,
+    hurried,
+)
+from quandary.people.meaning import Interpreter
+from quandary.people.naming import OTHER, Meaning
 from quandary.people.phrases import (
     ASKING,
     ASKING_ANYTHING,
@@ -20,6 +31,8 @@ from quandary.people.phrases import (
     HEDGES,
     INTERJECTIONS,
     LIKING,
+    NEUTRAL,
+    PROVISOS,
     REASONS,
     REQUEST_VERBS,
     REQUESTERS,
@@ -35,11 +48,15 @@ if TYPE_CHECKING:
     from quandary.model.ask import Question
 
 Words = tuple[str, ...]
-_NUMBER_SIGN = re.compile(r"\b(?:no|nr)\.(?=\s*\d)", re.IGNORECASE)
-_WITH = re.compile(r"\bw/", re.IGNORECASE)
-_LEADING = re.compile(r"^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*", re.IGNORECASE)
+# These are compiled when they are needed, which for most replies is never.
+_NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
+_WITH = r"(?i)\bw/"
+_LEADING = r"(?i)^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*"
 _COPULAS = frozenset(("is", "are"))
 """In a second clause they tell of an option: `1 and 2; the cart is fine`."""
+_HALTS = {("wait",), ("hold",), ("stop",)}
+_THERE = frozenset(("the", "there", "it", "this", "that", "these", "those", "any"))
+"""Behind a "were" that asks, unlike that of "we're on it"."""
 _REFUSALS = frozenset(("no", "nope", "nah", "naw"))
 _LONGEST_HEDGE = max(map(len, HEDGES))
 
@@ -47,26 +64,54 @@ _LONGEST_HEDGE = max(map(len, HEDGES))
 def loosely(text: str, question: Question) -> Reading:
     """What a plain-text reply means."""
     interpreter = Interpreter(question)
-    head = _WITH.sub("w ", _NUMBER_SIGN.sub("nr ", text[:HEAD]))
-    clauses = split(head, interpreter.lexicon.label_words)
+    head = _spelt_out(text[:HEAD])
+    clauses = split(head, interpreter.lexicon.label_words, interpreter.lexicon.joins)
     if not clauses:
         return OWN
-    if len(clauses) == 1 and "?" not in head:
-        said = clauses[0].words
-        outright = interpreter.verbatim(said)
-        if outright is None and not _asking(said) and not interpreter.foreign(said):
-            outright = interpreter.outright(said)
-        if outright and outright.how in {"pick", "either"}:
-            return _reading([(0, outright)], clauses, text, interpreter)
+    outright = _outright(clauses[0].words, interpreter) if len(clauses) == 1 else None
+    if outright and "?" not in head:
+        return _reading([(0, outright)], clauses, text, interpreter)
     if asks(head, clauses):
         return _requested(clauses, interpreter)
-    if any(hinges(clause.words, interpreter.lexicon.label_words) for clause in clauses):
+    hinging = any(_hinges(at, clause, interpreter) for at, clause in enumerate(clauses))
+    if hinging or _pointed(head):
         return OWN
-    clauses = _corrected(clauses, interpreter)
+    clauses = _excused(_corrected(clauses, interpreter), clauses)
     meanings = [interpreter.clause(clause) for clause in clauses]
-    if any(hedged(clause.words) for clause in clauses):
+    if any(hedged(clause.words, interpreter.lexicon.label_words) for clause in clauses):
         return _torn(clauses, meanings, interpreter)
     return _together(clauses, meanings, text, interpreter)
+
+
+def _spelt_out(head: str) -> str:
+    """The text with `no. 2` and `w/` put so that their marks cut nothing."""
+    if "." in head:
+        head = re.sub(_NUMBER_SIGN, "nr ", head)
+    return re.sub(_WITH, "w ", head) if "/" in head else head
+
+
+def _outright(said: Words, interpreter: Interpreter) -> Meaning | None:
+    """What one clause names without further ado."""
+    found = interpreter.verbatim(said) or interpreter.relative(said)
+    if found is None and not _asking(said) and not interpreter.foreign(said):
+        found = interpreter.outright(said)
+    return found if found and found.how in {"pick", "either"} else None
+
+
+def _pointed(head: str) -> bool:
+    """`watch this: https://…`: what stands before an address speaks of that."""
+    return "://" in head and re.search(r":\s*\w+://", head) is not None
+
+
+def _hinges(at: int, clause: Clause, interpreter: Interpreter) -> bool:
+    """Whether the choice hangs on a condition; what somebody does later may hang on one."""
+    lexicon = interpreter.lexicon
+    answers = clause.words[:2] == ("only", "when") and "when" in interpreter.asked
+    if has(clause.words, PROVISOS) and not answers and not lexicon.verbatim(clause.words):
+        return True
+    if not hinges(clause.words, lexicon.label_words):
+        return False
+    return not at or not afterwards(clause.words) or bool(lexicon.mentioned(clause.words))
 
 
 def asks(head: str, clauses: list[Clause]) -> bool:
@@ -79,11 +124,11 @@ def asks(head: str, clauses: list[Clause]) -> bool:
 def _asking(said: Words) -> bool:
     while len(said) > 1 and said[0] in INTERJECTIONS | {"but", "and", "just"}:
         said = said[1:]
-    if said in YES:
+    if said in YES or said in HEDGES:
         return False
     if len(said) == 2 and said[-1] in {"what", "why", "huh"}:
         return True
-    if said[0] == "were" and len(said) > 1 and said[1] not in SUBJECTS | FUNCTION:
+    if said[0] == "were" and len(said) > 1 and said[1] not in SUBJECTS | _THERE:
         return False
     if said[0] in ASKING_BEFORE_A_VERB:
         return len(said) == 1 or said[1] in VERBS
@@ -121,11 +166,19 @@ def _wavering(clauses: list[Clause], interpreter: Interpreter) -> Reading:
     return reading(found, interpreter.question) if len(found) > 1 else OWN
 
 
-def hedged(said: Words) -> bool:
+def hedged(said: Words, own: frozenset[str]) -> bool:
     """Whether the person says that they do not know, or do not mind."""
     said = said[1:] if said[0] == "only" else said
+    # What others do not know or mind is no hedge: `users don't mind`.
+    first = said.index("dont") if "dont" in said else 0
+    others = first and said[first - 1] not in NEUTRAL | FUNCTION | own
+    return has(said[:first] if others else said, HEDGES)
+
+
+def has(said: Words, phrases: frozenset[Words]) -> bool:
+    """Whether one of the phrases stands among the words."""
     return any(
-        said[at : at + long] in HEDGES
+        said[at : at + long] in phrases
         for at in range(len(said))
         for long in range(1, min(_LONGEST_HEDGE, len(said) - at) + 1)
     )
@@ -138,7 +191,11 @@ def _torn(
     codes: list[str] = []
     for clause, meant in zip(clauses, meanings, strict=True):
         bare = clause._replace(words=_unhedged(clause.words))
-        named = meant or (interpreter.clause(bare) if hedged(clause.words) else None)
+        named = meant or (
+            interpreter.clause(bare)
+            if hedged(clause.words, interpreter.lexicon.label_words)
+            else None
+        )
         if named is not None and named.how in {"pick", "either"} and named.firm:
             codes.extend(named.codes)
     found = tuple(code for code in dict.fromkeys(codes) if code not in {MORE, OTHER})
@@ -162,11 +219,19 @@ def _corrected(clauses: list[Clause], interpreter: Interpreter) -> list[Clause]:
     first = 0
     for at, clause in enumerate(clauses):
         leaves_out = clause.words[0] in EXCLUDERS | EXCEPT and len(clause.words) > 1
+        leaves_out = leaves_out or bool(interpreter.dropped(clause.words))
         if clause.corrects and (not leaves_out or interpreter.names.worded(clause.words)):
             first = at
         elif 0 < at < len(clauses) - 1 and _refuses(clause.words):
             first = at + 1
     return clauses[first:]
+
+
+def _excused(clauses: list[Clause], before: list[Clause]) -> list[Clause]:
+    """The clauses without a reason for the second thought: `2... no, too slow. 3`."""
+    while len(clauses) < len(before) and len(clauses) > 1 and excuse(clauses[0].words):
+        clauses, before = clauses[1:], before[1:]
+    return clauses
 
 
 def _refuses(said: Words) -> bool:
@@ -189,7 +254,7 @@ def _together(
         return OWN
     if _unsettled(naming[0], clauses, meanings, interpreter):
         return OWN
-    if _doubtful(naming[0], clauses, meanings):
+    if _doubtful(naming[0], clauses, meanings, interpreter):
         return OWN
     if _unlisted(naming[0][0], clauses, meanings, interpreter):
         return OWN
@@ -207,13 +272,14 @@ def _unsettled(
     senses = {m.how for m in meanings if m is not None} & {"yes", "no"}
     if meant.how in senses and len(senses) > 1:
         return True
-    if any(later is not None and later.how == "no" for later in meanings[first + 1 :]):
+    refused = any(m is not None and m.how == "no" for m in meanings[first + 1 :])
+    if refused and meant.how != "no":
         return True
     if any(
         conditional(clause.words)
         and (clause.words[0] != "then" or interpreter.lexicon.mentioned(clause.words))
         and not (interpreter.question.multi and clause.words[0] == "then" and meant)
-        and not (clause.words[0] == "only" and meant and meant.firm)
+        and not ("only" in clause.words[:2] and meant and meant.firm)
         for clause, meant in zip(clauses[1:], meanings[1:], strict=True)
     ):
         return True
@@ -222,6 +288,8 @@ def _unsettled(
         return True
     before = zip(clauses[:first], meanings[:first], strict=True)
     lead = [c for c, m in before if m is None and not chatter(c.words)]
+    if lead and clauses[first].announced and announces(lead[-1].words):
+        lead.pop()
     if lead and (not chosen(clauses[first].words) or any(conditional(c.words) for c in lead)):
         return True
     after = clauses[first + 1 :]
@@ -244,13 +312,18 @@ def _unlisted(
 
 
 def _doubtful(
-    naming: tuple[int, Meaning], clauses: list[Clause], meanings: list[Meaning | None]
+    naming: tuple[int, Meaning],
+    clauses: list[Clause],
+    meanings: list[Meaning | None],
+    interpreter: Interpreter,
 ) -> bool:
     """Whether more is said than a word of a description, or a bare `first`, can carry.
 
-    `First, …` counts what is to be done more often than options.
+    `First, …` counts what is to be done more often than options, and `Wait, …` stops somebody.
     """
     first, named = naming
+    if clauses[first].words in _HALTS and not interpreter.names.worded(clauses[first].words):
+        named = named._replace(firm=False)
     rest = [
         clause
         for at, (clause, meant) in enumerate(zip(clauses, meanings, strict=True))
@@ -266,7 +339,8 @@ def _reading(
     interpreter: Interpreter,
 ) -> Reading:
     question = interpreter.question
-    if any(m.how in {"beyond", "none"} for _, m in naming) or naming[0][1].how == "drop":
+    dropping = naming[0][1].how == "drop" and not question.multi
+    if dropping or any(m.how in {"beyond", "none"} for _, m in naming):
         return OWN
     run = _run(naming)
     if run[0][1].how in {"yes", "no"}:
@@ -299,9 +373,12 @@ def _sum(meanings: list[Meaning], interpreter: Interpreter) -> tuple[Words, bool
         both = tuple(code for code in either if code in picked)
         codes = both if len(both) == 1 and len(set(picked)) == 1 else (*picked, *either)
         return codes, len(set(either)) == 1 and interpreter.question.multi
+    rest = any(m.how == "rest" for m in meanings)
     if picked:
-        return tuple(picked), True
-    return tuple(code for code in interpreter.real if code not in dropped), False
+        return () if rest else tuple(picked), True
+    if any(m.how == "pick" for m in meanings) or (rest and not dropped):
+        return (), False
+    return tuple(code for code in interpreter.real if code not in dropped), rest
 
 
 def _remark(run: list[tuple[int, Meaning]], clauses: list[Clause], text: str) -> str | None:
@@ -321,7 +398,7 @@ def _remark(run: list[tuple[int, Meaning]], clauses: list[Clause], text: str) ->
 
 def _plain(remark: str) -> str | None:
     while True:
-        shorter = _LEADING.sub("", remark, count=1)
+        shorter = re.sub(_LEADING, "", remark, count=1)
         if shorter == remark:
             return remark.strip() or None
         remark = shorter

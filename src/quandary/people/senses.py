@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from quandary.people.forms import stem
 from quandary.people.phrases import (
     AFFIRMING,
     APPROVING,
@@ -26,9 +27,10 @@ Words = tuple[str, ...]
 Sense = Literal["yes", "no", "chatter"]
 POINTING = wordset("it this that is from me then please to with by for")
 _LONGEST = 5
-_SENTENCE = re.compile(r"[.!?:]\s")
+_SENTENCE = r"[.!?:]\s"
 _TAIL = 600
 """How much of a question's end is looked at."""
+_HOW_OFTEN = wordset("always just only temporarily permanently conditional conditionally")
 _HOW = wordset("what whats how hows")
 _ASKING = _HOW | wordset("which who where when why")
 
@@ -66,6 +68,8 @@ def sides(question: Question, sense: Sense) -> Words:
     found = [o for o in options if o.code.rpartition("/")[2].casefold() == sense]
     found = found or [o for o in options if _answers(o, question, sense)]
     plain = [o for o in found if not QUALIFIERS.intersection(words(o.label))]
+    if all(words(o.label)[0] == sense for o in found if o.label):
+        plain = found
     codes = tuple(o.code for o in (plain or found))
     if codes:
         return codes
@@ -80,12 +84,20 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
 
     Where it was asked what to do, only a label that is one word of sense does, or one that can
     answer anything: `yes` to that does not `Accept the risk`, nor does `no` `Cancel the account`.
+    The same holds where nothing was asked that has an opposite.
     """
     if not _opens(option.label, AFFIRMING if sense == "yes" else REFUSING):
         return False
     asking = _asking(question.text)
-    if not asking or sum(word not in FUNCTION for word in words(option.label)) < 2:
+    telling = [word for word in words(option.label) if word not in FUNCTION]
+    if len(telling) < 2:
         return True
+    if not asking:
+        asked = {stem(word) for word in words(question.text[-_TAIL:])}
+        echoed = any(stem(word) in asked for word in telling)
+        opposite = REFUSING if sense == "yes" else AFFIRMING
+        opposed = any(_opens(other.label, opposite) for other in question.options)
+        return echoed or opposed or _opens(option.label, APPROVING)
     return asking in _HOW and _opens(option.label, APPROVING)
 
 
@@ -106,12 +118,14 @@ def _asking(text: str) -> str:
 
 def _last(text: str) -> Words:
     """The words of a question's last sentence."""
-    return words(_SENTENCE.split(text[-_TAIL:].rstrip(" ?\n"))[-1])
+    return words(re.split(_SENTENCE, text[-_TAIL:].rstrip(" ?\n"))[-1])
 
 
 def _opens(label: str, phrases: frozenset[Words]) -> bool:
     """Whether a label opens with a yes or a no; `No button` is neither."""
     said = words(label)
+    if said[1:] and said[0] in _HOW_OFTEN:
+        said = said[1:]
     if said[:1] == ("no",) and words(label.partition(",")[0]) not in phrases:
         return False
     return any(said[: len(phrase)] == phrase for phrase in phrases)

@@ -1,0 +1,360 @@
+"""How words name options: by code, label or place, by what they say of them, or nearly so."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from quandary.model.ask import MORE
+from quandary.people.entries import phrasal
+from quandary.people.evidence import lexicon
+from quandary.people.manner import (
+    FILLERS,
+    described,
+    edges,
+    of_a_kind,
+    referring,
+    stripped,
+    superlative,
+    unpraised,
+)
+from quandary.people.names import names
+from quandary.people.numbers import cardinal, counting, ordering, places
+from quandary.people.phrases import (
+    DECLARING,
+    ENDINGS,
+    EXCLUDERS,
+    FUNCTION,
+    NEUTRAL,
+    NO,
+    NONE,
+    RELATIVE,
+    REST,
+    VERBS,
+    YES,
+)
+from quandary.people.words import words, wordset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from quandary.model.ask import Question
+    from quandary.people.evidence import Fit
+
+OTHER = "OTH"
+"""Stands for Other where it is chosen by its number."""
+Words = tuple[str, ...]
+_ONE = frozenset(("a", "an"))
+_PLACING = wordset("the all both one ones option options choice choices")
+_ENDS = {("top",), ("bottom",), ("middle",)}
+_EVERY = wordset("all every everything")
+_GENERAL = wordset("mode approach solution strategy setup setting style format")
+"""What may stand behind any label: `dark mode`."""
+_KINDS = wordset("variant alternative proposal suggestion idea")
+_LETTERED = frozenset(("option", "choice", "code", "letter", "answer"))
+
+
+class Meaning(NamedTuple):
+    """What a clause says."""
+
+    how: Literal["pick", "either", "not", "drop", "rest", "yes", "no", "none", "beyond", "chatter"]
+    codes: Words = ()
+    firm: bool = True
+    """Said so that it cannot well be anything else."""
+    tail: int | None = None
+    """Where in the text a remark begins that stands in the same clause."""
+    listed: bool = False
+    """Several were named one by one, or all."""
+
+
+class Namer:
+    """Holds words against the options of one question."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.options = question.options
+        self.shown = [choice.code for choice in question.choices]
+        self.real = [code for code in self.shown if code != MORE]
+        if question.menu:
+            self.shown.append(OTHER)
+        self.names = names((*question.choices, *question.named))
+        self.lexicon = lexicon(self.options)
+        labels = (words(option.label) for option in self.options)
+        self.nothing = tuple(o.code for o in self.options if words(o.label) in NONE)
+        self.every = tuple(code for code in self.real if code not in self.nothing)
+        """What "all" means."""
+        self.values = self._values()
+        self.negative = tuple(label for label in labels if label and label[0] in EXCLUDERS)
+        self.asked = frozenset(words(question.text[:600]))
+        self.context = self.asked - NEUTRAL | _GENERAL
+        nouns = self.context | _KINDS | self.lexicon.label_words - NEUTRAL
+        self.nouns = frozenset(noun for noun in nouns if not counting(noun))
+        self.kinds = (self.nouns & self.context | _KINDS) - self._numbered()
+
+    def _values(self) -> dict[int, str]:
+        """The options whose label is just a number."""
+        labels = ((words(option.label), option.code) for option in self.options)
+        numbers = ((cardinal(said[0]), code) for said, code in labels if len(said) == 1)
+        return {number: code for number, code in numbers if number is not None}
+
+    def _numbered(self) -> set[str]:
+        """The things that have numbers of their own here: `phase 3` is not the third option."""
+        texts = (self.question.text[:600], *(option.label for option in self.options))
+        return {
+            thing
+            for text in texts
+            for thing, number in pairwise(words(text))
+            if number[:1].isdigit()
+        }
+
+    def one(self, said: Words) -> Meaning | None:
+        """What words say that name options without "or", "and" or "not"."""
+        return self.outright(said) or self._told(said)
+
+    def _part(self, said: Words) -> Meaning | None:
+        """One of several in a list, where a filler such as `now` may be a label's own word."""
+        found = self.one(said)
+        if found or stripped(said):
+            return found
+        return self._phrased(tuple(word for word in said if self.lexicon.telling(word)))
+
+    def outright(self, said: Words) -> Meaning | None:
+        """A code, a label, the beginning or a part of one, or a place in the list."""
+        if stripped(said) in REST and not self.lexicon.verbatim(said):
+            return None
+        found = self._whole(said) or self._named(said) or self._nothing(said)
+        if not found and (said in YES or said in NO):
+            return None
+        for core in (edges(said, FILLERS, frozenset()), stripped(said), self._uncoded(said)):
+            found = found or self._named(core, cut=core != said)
+        if found and found.how == "either":
+            codes = self.lexicon.closest(found.codes, said)
+            found = self._both(codes, said) or options_of(codes)
+        if found:
+            return self._timely(found, said)
+        place = self.placed(said)
+        return self._beyond(said) or place if place and place.how == "beyond" else place
+
+    def _beyond(self, said: Words) -> Meaning | None:
+        """A number that no option has as its place, but some option has among its words."""
+        core = stripped(said)
+        number = cardinal(core[0]) if len(core) == 1 else None
+        if number is not None and number <= len(self.shown) + 2 and not self.names.beginning(core):
+            return self._named((f"{core[0]}%",))
+        phrase = self.lexicon.phrase(core)
+        alone = len(said) < 3 and any(map(str.isdigit, said))
+        if phrase and (phrase.label or not alone):
+            return options_of(phrase.codes, firm=phrase.label)
+        known = any(word[0].isdigit() and word in self.lexicon.label_words for word in core)
+        return self._fitting(self.lexicon.bag(said), said) if known else None
+
+    def _timely(self, found: Meaning, said: Words) -> Meaning | None:
+        """Nothing, where a time is said that is not an option's: `fix it today`, `Fix it later`."""
+        if len(found.codes) != 1 or not ("today" in said or "now" in said):
+            return found
+        return None if self.lexicon.elsewhen(found.codes[0], said) else found
+
+    def _both(self, codes: Words, said: Words) -> Meaning | None:
+        """`both chocolates`, `everything merged`, where several may be chosen and are that."""
+        if not self.question.multi or len(codes) < 2:
+            return None
+        every = not _EVERY.isdisjoint(said) or ("both" in said and len(codes) == 2)
+        return Meaning("pick", codes, listed=True) if every else None
+
+    def _whole(self, said: Words) -> Meaning | None:
+        """A whole label, with fillers around it that it does not end in: `just pay it please`."""
+        core = edges(said, FILLERS, frozenset())
+        for last in range(len(core), 0, -1):
+            found = self.names.worded(core[:last])
+            if found and not (last == 1 and self.placed(core[:1])):
+                return options_of(found)
+            if core[last - 1] not in ENDINGS:
+                break
+        return None
+
+    def _nothing(self, said: Words) -> Meaning | None:
+        """`none of these`, unless a label says so."""
+        if said not in NONE:
+            return None
+        phrase = self.lexicon.phrase(said)
+        if phrase and phrase.label:
+            return options_of(phrase.codes)
+        return options_of(self.nothing) if self.nothing else Meaning("none")
+
+    def _uncoded(self, said: Words) -> Words:
+        """The words without fillers, except such as an option has as its own: `now`, `go`, `ok`."""
+        own = self.names.codes.keys() | self.lexicon.label_words
+        return edges(said, FILLERS - own, ENDINGS - own)
+
+    def _named(self, core: Words, *, cut: bool = False) -> Meaning | None:
+        if not core:
+            return None
+        found = self.names.worded(core)
+        lettered = core[1:] if len(core) == 2 and core[0] in _LETTERED else core
+        if not found and len(lettered) == 1:
+            found = self.names.code(lettered[0])
+            if found and len(self.names.beginning(lettered)) > 1:
+                return options_of(dict.fromkeys((*found, *self.names.beginning(lettered))))
+        if not found and not (NEUTRAL if cut else FUNCTION | EXCLUDERS).issuperset(core):
+            found = self.names.beginning(core)
+            phrase = self.lexicon.phrase(core) if found else None
+            found = phrase.codes if phrase and phrase.label else found
+        if found and not (len(core) == 1 and self.placed(core)):
+            return options_of(found)
+        counted = any(word.isdigit() or ordering(word) for word in core)
+        if counted and sum(map(self.lexicon.telling, core)) > 1:
+            phrase = self.lexicon.phrase(core)
+            return options_of(phrase.codes) if phrase and phrase.label else None
+        return None
+
+    def placed(self, said: Words) -> Meaning | None:
+        """A place in the list, or several."""
+        core = edges(said, FILLERS - _PLACING, ENDINGS - _PLACING)
+        counted = self._valued(core) or self._one_of(core) or self._of_those(core)
+        if counted:
+            return counted
+        place = places(
+            core, len(self.shown), real=len(self.real), nouns=self.nouns, kinds=self.kinds
+        )
+        labelled = core in _ENDS and core[0] in self.lexicon.label_words
+        one_more = any(one in _ONE and ordering(two) for one, two in pairwise(said))
+        if place is None or labelled or one_more or (place.every and self._mentions(said, core)):
+            return None
+        if place.beyond or (place.every and not self.question.multi):
+            return Meaning("beyond" if place.beyond else "none")
+        found = self.every if place.every else tuple(self.shown[at] for at in place.at)
+        if len(core) == 1 and len(found) == 1:
+            rivals = (*self.names.worded(core), *self.names.beginning(core))
+            if rivals and rivals != found:
+                return options_of(dict.fromkeys((*found, *rivals)))
+        if place.alternatives and not (self.question.multi and "or" not in core):
+            return options_of(found, apart=True)
+        return Meaning("pick", found, place.explicit, listed=len(found) > 1)
+
+    def _mentions(self, said: Words, core: Words) -> bool:
+        """Whether `everyone` and the like are an option's own words."""
+        described = len(said) > 1 and bool(self.lexicon.verbatim(said))
+        return described or bool(self.lexicon.mentioned(core))
+
+    def _valued(self, core: Words) -> Meaning | None:
+        """A number where labels are numbers: `three` is `Three`, `3` may also be the third."""
+        numbers = [cardinal(word) for word in core if word not in {"or", "and"}]
+        if not self.values or None in numbers or not numbers:
+            return None
+        found = [self.values.get(number) for number in numbers if number is not None]
+        if None in found or (len(core) == 1 and core[0].isdigit()):
+            place = (numbers[0] or 0) - 1
+            rival = self.shown[place : place + 1] if core[0].isdigit() else []
+            known = [code for code in (*found, *rival) if code]
+            unknown = None in found and len(self.values) > 1
+            return Meaning("beyond") if unknown else options_of(dict.fromkeys(known))
+        return options_of([code for code in found if code], apart="or" in core)
+
+    def _one_of(self, core: Words) -> Meaning | None:
+        """`one of the first two`: but which?"""
+        those = self.placed(core[2:]) if core[:2] == ("one", "of") else None
+        several = those and those.how == "pick" and len(those.codes) > 1
+        return options_of(those.codes, apart=True) if those and several else None
+
+    def _of_those(self, core: Words) -> Meaning | None:
+        """`the second saturday`, where only some of the options are Saturdays."""
+        core = core[1:] if core[:1] == ("the",) else core
+        if len(core) != 2 or not ordering(core[0]) or not self.lexicon.telling(core[1]):
+            return None
+        those = self.lexicon.labelled(core[1:])
+        if len(those) < 2 or len(those) == len(self.real):
+            return None
+        place = places(core[:1], len(those))
+        if place is None or place.beyond:
+            return Meaning("beyond")
+        return Meaning("pick", tuple(those[at] for at in place.at))
+
+    def _told(self, said: Words) -> Meaning | None:
+        """The words of labels and descriptions, or such as mean the same: `take it out`."""
+        found = self._worded(said)
+        joined = tuple(phrasal(said)) if found is None else said
+        return found if joined == said else self._worded(joined)
+
+    def _worded(self, said: Words) -> Meaning | None:
+        """The words of labels and descriptions, in their order or not."""
+        said = unpraised(said)
+        core = stripped(said) or self._uncoded(said) or superlative(said)
+        phrased = self._phrased(said) if core else None
+        if phrased or not core or "too" in core[:-1]:
+            return phrased
+        mistyped = self.names.mistyped(" ".join(core), wordwise=True)
+        mistyped = mistyped or self.names.mistyped(" ".join(said), wordwise=True)
+        if mistyped:
+            return options_of(mistyped)
+        fit = self.lexicon.bag(said, self.context) or self.lexicon.bag(core, self.context)
+        return self._fitting(fit, said) or self._loosely_named(said, core)
+
+    def _loosely_named(self, said: Words, core: Words) -> Meaning | None:
+        """`lint docs` where several may be chosen, and `logs first`."""
+        apart = self.lexicon.apart(said) if self.question.multi else ()
+        if len(apart) > 1:
+            return Meaning("pick", apart, listed=True)
+        if core[-1] == "first" and len(core) > 1:
+            meant = self.one(core[:-1])
+            return meant._replace(firm=False) if meant and meant.firm else None
+        return None
+
+    def relative(self, said: Words) -> Meaning | None:
+        """`what finance waits for`, which asks nothing: all of it stands in one option."""
+        subject = said[2:3] if said[1:2] == ("the",) else said[1:2]
+        if said[0] != "what" or len(said) < 3 or not subject:
+            return None
+        if subject[0] in VERBS | FUNCTION | NEUTRAL:
+            return None
+        told = [word for word in said if self.lexicon.telling(word)]
+        fit = self.lexicon.bag(said[1:]) if len(told) > 1 else None
+        return Meaning("pick", fit.codes, firm=False) if fit and len(fit.codes) == 1 else None
+
+    def verbatim(self, said: Words) -> Meaning | None:
+        """Three words or more that stand so in a label or a description, or all of the latter."""
+        phrase = self.lexicon.phrase(said) if len(said) > 2 else self.lexicon.described(said)
+        return options_of(phrase.codes, firm=phrase.label) if phrase else None
+
+    def _phrased(self, said: Words) -> Meaning | None:
+        core = stripped(said) or self._uncoded(said) or superlative(said)
+        for part in dict.fromkeys((said, core, described(said))):
+            found = self._fitting(self.lexicon.phrase(part), said)
+            if found:
+                return found
+        return None
+
+    def _fitting(self, fit: Fit | None, said: Words) -> Meaning | None:
+        """The options that words fit; a description is not meant by a thing of their own."""
+        if fit is None or (not fit.label and self._beside(said)):
+            return None
+        codes = self.lexicon.closest(fit.codes, said)
+        if self.question.multi and len(codes) > 1 and "ones" in said:
+            return Meaning("pick", codes, fit.label, listed=True)
+        return self._both(codes, said) or self._timely(options_of(codes, firm=fit.label), said)
+
+    def _beside(self, said: Words) -> bool:
+        """Whether words that stand in a description are said of something else.
+
+        `the one who wrote it` points to an option, whatever follows.
+        """
+        if referring(said):
+            return False
+        told = [at for at, word in enumerate(said) if self.lexicon.telling(word)]
+        doing = told and not DECLARING.isdisjoint(said[told[-1] + 1 :])
+        return bool(doing) or of_a_kind(said) or self.lexicon.on_it(said)
+
+    def _idiom(self, said: Words) -> Meaning | None:
+        """Words that say little one by one, but stand together in just one option."""
+        if said[0] == "the" and len(said) > 4 and said[1] in _LETTERED | {"one"}:
+            said = said[3:] if said[2] in RELATIVE else said
+        if len(said) < 2 or FUNCTION.issuperset(said) or any(map(self.lexicon.telling, said)):
+            return None
+        codes = self.lexicon.verbatim(said)
+        return Meaning("pick", codes, firm=False) if len(codes) == 1 else None
+
+
+def options_of(codes: Iterable[str], *, firm: bool = True, apart: bool = False) -> Meaning:
+    codes = tuple(codes)
+    if len(codes) > 1:
+        return Meaning("either", codes, firm, listed=apart)
+    return Meaning("pick", codes, firm)
