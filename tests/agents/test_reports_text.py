@@ -109,7 +109,7 @@ def test_what_was_taken_back_and_noted_is_shown_at_the_end(store: SqliteStore) -
     reply = Reply((Answer(key, ("SHIP-IT",)),))
     replay.amend(store, state.run, reply, key=key, why="", who="person", through="terminal")
     text = shown(store, state)
-    at = text.index("Taken back when an answer was amended")
+    at = text.index("Taken back, and tried or answered anew")
     assert text[at + 1] == "  ada (person, terminal) decides: chose “not yet”"
     assert text[-1].endswith(f"Z  idle {key} nobody there")
 

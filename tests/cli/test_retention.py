@@ -306,8 +306,8 @@ def test_a_changed_file_is_refused(project: Project) -> None:
 def test_a_file_that_tells_nothing_is_refused(project: Project) -> None:
     """Its chain may hold all the same."""
     store = SqliteStore(project.folder / "odd.db")
-    given: dict[str, Any] = {"id": "a", "preference": "b", "origin": "c"}
-    odd = replay.begin(store, "prefer", given, documents={"tree": []}, who="agent", through="x")
+    given: dict[str, Any] = {"options": [{"key": "E1", "title": "One"}], "item": "no item"}
+    odd = replay.begin(store, "split", given, who="agent", through="x")
     store.close()
     file = project.folder / "odd.json"
     project.call("export", odd.run, "--output", str(file), "--store", str(store.path))

@@ -243,3 +243,18 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (("--relation", "loose"), ("--number", "0"), ("--number", "x")):
         assert call(capsys, "split", PLATFORMS, *words).status == 2
     assert call(capsys, "split", os.devnull + ".json").status == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ([], "split: Slack DM bot, Discord guild bot, Microsoft Teams and 2 more"),
+        (["--context", "**Which** go in?"], "split: Which go in?"),
+    ],
+)
+def test_the_list_of_runs_says_what_a_split_is_about(
+    run: Run, capsys: pytest.CaptureFixture[str], said: list[str], shown: str
+) -> None:
+    """What it was begun for, or the first of its options; without the marks of Markdown."""
+    run("split", PLATFORMS, *said)
+    assert call(capsys, "runs").out.endswith(f"  {shown}\n")

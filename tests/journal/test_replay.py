@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import small_flows
+import walks
 from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
@@ -485,6 +486,37 @@ def test_a_deed_cut_short_by_a_crash_is_done_again(store: Store) -> None:
     assert replay.look(store, state.run) == state
     after = replay.advance(store, state.run, **AGENT, deeds=lambda do: Done(do.key, "text"))
     assert after.key == "2:"
+
+
+def test_an_output_is_booked_on_what_the_run_has_become_elsewhere(
+    store: Store, path: Path | str
+) -> None:
+    """Whoever has a run open need not look at it again, and is never wrong about it."""
+    first = walks.begin(store, walks.line(4))
+    other = open_store(path)
+    second = walks.send(other, first, walks.did(first.calls[0]))
+    with pytest.raises(AlreadyAnswered):
+        walks.send(store, first, walks.did(first.calls[0], "It is built twice."))
+    third = walks.send(store, second, walks.did(second.calls[0]))
+    fourth = walks.send(other, third, walks.did(third.calls[0]))
+    replay.withdraw(store, first.run, "no need", who="person", through="terminal")
+    with pytest.raises(AlreadyAnswered, match="is withdrawn"):
+        walks.send(other, fourth, walks.did(fourth.calls[0]))
+    other.close()
+    assert len(store.entries(first.run, kinds=("returned",))) == 3
+    assert replay.verify(store).ok
+
+
+def test_an_open_run_is_not_looked_up_for_its_output(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps follow each other with a single write each."""
+    state = walks.begin(store, walks.line(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "run", None)
+        for _ in range(3):
+            state = walks.send(store, state, walks.did(state.calls[0]))
+    assert state.status == "done"
 
 
 def test_of_two_that_do_a_deed_one_is_heard(store: Store, path: Path | str) -> None:

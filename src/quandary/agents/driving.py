@@ -13,6 +13,7 @@ import contextlib
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from quandary.agents import leftovers
 from quandary.agents.calling import Surroundings, answer
 from quandary.agents.locks import walking
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from quandary.agents.catalogue import Catalogue
+    from quandary.journal.draft import Source
     from quandary.journal.store import State, Store
     from quandary.model.call import Call
 
 THROUGH = "agent"
 """What entries say that came from here."""
-STARTED, STOPPED = "started", "stopped"
-"""Notes: the calls that wait are being made; they were ended before their time."""
+STARTED, STOPPED, SET_ASIDE = "started", "stopped", "set-aside"
+"""Notes: the calls that wait are being made; they were ended before their time; none of them was
+begun after all."""
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
 LOOK_EVERY = 2.0
 """Seconds after which somebody may have withdrawn a run whose agents still work."""
@@ -73,6 +76,11 @@ class Driver:
         """The runs that are driven here and have not come to where they wait or end."""
         self.taken_up = 0
         """How many there were in all."""
+        self.answer: Callable[[Call, Catalogue, Surroundings], Awaitable[Output]] = answer
+        """Makes a call."""
+        self.noted = leftovers.folder_of(store)
+        """Where it is noted which programs run."""
+        leftovers.note_in(self.noted)
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
@@ -80,13 +88,22 @@ class Driver:
         with walking(self.store, state.run):
             return await self._drive(state)
 
-    async def drive(self, run: str, around: Surroundings | None = None) -> State:
-        """Go on with a run; calls that another process left open count as tried."""
+    async def drive(
+        self, run: str, around: Surroundings | None = None, again: Source | None = None
+    ) -> State:
+        """Go on with a run; calls that another process left open count as tried.
+
+        With `again`, one that has failed is tried anew where it failed, on the word of that source.
+        """
         if around is not None:
             self.places[run] = around
         with walking(self.store, run):
+            await asyncio.to_thread(leftovers.end_leftovers, self.noted)
             state = replay.look(self.store, run)
-            if begun(self.store, run):
+            if again is not None and state.status == "failed":
+                who, through, by = again
+                state = replay.retry(self.store, run, who=who, through=through, by=by)
+            elif begun(self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
                     state = self._book(run, lost)
@@ -139,7 +156,7 @@ class Driver:
                 begun_keys = set(making.values())
                 fresh = tuple(call for call in state.calls if call.key not in begun_keys)
                 for call in fresh:
-                    made = asyncio.ensure_future(answer(call, self.catalogue, around))
+                    made = asyncio.ensure_future(self.answer(call, self.catalogue, around))
                     making[made] = call.key
                 if fresh:
                     self.watcher.calls(run, fresh)
@@ -214,11 +231,14 @@ def begun(store: Store, run: str) -> bool:
     for entry in store.entries(run, after=row.asked - 1):
         body = entry.read()
         if isinstance(body, Called):
-            found = body.through in (THROUGH, "command")
+            # Who begins a walk with a command makes its first calls; an answer makes none.
+            found = body.through == THROUGH or (body.through == "command" and body.at == row.began)
         elif isinstance(body, Noted) and body.kind == STARTED:
             found = True
         elif isinstance(body, Noted) and body.kind == STOPPED:
             found = _careful(store, run)
+        elif isinstance(body, Noted) and body.kind == SET_ASIDE:
+            found = False
     return found
 
 

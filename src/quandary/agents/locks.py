@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from quandary.errors import Rejected, StoreError
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 _PLACES = 2**62
 """More than anyone has runs; the largest number that a lock can have is not much higher."""
+IN_MEMORY = ":memory:"
+"""The path of a store that no other process can reach."""
+_LOOKS = 5
+_LOOKED = 0.01
+"""Seconds after which whoever only looked is gone."""
 
 
 class _File:
@@ -35,15 +42,33 @@ class _File:
 
     def take(self, run: str) -> None:
         """Have the run to ourselves. The system only knows that we are one process, so we count."""
+        if run not in self.runs:
+            for _ in range(_LOOKS):
+                if self._locked(run):
+                    self.runs.add(run)
+                    return
+                time.sleep(_LOOKED)
+        raise Rejected(f"run {run} is being walked by another process")
+
+    def _locked(self, run: str) -> bool:
         import fcntl  # noqa: PLC0415 - not on every system
 
         try:
-            if run in self.runs:
-                raise BlockingIOError
             fcntl.lockf(self.number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(run))
         except OSError:
-            raise Rejected(f"run {run} is being walked by another process") from None
-        self.runs.add(run)
+            return False
+        return True
+
+    def is_free(self, run: str) -> bool:
+        """Whether nobody has it, as far as can be seen by taking it for a moment."""
+        import fcntl  # noqa: PLC0415 - not on every system
+
+        try:
+            fcntl.lockf(self.number, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _place(run))
+        except OSError:
+            return False
+        fcntl.lockf(self.number, fcntl.LOCK_UN, 1, _place(run))
+        return True
 
     def leave(self, run: str) -> None:
         """Let others have it."""
@@ -56,6 +81,8 @@ class _File:
 
 _files: dict[str, _File] = {}
 """Those that are open, by their real paths. Closing one lets go of every lock in it."""
+_guard = threading.Lock()
+"""Held by whoever opens or closes one, for the same reason."""
 
 
 @contextlib.contextmanager
@@ -66,22 +93,54 @@ def walking(store: Store, run: str) -> Iterator[None]:
         with alone(run):
             yield
         return
-    path = getattr(store, "path", "")
-    if not path or os.name != "posix":  # elsewhere no agent can be run either
+    place = _beside(store)
+    if not place:
         yield
         return
-    place = f"{os.path.realpath(path)}.walking"
-    file = _files.get(place) or _File(place)
-    _files[place] = file
-    try:
+    with _opened(place) as file:
         file.take(run)
-        try:
-            yield
-        finally:
-            file.leave(run)
+    try:
+        yield
     finally:
-        if not file.runs and _files.pop(place, None) is not None:
-            os.close(file.number)
+        with _opened(place) as file:
+            file.leave(run)
+
+
+def is_walked(store: Store, run: str) -> bool:
+    """Whether somebody walks a run at this moment."""
+    alone = getattr(store, "alone", None)
+    if alone is not None:
+        try:
+            with alone(run):
+                return False
+        except Rejected:
+            return True
+    place = _beside(store)
+    if not place or not os.path.exists(place):
+        return False
+    with _opened(place) as file:
+        return run in file.runs or not file.is_free(run)
+
+
+def _beside(store: Store) -> str:
+    """The file with the locks of a store; nothing where there is none."""
+    path = getattr(store, "path", "")
+    if not path or path == IN_MEMORY or os.name != "posix":  # elsewhere no agent can be run either
+        return ""
+    return f"{os.path.realpath(path)}.walking"
+
+
+@contextlib.contextmanager
+def _opened(place: str) -> Iterator[_File]:
+    """The file, which is closed behind whoever does not leave a run in it."""
+    with _guard:
+        file = _files.get(place) or _File(place)
+        _files[place] = file
+        try:
+            yield file
+        finally:
+            if not file.runs and _files.pop(place, None) is not None:
+                os.close(file.number)
 
 
 def _place(run: str) -> int:

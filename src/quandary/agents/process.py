@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from quandary.agents import leftovers
 from quandary.agents.agent import MOST
 from quandary.agents.groups import group_lives, reap_group, signal_group
 from quandary.errors import QuandaryError
@@ -197,6 +198,7 @@ class _Running:
         self.streams: dict[int, _Kept] = {}
         self.unsent = memoryview(command.stdin or b"")
         self.watch = -1
+        leftovers.started(process.pid)
         try:
             self._open()
         except BaseException:
@@ -324,3 +326,4 @@ class _Running:
             signal_group(group, signal.SIGKILL)
         self.process.wait()
         reap_group(group)
+        leftovers.ended(group)

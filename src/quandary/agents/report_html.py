@@ -221,7 +221,7 @@ def _pre(text: str) -> str:
 def _others(story: Story) -> Iterator[str]:
     for name, exchanges in (
         ("Asked, and it is not known at which step", story.unplaced),
-        ("Taken back when an answer was amended", story.taken_back),
+        ("Taken back, and tried or answered anew", story.taken_back),
     ):
         if exchanges:
             yield f"<h2>{name}</h2>"

@@ -31,7 +31,7 @@ def report(told: Told) -> str:
         found += ["", *_stop(stop)]
     for name, exchanges in (
         ("Asked, and it is not known at which step", story.unplaced),
-        ("Taken back when an answer was amended", story.taken_back),
+        ("Taken back, and tried or answered anew", story.taken_back),
     ):
         if exchanges:
             found += ["", name, *_exchanges(exchanges)]

@@ -195,8 +195,7 @@ class Teller:
     def _answer(self, body: Answered, matter: Matter) -> None:
         if body.amends:
             self._take_back(body.key)
-            self.amendments = max(self.amendments, body.amendment)
-            self.status, self.result, self.error, self.ended = "waiting", {}, "", ""
+            self._reopen(body.amendment)
         here = self._places.get(body.key)
         self.exchanges[body.key] = exchanges.answered(
             self.exchanges[body.key],
@@ -216,7 +215,23 @@ class Teller:
         for later in names[at + 1 :]:
             del self.exchanges[later]
 
+    def _try_anew(self, body: Noted, matter: Matter) -> None:
+        """What came of the step that failed no longer counts."""
+        gone = [key for key in body.takes_back if key in self.exchanges]
+        self.taken_back += [self.exchanges.pop(key) for key in gone]
+        self._reopen(body.amendment)
+        defaults = _read((matter.arguments or {}).get("defaults"), Defaults)
+        if defaults is not None and self._known is not None:
+            self._known = self._known._replace(defaults=defaults)
+        self._follow()
+
+    def _reopen(self, amendment: int) -> None:
+        self.amendments = max(self.amendments, amendment)
+        self.status, self.result, self.error, self.ended = "waiting", {}, "", ""
+
     def _note(self, body: Noted, matter: Matter) -> None:
+        if body.amendment:
+            self._try_anew(body, matter)
         if body.kind not in _SILENT:
             said = (body.at, body.kind, body.key, matter.text)
             self.remarks.append(Remark(*said, body.who, body.through, body.by))

@@ -151,7 +151,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     pruned: int = 0
     """How many entries have lost their texts."""
     taken_back: tuple[Exchange, ...] = ()
-    """What was asked before an answer was amended, and no longer counts."""
+    """What was asked before an answer was amended or a step tried anew, and no longer counts."""
     unplaced: tuple[Exchange, ...] = ()
     """What belongs to no step of the chart as far as can be seen."""
     remarks: tuple[Remark, ...] = ()

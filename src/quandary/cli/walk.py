@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from quandary.agents.catalogue import Catalogue
     from quandary.cli.walking import Work
     from quandary.formats.charts import Loaded
+    from quandary.journal.draft import Source
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
 AT_ONCE = 1000
 """The most items that are walked at the same time."""
 _ALSO_RESUMED = frozenset(
-    {"source", "resumed", "workdir", "jobs", "via", "answers", "proof", "where"}
+    {
+        *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
+        *("where", "fleet", "queue"),
+    }
 )
 """What can be said of a run that goes on; the rest was said when it began."""
 
@@ -94,12 +98,19 @@ class Wanted(NamedTuple):
     show_default=True,
     help="How many items at the same time.",
 )
+@click.option("--fleet", is_flag=True, help="Put it into the queue; workers go on with it.")
+@click.option(
+    "--queue", metavar="NAME", help="With --fleet: the queue; by default that of its first agent."
+)
 @click.option(
     "--resume",
     "resumed",
     multiple=True,
     metavar="RUN",
     help="Go on with a run that was interrupted, or that somebody has answered.",
+)
+@click.option(
+    "--retry-failed", is_flag=True, help="With --resume: try a failed run anew where it failed."
 )
 @asking_options
 def walk(
@@ -110,7 +121,10 @@ def walk(
     workdir: str | None,
     dry_run: bool,
     jobs: int,
+    fleet: bool,
+    queue: str | None,
     resumed: tuple[str, ...],
+    retry_failed: bool,
     way: Way,
     **wanted: Any,  # noqa: ANN401 - as the options above read them
 ) -> int:
@@ -120,9 +134,10 @@ def walk(
     Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` goes on
     and makes no recorded call again.
     """
-    if (source is None) == (not resumed):
-        raise click.UsageError("name a SOURCE, or a run with --resume")
-    folder = _folder(workdir)
+    _require_together(source, resumed, fleet, queue, retry_failed)
+    if fleet:
+        way = _elsewhere(way)
+    folder = _folder(workdir, here=not fleet)
     if way.via == "terminal" and not dry_run:
         running.require_terminal()
     settings = read_settings()
@@ -131,7 +146,10 @@ def walk(
     catalogue = read_catalogue(settings.table("agents"))
     if source is None:
         _require_nothing_new()
-        return _go_on(way, resumed, jobs, catalogue, settings, folder if workdir else "")
+        if fleet:
+            return _queue_again(way, resumed, queue, retry_failed)
+        again = _source() if retry_failed else None
+        return _go_on(way, resumed, jobs, catalogue, settings, folder if workdir else "", again)
     if [source, items_file, way.answers].count("-") > 1:
         raise click.UsageError("only one thing can be read from standard input")
     from quandary.formats import charts  # noqa: PLC0415 - only for charts
@@ -147,34 +165,59 @@ def walk(
 
     defaults, budget = defaults_of(settings, said._asdict()), budget_of(settings, said._asdict())
     around = surroundings(folder, settings)
-    plan = plan_of(loaded, defaults, catalogue, around, budget=budget, items=items)
+    plan = plan_of(loaded, defaults, catalogue, around, budget=budget, items=items, here=not fleet)
     if dry_run:
         return plan.show()
     for warning in plan.warnings:
         tell(warning)
     plan.require_sound()
-    store = opened(way)
-    session = Session(store, catalogue, around, settings, way, len(items))
-    session.require_logins(list(plan.commands))
     arguments = {
         "defaults": msgspec.to_builtins(defaults),
         "codenames": plan.codenames,
         "budget": msgspec.to_builtins(budget),
         "limits": msgspec.to_builtins(way.limits()),
-        "person": _somebody_near(way),
+        "person": fleet or _somebody_near(way),
         "via": way.via,
         "host": way.host,
         "workdir": folder,
     }
+    several = len(items) > 1 or items_file is not None
+    if fleet:
+        from quandary.cli import queueing  # noqa: PLC0415 - only where there are workers
+
+        store = queueing.opened(way)
+        name = queue or queueing.main_agent(plan.steps)
+        arguments["fleet"] = name
+        begin = _beginner(store, loaded, arguments, way, through=queueing.THROUGH)
+        return queueing.begun(store, name, begin, items, told=arguments, several=several)
+    store = opened(way)
+    session = Session(store, catalogue, around, settings, way, len(items))
+    session.require_logins(list(plan.commands))
     begin = _beginner(store, loaded, arguments, way)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     states = session.go(work, jobs)
-    return session.end(states, several=len(items) > 1 or items_file is not None)
+    return session.end(states, several=several)
 
 
-def _folder(workdir: str | None) -> str:
+def _require_together(
+    source: str | None,
+    resumed: tuple[str, ...],
+    fleet: bool,
+    queue: str | None,
+    retry_failed: bool,
+) -> None:
+    if (source is None) == (not resumed):
+        raise click.UsageError("name a SOURCE, or a run with --resume")
+    if retry_failed and not resumed:
+        raise click.UsageError("--retry-failed goes with --resume RUN")
+    if queue is not None and not fleet:
+        raise click.UsageError("--queue goes with --fleet")
+
+
+def _folder(workdir: str | None, *, here: bool = True) -> str:
+    """Where agents work; a folder of other machines need not be on this one."""
     folder = os.path.abspath(workdir or os.curdir)
-    if not os.path.isdir(folder):
+    if here and not os.path.isdir(folder):
         raise QuandaryError(f"{workdir}: no such folder to work in")
     return folder
 
@@ -202,7 +245,7 @@ def _somebody_near(way: Way) -> bool:
 
 
 def _beginner(
-    store: Store, loaded: Loaded, arguments: dict[str, Any], way: Way
+    store: Store, loaded: Loaded, arguments: dict[str, Any], way: Way, through: str = "command"
 ) -> Callable[[Item], State]:
     """Begins a run for an item, just before there is room for its first call."""
     chart = msgspec.to_builtins(loaded.chart)
@@ -217,12 +260,30 @@ def _beginner(
             documents={"chart": chart},
             project=project,
             who="api" if way.answers else "agent",
-            through="command",
+            through=through,
             expires=later(way.expires) if way.expires else None,
             origin=origin,
         )
 
     return begin
+
+
+# -- runs that workers go on with ------------------------------------------------------------------
+
+
+def _elsewhere(way: Way) -> Way:
+    """How runs are asked that nobody drives here."""
+    from quandary.cli import queueing  # noqa: PLC0415 - only where there are workers
+
+    queueing.require_fitting(way)
+    return way._replace(via="relay") if way.via == "terminal" else way
+
+
+def _queue_again(way: Way, named: tuple[str, ...], queue: str | None, retry_failed: bool) -> int:
+    from quandary.cli import queueing  # noqa: PLC0415 - only where there are workers
+
+    again = _source() if retry_failed else None
+    return queueing.put_back(queueing.opened(way, existing=True), named, queue, again)
 
 
 # -- runs that go on -------------------------------------------------------------------------------
@@ -247,6 +308,7 @@ def _go_on(
     catalogue: Catalogue,
     settings: Settings,
     folder: str,
+    again: Source | None,
 ) -> int:
     """Go on with runs as they were begun; agents come from the settings of today."""
     from quandary.cli.planned import commands_of  # noqa: PLC0415 - only for charts
@@ -261,14 +323,25 @@ def _go_on(
         began = str(running.settings_of(store, run).get("workdir") or os.curdir)
         places[run] = surroundings(folder or _folder(began), settings)
     session = Session(store, catalogue, places[runs[0]], settings, way, len(runs))
+    alive = ("waiting", "failed") if again is not None else ("waiting",)
     agents = [
         agent
         for run, around in places.items()
-        if replay.look(store, run).status == "waiting"
+        if replay.look(store, run).status in alive
         for agent in commands_of(store, run, catalogue, around)
     ]
     session.require_logins(list(dict.fromkeys(agents)))
     driver = session.driver
-    work: list[Work] = [partial(driver.drive, run, around) for run, around in places.items()]
+    work: list[Work] = [partial(driver.drive, run, around, again) for run, around in places.items()]
     states = session.go(work, jobs)
+    if again is None and any(state.status == "failed" for state in states):
+        tell("A failed run is tried anew where it failed with --retry-failed.")
     return session.end(states, several=len(runs) > 1)
+
+
+def _source() -> Source:
+    """As whose word it is kept that a run is tried anew."""
+    from quandary.journal.draft import Source  # noqa: PLC0415 - few runs fail
+
+    person = running.is_terminal()
+    return Source("person" if person else "agent", "terminal" if person else "command", "")

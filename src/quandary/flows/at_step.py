@@ -41,10 +41,16 @@ class Ended(NamedTuple):
     """Why it was given up."""
     stopped: bool = False
     """It was not the step's fault: the budget is used up, or a person stopped the run."""
+    used_up: bool = False
+    """It was the budget."""
 
 
 class Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
     """The run is to stop here."""
+
+
+class UsedUp(Stop):
+    """There is no budget for what comes next."""
 
 
 def tokens_of(output: Output) -> int:
@@ -85,6 +91,8 @@ class Visit:
         self.critiques: list[str] = []
         self.ended = Ended()
         self.cli = plan.cli
+        self.first = ""
+        """The key of what was asked first."""
 
     def flow(self) -> Generator[Request, Response, Ended]:
         """Do it; a decision ends with a route, a process with its output."""
@@ -92,7 +100,7 @@ class Visit:
         try:
             self.ended = yield from doing
         except Stop as stop:
-            self.ended = Ended(why=str(stop), stopped=True)
+            self.ended = Ended(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
         return self.ended
 
     def record(self) -> dict[str, Any]:
@@ -221,7 +229,7 @@ class Visit:
         """Stop where so many calls would be too many."""
         over = self.spent.over(calls)
         if over:
-            raise Stop(over)
+            raise UsedUp(over)
 
     def paid(self, output: Output) -> None:
         """Count what a call cost."""
@@ -234,7 +242,9 @@ class Visit:
 
     def key(self, name: str) -> str:
         """The key of something that is asked at this visit."""
-        return f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
+        key = f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
+        self.first = self.first or key
+        return key
 
     @property
     def _used_up(self) -> bool:

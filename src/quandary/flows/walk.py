@@ -18,6 +18,7 @@ from quandary.flows.asking_people import context
 from quandary.flows.at_step import Visit
 from quandary.flows.choosing import Asker
 from quandary.flows.planning import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
+from quandary.flows.walk_again import again
 from quandary.flows.walk_terms import Budget, Spent, Terms
 from quandary.model import keys
 from quandary.model.ask import Item, Limits, Note
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from quandary.flows import Flow, Request, Response
     from quandary.flows.planning import Exhausted, Planned
     from quandary.model.chart import Chart, Route, Step
+
+__all__ = ["VERSION", "Outcome", "again", "start", "walk"]
 
 VERSION = 1
 DEEPEST = 20
@@ -83,9 +86,11 @@ def _flow(terms: Terms) -> Flow:
 
 
 class _End(Exception):  # noqa: N818 - leaves the walk, and is always caught
-    def __init__(self, outcome: Outcome, why: str) -> None:
+    def __init__(self, outcome: Outcome, why: str, **again: str) -> None:
         super().__init__(why)
         self.outcome: Outcome = outcome
+        self.again = again
+        """Where or how it can be taken up again, if it can."""
 
 
 class _Walk:
@@ -112,7 +117,7 @@ class _Walk:
         try:
             yield from self._page(page, "", 0)
         except _End as end:
-            raise Failed(str(end), self._result(end.outcome)) from None
+            raise Failed(str(end), self._result(end.outcome) | end.again) from None
         return self._result("completed")
 
     def _result(self, outcome: Outcome) -> dict[str, Any]:
@@ -154,7 +159,8 @@ class _Walk:
         self.visits[page.id, step.id] += 1
         most = self.terms.defaults.max_visits
         if self.visits[page.id, step.id] > most:
-            raise _End("failed", f"“{step.name}” came round more than {most} times (max_visits)")
+            why = f"“{step.name}” came round more than {most} times (max_visits)"
+            raise _End("failed", why, used_up="visits")
 
     def _plan(self, ways: Map, step: Step) -> Planned:
         place = (ways.page.id, step.id)
@@ -189,12 +195,14 @@ class _Walk:
         if ended.output is not None:
             self.outputs[ways.page.id, step.id] = (len(self.steps), ended.output)
             self.named_outputs[plain(plan.name)] = ended.output
+        if ended.used_up:
+            raise _End("stopped", ended.why, used_up="budget")
         if ended.stopped:
-            raise _End("stopped", ended.why)
+            raise _End("stopped", ended.why, retry=visit.first)
         if ended.why:
             why = f"“{plan.name}”: {ended.why}"
             if plan.on_exhausted != "continue" or plan.routes:
-                raise _End("failed", why)
+                raise _End("failed", why, retry=visit.first)
             self.notes.append(Note("exhausted", why, self.terms.item.id))
         return ended.route
 

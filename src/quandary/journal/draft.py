@@ -80,11 +80,14 @@ class Draft:
         amendment: int = 0,
         why: str = "",
         token: str = "",
+        request: str = "",
     ) -> None:
         """Book a reply: its codes in the body, its words in the matter."""
         answers = without_words(reply)
         spoken = () if answers == reply.answers else reply.answers
-        matter = Matter(answers=spoken, why=why) if spoken or why else EMPTY
+        matter = EMPTY
+        if spoken or why or request:
+            matter = Matter(answers=spoken, why=why, request=request)
         body = Answered(
             key=key,
             answers=answers,

@@ -22,6 +22,8 @@ from quandary.model.call import Call, Do, Done, Output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from quandary.journal.store import Store
+
 Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
 Who = Literal["person", "agent", "policy", "api"]
 End = Literal["done", "failed", "declined", "withdrawn"]
@@ -110,6 +112,10 @@ class Noted(Body, frozen=True, kw_only=True, tag="noted", tag_field="entry"):
     kind: str
     key: str = ""
     item: str = ""
+    takes_back: tuple[str, ...] = ()
+    """Where a failed run is taken up again, the keys of the responses that no longer count."""
+    amendment: int = 0
+    """Its number among the amendments of the run then, as of an answer that was changed."""
 
 
 class Ended(Body, frozen=True, kw_only=True, tag="ended", tag_field="entry"):
@@ -134,9 +140,20 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     result: Any = None
     error: str = ""
+    request: str = ""
+    """The digest of what was sent with a token, by which something else is told from it."""
 
 
 EMPTY = Matter()
+
+
+class Unreadable(StoreError, msgspec.DecodeError):  # noqa: N818 - said of an entry
+    """An entry whose bytes have come to mean nothing."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(
+            f"run {run} has an entry that cannot be read; `quandary verify {run}` says which"
+        )
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -157,11 +174,17 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
     def read(self) -> AnyBody:
         """The body as what it is."""
-        return read_body(self.body)
+        try:
+            return read_body(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unreadable(self.run) from error
 
     def read_matter(self) -> Matter:
         """The matter; an empty one where there is none."""
-        return read_matter(self.matter)
+        try:
+            return read_matter(self.matter)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unreadable(self.run) from error
 
     @property
     def pruned(self) -> bool:
@@ -194,9 +217,15 @@ def readable(run: str) -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"run {run} has an entry that cannot be read; `quandary verify {run}` says which"
-        ) from error
+        raise Unreadable(run) from error
+
+
+def beginning(store: Store, run: str) -> Entry:
+    """The first entry of a run; in a damaged store it may not be there."""
+    found = store.entries(run, kinds=("began",))
+    if not found:
+        raise Unreadable(run)
+    return found[0]
 
 
 def kind_of(body: AnyBody) -> Kind:
@@ -235,6 +264,12 @@ def sealed(entry: Entry) -> bool:
 def document_bytes(value: Any) -> bytes:  # noqa: ANN401 - any JSON
     """A document as it is kept; the same value gives the same bytes."""
     return msgspec.json.encode(value, order="deterministic")
+
+
+def read_document(written: bytes, run: str) -> Any:  # noqa: ANN401 - any JSON
+    """A document that a run began with."""
+    with readable(run):
+        return msgspec.json.decode(written)
 
 
 def document_digest(written: bytes) -> str:

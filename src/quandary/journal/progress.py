@@ -13,10 +13,12 @@ from quandary.journal.entries import (
     Answered,
     Began,
     Matter,
+    Noted,
     Returned,
     offered,
     read_bodies,
     read_body,
+    read_document,
     read_matter,
     readable,
 )
@@ -25,7 +27,7 @@ from quandary.model.ask import Ask, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from quandary.flows import Flow, Request, Response
     from quandary.journal.entries import Who
@@ -110,6 +112,17 @@ class Progress:
             return tuple(call for call in self.request if call.key not in self.arrived)
         return ()
 
+    def plain(self, key: str) -> str:
+        """A key of the request as the flow made it."""
+        return keys.unamended(key, self.shown)
+
+    def show_again(self, anew: Mapping[str, int]) -> None:
+        """Where what waits was asked before and is asked anew, let its keys bear that number."""
+        while self.request is not None and (number := anew.get(key_of(self.request), 0)):
+            request = _renamed(self.request, keys.unamended, self.shown)
+            self.amendment = number
+            self._stand_at(request)
+
     def _stand_at(self, request: Request) -> None:
         while isinstance(request, tuple) and not request:
             request = self.flow.send(())
@@ -117,14 +130,20 @@ class Progress:
         if self.shown:
             request = _renamed(request, keys.amended, self.shown)
         self.request = request
+        asked = self.asked
         for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
-            if key in self.asked:
+            if key in asked:
                 raise RuntimeError(f"the flow asks twice under the key {key}")
-            self.asked.add(key)
+            asked.add(key)
 
     def _end(self, result: object) -> None:
         self.request = None
         self.result = msgspec.json.decode(msgspec.json.encode(result))
+
+
+def key_of(request: Request) -> str:
+    """What a request is known by; several calls by the first of them."""
+    return request[0].key if isinstance(request, tuple) else request.key
 
 
 def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
@@ -159,32 +178,38 @@ def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
     """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
     entries = store.recorded(run, upto)
     with readable(run):
-        return replay(run, restart(store, run, entries), heard(run, entries))
+        known = heard(run, entries)
+        return replay(run, restart(store, run, entries, known), known)
 
 
-def restart(store: Store, run: str, entries: list[Recorded]) -> Progress:
-    """The flow of a run at its first request, as it began."""
+def restart(store: Store, run: str, entries: list[Recorded], since: Heard) -> Progress:
+    """The flow of a run at its first request, as it began, or with the terms it has got since."""
     began = read_body(entries[0][0])
     if not isinstance(began, Began):
         raise Diverged(f"run {run} does not begin with its beginning; see `quandary verify {run}`")
     if began.flow not in FLOWS:
         raise Diverged(f"run {run} is of the flow {began.flow}, which this Quandary lacks")
-    known = version_of(began.flow)
-    if began.version != known:
+    version = version_of(began.flow)
+    if began.version != version:
         raise Diverged(
             f"run {run} was begun with version {began.version} of {began.flow}, and this Quandary "
-            f"has version {known}; begin anew with the answers that fit: --from {run}"
+            f"has version {version}; begin anew with the answers that fit: --from {run}"
         )
-    arguments = dict(_matter(run, entries[0]).arguments or {})
+    arguments = began_with(run, entries) | since.arguments
     for name, digest in began.documents.items():
         written = store.document(digest)
         if written is None:
             raise Diverged(f"run {run} began with a document that the store has lost")
-        arguments[name] = msgspec.json.decode(written)
+        arguments[name] = read_document(written, run)
     try:
         return start(began.flow, arguments)
     except QuandaryError as error:
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
+
+
+def began_with(run: str, entries: list[Recorded]) -> dict[str, Any]:
+    """What a run was begun with, without its documents."""
+    return dict(_matter(run, entries[0]).arguments or {})
 
 
 class Heard:
@@ -196,6 +221,10 @@ class Heard:
         """Of answers that were changed, the number of the amendment."""
         self.last = 0
         """The number of the newest amendment, even if it was taken back by another."""
+        self.anew: dict[str, int] = {}
+        """Of what was asked anew after the run had failed, the number, by its key before that."""
+        self.arguments: dict[str, Any] = {}
+        """What holds since then in place of what the run was begun with."""
 
     def amend(self, key: str, reply: Reply, number: int) -> None:
         """Put another answer in the place of one, and forget all that came after that."""
@@ -206,6 +235,15 @@ class Heard:
         self.responses[key] = reply
         self.amendments[key] = number
         self.last = max(self.last, number)
+
+    def take_back(self, again: Noted, arguments: dict[str, Any] | None) -> None:
+        """Forget what came of a step that is tried anew."""
+        for key in again.takes_back:
+            self.responses.pop(key, None)
+            self.amendments.pop(key, None)
+        self.anew[again.key] = again.amendment
+        self.arguments |= arguments or {}
+        self.last = max(self.last, again.amendment)
 
 
 def heard(run: str, entries: list[Recorded]) -> Heard:
@@ -226,6 +264,8 @@ def heard(run: str, entries: list[Recorded]) -> Heard:
             if came is None:
                 raise Diverged(f"run {run} has nothing under {body.key}; `quandary verify {run}`")
             found.responses[came.key] = came
+        elif isinstance(body, Noted) and body.amendment:
+            found.take_back(body, _matter(run, entry).arguments)
     return found
 
 
@@ -233,16 +273,20 @@ def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
     """Send the flow what was recorded: found by key, never by order, and nothing left over."""
     left = dict(recorded.responses)
     amendments = recorded.amendments
+    anew = recorded.anew
     while True:
+        if anew:
+            progress.show_again(anew)
         request = progress.request
         if isinstance(request, Ask):
-            reply = left.pop(request.key, None)
+            key = request.key
+            reply = left.pop(key, None)
             if reply is None:
                 break
             if not isinstance(reply, Reply) or misfit(request, reply):
-                raise _diverged(run, request.key)
-            if request.key in amendments:
-                progress.amendment = amendments[request.key]
+                raise _diverged(run, key)
+            if key in amendments:
+                progress.amendment = amendments[key]
             progress.take(reply)
         elif isinstance(request, Do):
             done = left.pop(request.key, None)
@@ -282,8 +326,9 @@ def misfit(ask: Ask, reply: Reply) -> str:
                 break
         else:
             return f"there is no question {key}"
+        choices = question.choices
         for code in picked + among if among else picked:
-            for choice in question.choices:
+            for choice in choices:
                 if choice.code == code:
                     break
             else:
@@ -327,17 +372,22 @@ def require_person(ask: Ask, reply: Reply, who: Who, through: str) -> None:
 def requests(store: Store, run: str) -> Iterator[Request]:
     """Every request of a run in the order of asking, made again by the flow of today."""
     entries = store.recorded(run)
-    progress = restart(store, run, entries)
     known = heard(run, entries)
+    yield from requests_of(run, restart(store, run, entries, known), known)
+
+
+def requests_of(run: str, progress: Progress, known: Heard) -> Iterator[Request]:
+    """The same, of a flow that was begun again."""
     step = Heard()
-    step.amendments = known.amendments
+    step.amendments, step.anew = known.amendments, known.anew
+    progress.show_again(known.anew)
     while progress.request is not None:
         request = progress.request
         yield request
         calls = request if isinstance(request, tuple) else (request,)
         if not all(call.key in known.responses for call in calls):
             return
-        step.responses = {call.key: known.responses.pop(call.key) for call in calls}
+        step.responses = {call.key: known.responses[call.key] for call in calls}
         replay(run, progress, step)
 
 

@@ -72,6 +72,7 @@ __all__ = [
     "look",
     "note",
     "record_output",
+    "retry",
     "verify",
     "wait",
     "withdraw",
@@ -160,21 +161,28 @@ def advance(
     through: str,
     by: str | None = None,
     token: str = "",
+    request: str = "",
     deeds: Deeds | None = None,
 ) -> State:
     """Go on with a run: book a response, if there is one, and say where the run stands then.
 
     A reply names with `to`, and with the keys of its answers, what it answers; one with a `token`
-    that the run has seen before is not booked again. The house's own deeds are done by `deeds`;
+    that the run has seen before is not booked again, and refused where `request`, the digest of
+    what was sent, is another one. The house's own deeds are done by `deeds`;
     without it they wait for somebody who has it.
     """
     if isinstance(response, Outcome):
         return note(store, run, response, to=to, who=who, through=through, by=by)
-    if token and _seen(store, run, token):
-        return look(store, run)
+    if token:
+        from quandary.journal.tokens import replied  # noqa: PLC0415 - few replies have one
+
+        before = replied(store, run, token, request)
+        if before is not None:
+            return before
     source = Source(who, through, by or "")
+    known = _remembered(store, run) if isinstance(response, Output) else None
     while True:
-        row = _row(store, run)
+        row = known or _row(store, run)
         if response is None and row.status != "waiting":
             return look_at(store, row)
         _require_waiting(store, row, response, to)
@@ -185,10 +193,13 @@ def advance(
                 return _do_deeds(store, row, progress, source, deeds)
             _keep(store, row, progress)
             return look_at(store, row)
-        _book(store, draft, progress, response, to, token)
         try:
+            _book(store, draft, progress, response, to, token, request)
             row = draft.append(store)
-        except Moved:
+        except (Moved, AlreadyAnswered) as error:
+            if known is None and not isinstance(error, Moved):
+                raise
+            known = None
             continue
         _keep(store, row, progress)
         return _do_deeds(store, row, progress, source, deeds, draft.notes)
@@ -232,9 +243,13 @@ def note(
         if what.kind == "declined":
             draft.end("declined", what.text)
         try:
-            return look_at(store, draft.append(store))
+            after = draft.append(store)
         except Moved:
             continue
+        kept = _opened.get(store, {}).pop(run, None)
+        if kept is not None and kept[0].n == row.n:
+            _keep(store, after, kept[1])  # the flow hears nothing of a note
+        return look_at(store, after)
 
 
 def withdraw(
@@ -291,9 +306,48 @@ def amend(
         merged = Reply(tuple(answers.values()))
         amendment = known.last + 1
         known.amend(ask.key, merged, amendment)
-        progress = send_recorded(run, restart(store, run, recorded), known)
+        progress = send_recorded(run, restart(store, run, recorded, known), known)
         draft = Draft(row, source)
         draft.answer(merged, ask.key, amends=number, amendment=amendment, why=why)
+        draft.stand(progress)
+        _decide(store, draft, progress)
+        try:
+            row = draft.append(store)
+        except Moved:
+            continue
+        _keep(store, row, progress)
+        return _do_deeds(store, row, progress, source, deeds, draft.notes)
+
+
+def retry(
+    store: Store,
+    run: str,
+    *,
+    who: Who,
+    through: str,
+    by: str | None = None,
+    deeds: Deeds | None = None,
+) -> State:
+    """Take up a failed run at the step that failed: what came of it is kept, and counts no longer.
+
+    Where a budget was used up, the run gets as much once more.
+    """
+    from quandary.journal.retrying import RETRIED, taken_up  # noqa: PLC0415 - few runs fail
+
+    source = Source(who, through, by or "")
+    while True:
+        row = _row(store, run)
+        again = taken_up(store, row, store.recorded(run, row.n))
+        progress = again.progress
+        draft = Draft(row, source)
+        noted = Noted(
+            kind=RETRIED,
+            key=again.key,
+            takes_back=again.takes_back,
+            amendment=again.amendment,
+            **draft.said,
+        )
+        draft.add(noted, Matter(arguments=again.arguments or None, text=again.text))
         draft.stand(progress)
         _decide(store, draft, progress)
         try:
@@ -341,7 +395,7 @@ def inbox(
 # -- how it is done ----------------------------------------------------------------------------
 
 MOST_OPEN = 32
-_opened: WeakKeyDictionary[Store, dict[str, tuple[int, Progress]]] = WeakKeyDictionary()
+_opened: WeakKeyDictionary[Store, dict[str, tuple[Run, Progress]]] = WeakKeyDictionary()
 """The runs that this process went on with last, a few for each store: as good as rebuilt as long
 as nobody else has appended to them."""
 _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
@@ -350,7 +404,7 @@ _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
 def _open(store: Store, row: Run) -> Progress:
     """The flow of a waiting run, standing where the journal says that it stands."""
     kept = _opened.get(store, {}).pop(row.id, None)
-    if kept is not None and kept[0] == row.n:
+    if kept is not None and kept[0].n == row.n:
         return kept[1]
     progress = rebuild(store, row.id, row.n)
     request = progress.request
@@ -363,10 +417,20 @@ def _open(store: Store, row: Run) -> Progress:
     return progress
 
 
+def _remembered(store: Store, run: str) -> Run | None:
+    """The row of a run as this process left it, for whoever walks the run.
+
+    Nothing can be booked on the strength of it that does not fit: where somebody else appended
+    since, the store refuses, and the row is looked up.
+    """
+    kept = _opened.get(store, {}).get(run)
+    return kept[0] if kept is not None and not kept[0].expires else None
+
+
 def _keep(store: Store, row: Run, progress: Progress) -> None:
     if row.status == "waiting":
         opened = _opened.setdefault(store, {})
-        opened[row.id] = (row.n, progress)
+        opened[row.id] = (row, progress)
         while len(opened) > MOST_OPEN:
             opened.pop(next(iter(opened)), None)
 
@@ -419,6 +483,7 @@ def _book(
     response: Reply | Output | tuple[Output, ...],
     to: str | None,
     token: str = "",
+    sent: str = "",
 ) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
     row, request = draft.run, progress.request
@@ -432,7 +497,7 @@ def _book(
                 raise _already(row, key)
         require_fit(request, response)
         require_person(request, response, draft.source.who, draft.source.through)
-        draft.answer(response, request.key, token=token)
+        draft.answer(response, request.key, token=token, request=sent)
         progress.take(response)
     else:
         for output in response if isinstance(response, tuple) else (response,):
@@ -501,11 +566,6 @@ def _require_waiting(store: Store, row: Run, response: object, to: str | None) -
         raise _already(row, to, look_at(store, row).error or "")
 
 
-def _seen(store: Store, run: str, token: str) -> bool:
-    bodies = (entry.read() for entry in store.entries(run, kinds=("answered",)))
-    return any(isinstance(body, Answered) and body.token == token for body in bodies)
-
-
 def _waits_for(store: Store, row: Run, key: str) -> bool:
     ask = look_at(store, row).ask
     return key == row.key or (ask is not None and ask.question(key) is not None)
@@ -537,6 +597,9 @@ def _answered_at(run: str, entries: list[Entry], key: str) -> tuple[int, Ask]:
                 for later in names[names.index(body.key) :]:
                     del standing[later]
             standing[body.key] = entry.n
+        elif isinstance(body, Noted):
+            for gone in body.takes_back:
+                standing.pop(gone, None)
     for name, number in standing.items():
         ask = asks.get(name)
         if ask is not None and (name == key or ask.question(key) is not None):

@@ -33,17 +33,20 @@ def state_of(row: Run, progress: Progress) -> State:
     )
 
 
-def look_at(store: Store, row: Run) -> State:
-    """The state of a run from the entries that make it up."""
+def look_at(store: Store, row: Run, *, after: int = 0) -> State:
+    """The state of a run from the entries that make it up.
+
+    Of what happened on the way, a run that is over tells only what came after an entry.
+    """
     with readable(row.id):
-        return _look_at(store, row)
+        return _look_at(store, row, after)
 
 
-def _look_at(store: Store, row: Run) -> State:
+def _look_at(store: Store, row: Run, after: int) -> State:
     if row.waits:
         since = store.entries(row.id, after=row.asked - 1, upto=row.n)
     else:
-        since = store.entries(row.id, kinds=("noted", "ended"), upto=row.n)
+        since = store.entries(row.id, kinds=("noted", "ended"), after=after, upto=row.n)
     ask, result, error = None, None, None
     sent: dict[str, Call | Do] = {}
     notes: list[Note] = []

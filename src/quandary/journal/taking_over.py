@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quandary.journal.entries import Answered, Asked, Called, Returned, without_words
+from quandary.journal.entries import Answered, Asked, Called, Noted, Returned, without_words
 from quandary.model import keys
 from quandary.model.ask import Answer, Ask, Question, Reply
 from quandary.model.call import Call, Output
 
 if TYPE_CHECKING:
+    from quandary.journal.entries import Kind
     from quandary.journal.store import Store
 
 EARLIER = "earlier"
@@ -28,7 +29,8 @@ class Earlier:
         self._amendment = 0
         ask: Ask | None = None
         sent: dict[str, Call] = {}
-        for entry in store.entries(run, kinds=("asked", "answered", "called", "returned")):
+        kinds: tuple[Kind, ...] = ("asked", "answered", "called", "returned", "noted")
+        for entry in store.entries(run, kinds=kinds):
             body, matter = entry.read(), entry.read_matter()
             if isinstance(body, Asked):
                 ask = matter.ask
@@ -39,12 +41,20 @@ class Earlier:
             elif isinstance(body, Answered) and ask is not None and not entry.pruned:
                 self._take(ask, body, matter.answers or body.answers)
                 self._amendment = body.amendment or self._amendment
+            elif isinstance(body, Noted):
+                for key in body.takes_back:
+                    self._answers.pop(self._plain(key), None)
+                self._amendment = body.amendment or self._amendment
+
+    def _plain(self, key: str) -> str:
+        """A key without the numbers of amendments."""
+        for number in range(1, self._amendment + 1):
+            key = keys.unamended(key, number)
+        return key
 
     def _take(self, ask: Ask, body: Answered, answers: tuple[Answer, ...]) -> None:
         for answer in answers:
-            key = answer.key
-            for number in range(1, self._amendment + 1):
-                key = keys.unamended(key, number)
+            key = self._plain(answer.key)
             known = self._answers.get(key)
             question = known[0] if body.amends and known else ask.question(answer.key)
             if question is not None:

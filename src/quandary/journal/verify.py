@@ -17,6 +17,7 @@ from quandary.journal.entries import (
     Called,
     Ended,
     Entry,
+    Noted,
     Returned,
     digest,
     document_digest,
@@ -229,7 +230,7 @@ def where_it_stands(bodies: list[AnyBody]) -> tuple[str, list[str]]:
             pending.append(body.key)
         elif isinstance(body, Returned):
             pending = [key for key in pending if key != body.key]
-        elif isinstance(body, Answered):
+        elif isinstance(body, Answered) or (isinstance(body, Noted) and body.amendment):
             status, pending = "waiting", []
         elif isinstance(body, Ended):
             status, pending = body.status, []

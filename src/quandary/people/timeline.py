@@ -104,11 +104,15 @@ def standing(store: Store, run: str) -> list[Standing]:
     """The answers of a run that count, in the order of asking."""
     asks: dict[str, Ask] = {}
     found: dict[str, tuple[Answer, ...]] = {}
-    for entry in store.entries(run, kinds=("asked", "answered")):
+    for entry in store.entries(run, kinds=("asked", "answered", "noted")):
         try:
             body, matter = entry.read(), entry.read_matter()
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise Diverged(f"run {run} cannot be read; see quandary verify {run}") from None
+        if isinstance(body, Noted):
+            for key in body.takes_back:
+                found.pop(key, None)
+            continue
         if entry.pruned:
             raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
         if isinstance(body, Asked) and matter.ask is not None:
@@ -188,10 +192,21 @@ class _Teller:
         self.flow = body.flow
         drawn = body.documents.get("tree") or body.documents.get("chart")
         written = self.store.document(drawn) if drawn else None
-        name = msgspec.json.decode(written).get("name") if written else None
+        name = _name_in(written) if written else None
         origin = f" (with answers of run {body.origin})" if body.origin else ""
-        about = _about(body.flow, matter.arguments or {})
+        about = _about(body.flow, matter.arguments or {}) or self._options(body)
         return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
+
+    def _options(self, body: Began) -> str:
+        """The options that a split is about, where nothing else was said."""
+        written = self.store.document(body.documents.get("options", ""))
+        try:
+            found = msgspec.json.decode(written, type=list[dict[str, Any]]) if written else []
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+        titles = [str(option.get("title", "")) for option in found]
+        more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
+        return ", ".join(filter(None, titles[:3])) + more
 
     def _answered(self, body: Answered, matter: Matter) -> str:
         answers = matter.answers or body.answers
@@ -202,9 +217,21 @@ class _Teller:
         return f"{said} (taken over from run {body.origin})" if body.origin else said
 
     def _ended(self, body: Ended, matter: Matter) -> str:
-        came = outcomes.lines(self.flow, matter.result) if isinstance(matter.result, dict) else []
+        try:
+            came = outcomes.lines(self.flow, matter.result)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            came = []  # it was changed, as `verify` tells
         told = "; ".join([*came, matter.error] if matter.error else came)
         return f"{body.status}: {told}" if told else body.status
+
+
+def _name_in(document: bytes) -> str | None:
+    """The name of a tree or a chart; nothing where the document is damaged, as `verify` tells."""
+    try:
+        found = msgspec.json.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found.get("name") if isinstance(found, dict) else None
 
 
 def _about(flow: str, arguments: dict[str, Any]) -> str:
@@ -215,7 +242,8 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
         questions = (arguments.get("ask") or {}).get("questions") or [{}]
         return str(questions[0].get("text", ""))
     item = arguments.get("item") or {}
-    return str(arguments.get("context") or item.get("title") or item.get("label") or "")
+    said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
+    return said.replace("**", "")
 
 
 def _otherwise(body: AnyBody, matter: Matter) -> str:

@@ -215,6 +215,7 @@ def test_keyboard_alone(world: World) -> None:
             press("Enter")
         press("?")
         expect(page.locator(".preamble")).to_contain_text("It does something else")
+        expect(page.locator("[data-hint]")).to_contain_text("chooses")  # keys are listened to
         press("3")
         with page.expect_navigation():
             press("Enter")

@@ -126,6 +126,11 @@ def test_a_gate_shows_its_track(
         assert send(visitor, run, pick_0=code[1]).status_code == 303
         page = visitor.get(f"/runs/{run}").text
         assert "let pass by <bdi>person (web)</bdi>" in page
+        line = page.split('<ol class="track">')[1].split("</ol>")[0]
+        assert re.findall(r"done, let pass by <bdi>(.*?)</bdi>", line) == [
+            "agent (command)",
+            "person (web)",
+        ]
     state = replay.look(site.store, run)
     assert (state.status, state.result["nextPhase"]) == ("done", "3: Ship")
 

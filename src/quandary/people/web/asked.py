@@ -103,7 +103,7 @@ def asked(
     shown = ask.preamble.text
     notes = [note for note in state.notes if note.text.strip() and note.text.strip() not in shown]
     sheets = tuple(
-        _sheet(number, question, fields or {}, (problems or {}).get(number, ""))
+        sheet(number, question, fields or {}, (problems or {}).get(number, ""))
         for number, question in enumerate(ask.questions)
     )
     return Asking(
@@ -129,7 +129,8 @@ def paragraphs(markdown: str) -> list[list[prose.Line]]:
     return [paragraph for paragraph in found if paragraph]
 
 
-def _sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
+def sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
+    """One question of a page, perhaps with what was filled in and could not stand."""
     picked = fields.get(field(PICK, number), [])
     cards = tuple(
         Card(

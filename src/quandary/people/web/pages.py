@@ -15,12 +15,12 @@ from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage,
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.people.web import asked, drawn, figures, listing
+from quandary.people.web import asked, drawn, figures, going_on, listing
 from quandary.people.web import told as telling
 from quandary.people.web.events import following
 from quandary.people.web.forms import filled
 from quandary.people.web.frame import Fields, one, own_form, page, wants_part
-from quandary.people.web.house import House, TheHouse, Visit
+from quandary.people.web.house import House, TheHouse, Visit, digest
 from quandary.people.web.shapes import Status
 
 RunId = Annotated[str, PathParameter(pattern=r"^[0-9A-Za-z]{1,26}$")]
@@ -104,16 +104,23 @@ def run_page(
     problems: dict[int, str] | None = None,
 ) -> Template:
     """The page of a run, perhaps with something to say first."""
+    from quandary.people.web.changing import changeable  # noqa: PLC0415 - it needs this module
+
     state = replay.look(house.store, run)
+    going = going_on.going(house, state)
     return page(
         request,
         house,
-        "told" if wants_part(request) else "run",
+        "parts" if wants_part(request) else "run",
         status=status,
+        going=going,
+        may_drive=going_on.may_drive(house, request),
+        troubles=[note.text for note in state.notes if note.kind == going_on.NOT_RESUMED],
+        answers=changeable(house, run),
         state=state,
         row=house.store.run(run),
         question=asked.asked(house.store, state, fields, problems),
-        told=telling.told(house.store, state),
+        told=telling.told(house.store, state, under_way=going is not None and going.under_way),
         problem=problem,
     )
 
@@ -129,33 +136,41 @@ def _answered(request: Visit, house: House, run: str, fields: Fields) -> Templat
     name = find_run(house.store, run)
     state = replay.look(house.store, name)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
+    sent = digest({name: said for name, said in fields.items() if name != "mark"})
     there = Redirect(f"/runs/{name}", status_code=303)
     if state.ask is None or state.key != to:
-        if token and house.has_seen(name, token):
+        if token and house.has_seen(name, token, sent):
             return there  # the same form was sent twice
-        problem = f"{_sentence(house.already(state))} What you sent was not booked."
+        problem = f"{sentence(house.already(state))} What you sent was not booked."
         return run_page(request, house, name, problem=problem, status=409)
-    sent = filled(state.ask, fields)
-    if sent.problems or not sent.reply.answers:
+    found = filled(state.ask, fields)
+    if found.problems or not found.reply.answers:
         problem = (
             "Something has to be put right before this can be sent."
-            if sent.problems
+            if found.problems
             else "Nothing was chosen. The question still waits."
         )
         return run_page(
-            request, house, name, problem=problem, status=422, fields=fields, problems=sent.problems
+            request,
+            house,
+            name,
+            problem=problem,
+            status=422,
+            fields=fields,
+            problems=found.problems,
         )
     try:
-        house.advance(request, name, sent.reply, to=to, token=token)
+        house.advance(request, name, found.reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
-        problem = f"{_sentence(late)} What you sent was not booked."
+        problem = f"{sentence(late)} What you sent was not booked."
         return run_page(request, house, name, problem=problem, status=409)
     except QuandaryError as refused:
-        return run_page(request, house, name, problem=_sentence(refused), status=422, fields=fields)
+        return run_page(request, house, name, problem=sentence(refused), status=422, fields=fields)
     return there
 
 
-def _sentence(error: QuandaryError) -> str:
+def sentence(error: QuandaryError) -> str:
+    """What an error says, as a sentence of a page."""
     said = str(error)
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -10,6 +11,9 @@ from markupsafe import Markup
 
 from quandary.errors import QuandaryError
 from quandary.journal import moves
+from quandary.journal.entries import now
+from quandary.model.call import HUMAN
+from quandary.model.track import split
 from quandary.people import outcomes, timeline
 
 if TYPE_CHECKING:
@@ -57,6 +61,13 @@ class Tried(NamedTuple):
     said: list[Said]
 
 
+class Working(NamedTuple):
+    """Somebody who is at work now, and for how many seconds."""
+
+    who: str
+    seconds: int
+
+
 class Step(NamedTuple):
     """A visit to a step of a chart."""
 
@@ -67,6 +78,7 @@ class Step(NamedTuple):
     broken: bool
     deep: bool
     tried: list[Tried]
+    working: list[Working]
 
 
 class Walk(NamedTuple):
@@ -77,8 +89,8 @@ class Walk(NamedTuple):
     facts: list[tuple[str, str]]
     pictures: list[tuple[str, Markup]]
     steps: list[Step]
-    further: int
-    """How many steps came after those."""
+    left_out: int
+    """How many steps there are besides those."""
 
 
 class Phase(NamedTuple):
@@ -89,6 +101,9 @@ class Phase(NamedTuple):
     mark: str
     sign: str
     person: bool
+    """Only a person can say that it is over."""
+    passed: str
+    """Who let the track go on from it the last time."""
 
 
 class Passed(NamedTuple):
@@ -119,21 +134,18 @@ class Told(NamedTuple):
     result: list[str]
     walk: Walk | None
     track: Tracked | None
-    go_on: str
-    """The command that goes on with it, where a page cannot."""
 
 
-def told(store: Store, state: State) -> Told:
-    """A run from its beginning to where it stands."""
+def told(store: Store, state: State, *, under_way: bool = False) -> Told:
+    """A run from its beginning to where it stands; with what works, where somebody is at it."""
     events = [_event(event) for event in timeline.events(store, state.run)]
-    walk = _walk(store, state.run) if state.flow == "walk" else None
+    walk = _walk(store, state.run, under_way=under_way) if state.flow == "walk" else None
     return Told(
         events[-MOST_EVENTS:],
         max(len(events) - MOST_EVENTS, 0),
         result(state) if walk is None else [],  # a walk's story says it all
         walk,
         _track(store, state.run) if state.flow in moves.FLOWS else None,
-        _go_on(state),
     )
 
 
@@ -159,19 +171,10 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _go_on(state: State) -> str:
-    """What to type in order to go on with a run for which something has to be done elsewhere."""
-    if state.flow != "walk" or state.ask is not None:
-        return ""
-    if state.status == "failed" or (state.status == "waiting" and (state.calls or state.deed)):
-        return f"quandary walk --resume {state.run}"
-    return ""
-
-
 # -- charts --------------------------------------------------------------------------------------
 
 
-def _walk(store: Store, run: str) -> Walk | None:
+def _walk(store: Store, run: str, *, under_way: bool) -> Walk | None:
     """The story of a walk, told by those who tell it in reports."""
     from quandary.agents import report_words as words  # noqa: PLC0415 - only for charts
     from quandary.agents.report_drawing import picture  # noqa: PLC0415 - the same
@@ -182,6 +185,9 @@ def _walk(store: Store, run: str) -> Walk | None:
     except QuandaryError:
         return None  # what happened is told all the same, entry by entry
     story, chart = found.story, found.chart
+    since = _begun(store, run) if under_way else ""
+    # Whoever watches wants to see where it stands, and not where it once began.
+    shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
     reached = {stop.page for stop in story.stops}
     pages = [page for page in chart.pages if page.id in reached] if chart is not None else []
     pictures = [
@@ -194,12 +200,19 @@ def _walk(store: Store, run: str) -> Walk | None:
         words.headline(story),
         words.about(story),
         pictures,
-        [_step(stop) for stop in story.stops[:MOST_STOPS]],
+        [_step(stop, since if under_way else None) for stop in shown],
         max(len(story.stops) - MOST_STOPS, 0),
     )
 
 
-def _step(stop: Stop) -> Step:
+def _begun(store: Store, run: str) -> str:
+    """When somebody began to ask the agents that are asked now."""
+    bodies = [entry.read() for entry in store.entries(run, kinds=("noted",))]
+    starts = [body.at for body in bodies if getattr(body, "kind", "") == "started"]
+    return starts[-1] if starts else ""
+
+
+def _step(stop: Stop, since: str | None) -> Step:
     from quandary.agents import report_words as words  # noqa: PLC0415 - only for charts
 
     return Step(
@@ -218,7 +231,24 @@ def _step(stop: Stop) -> Step:
             )
             for attempt in stop.attempts
         ],
+        _working(stop, since) if since is not None else [],
     )
+
+
+def _working(stop: Stop, since: str) -> list[Working]:
+    """Who is at work on a step; nobody was before the run was gone on with."""
+    from quandary.agents import report_words as words  # noqa: PLC0415 - only for charts
+
+    return [
+        Working(words.asked(exchange), _seconds_since(max(exchange.asked, since)))
+        for attempt in stop.attempts
+        for exchange in attempt.exchanges
+        if not exchange.answered and exchange.agent != HUMAN
+    ]
+
+
+def _seconds_since(at: str) -> int:
+    return max(round((now() - datetime.fromisoformat(at)).total_seconds()), 0)
 
 
 def _said(exchange: Exchange) -> Said:
@@ -242,22 +272,30 @@ def _track(store: Store, run: str) -> Tracked | None:
         kept = tracks.load(folder)
     except QuandaryError:
         return None  # its folder is elsewhere, or gone
+    history = [(passage, _passed(store, passage)) for passage in kept.history[-MOST_EVENTS:]]
     return Tracked(
         folder,
-        _phases(kept.track),
-        [_passed(store, passage) for passage in kept.history[-MOST_EVENTS:]],
+        _phases(kept.track, {_left(passage): passed.who for passage, passed in history}),
+        [passed for _, passed in history],
         kept.track.finished,
     )
 
 
-def _phases(track: Track) -> list[Phase]:
+def _left(passage: Passage) -> str:
+    """The label of the phase that was left."""
+    left = passage.phase if passage.finished else passage.source
+    return (split(left or "") or ("",))[0]
+
+
+def _phases(track: Track, passed: dict[str, str]) -> list[Phase]:
     return [
         Phase(
             phase.label,
             phase.name,
             mark := track.mark(phase),
             SIGNS[mark],
-            phase.approval == "person",
+            phase.approval == "person" and mark not in ("done", "skipped"),
+            passed.get(phase.label, "") if mark == "done" else "",
         )
         for phase in track.ordered
     ]

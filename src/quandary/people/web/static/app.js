@@ -44,20 +44,56 @@ async function refreshRun() {
   const key = state.ask ? state.ask.key : "";
   const form = document.querySelector("[data-ask]");
   if (form && form.dataset.ask !== key) {
-    if (!touched(form)) return location.reload();
+    if (!touched(form)) return reload();
     say(LATE);
     form.querySelector(".send button").disabled = true;
     return undefined;
   }
-  if (!form && (key || state.status !== page.status)) return location.reload();
-  const told = document.getElementById("told");
-  const fresh = await part(location.pathname);
-  if (told.dataset.was === fresh) return undefined;
-  const open = new Set(each(told, "details[open]").map((one) => one.dataset.id));
-  told.dataset.was = fresh;
-  told.innerHTML = fresh;
-  for (const one of each(told, "details")) if (open.has(one.dataset.id)) one.open = true;
+  if (!form && key) {
+    if (!each(document, "#doing input[type=text]").some((one) => one.value)) return reload();
+    say("The run asks something now. Reload to see it.");
+  }
+  const status = document.querySelector("#asked .status");
+  if (status) {
+    status.textContent = state.status;
+    status.className = `status ${state.status}`;
+  }
+  const made = document.createElement("template");
+  made.innerHTML = await part(home);
+  for (const name of ["doing", "told"]) {
+    renew(document.getElementById(name), made.content.getElementById(name));
+  }
   return undefined;
+}
+
+const home = `/runs/${page.run}`; // where a form was refused, the address is the form's
+const reload = () => (location.pathname === home ? location.reload() : location.replace(home));
+
+// Changes only what is different, so that whoever reads, types or scrolls there is not disturbed.
+function renew(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName) {
+    old.replaceWith(fresh);
+    return;
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const before = [...old.childNodes];
+  const after = [...fresh.childNodes];
+  after.forEach((child, place) => (place < before.length ? renew(before[place], child) : old.append(child)));
+  for (const child of before.slice(after.length)) child.remove();
+}
+
+function tick() { // how long somebody has been at work; the next news set it right
+  for (const one of each(document, "[data-seconds]")) {
+    const seconds = Number(one.dataset.seconds) + 1;
+    one.dataset.seconds = seconds;
+    one.textContent = `, for ${seconds} s`;
+  }
 }
 
 const touched = (form) => each(form, "input, textarea").some((one) =>
@@ -265,7 +301,11 @@ function pressed(event) {
 listen();
 for (const form of each(document, "[data-ask]")) prepare(form);
 document.addEventListener("keydown", pressed);
-window.addEventListener("pageshow", () => {
-  for (const button of each(document, ".send button")) button.disabled = false;
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("[data-once]")) event.target.querySelector("button").disabled = true;
 });
+window.addEventListener("pageshow", () => {
+  for (const button of each(document, ".send button, [data-once] button")) button.disabled = false;
+});
+if (page.page === "run") setInterval(tick, 1000);
 if (matchMedia("(max-width: 60rem)").matches) document.querySelector(".whole")?.removeAttribute("open");

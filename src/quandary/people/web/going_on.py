@@ -1,0 +1,185 @@
+"""Going on with a run from its page: what can be done with it now, and who may have it done.
+
+The server drives no run itself: a program does, which is started for it elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+
+from litestar import post
+from litestar.params import PathParameter
+
+from quandary.errors import Diverged, NotFound, Rejected
+from quandary.journal import replay
+from quandary.journal.ids import find_run
+from quandary.model.ask import Note
+from quandary.people.web.house import House, TheHouse, Visit
+from quandary.people.web.shapes import StateOut, refusals, state_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.journal.store import Run, State
+
+RESUMED = "resumed"
+"""The kind of the note that says who had a run gone on with."""
+NOT_RESUMED = "not-resumed"
+"""The kind of the note that says why a program ended that had not gone on with it."""
+RunId = Annotated[
+    str,
+    PathParameter(
+        pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name, or as much as tells it apart."
+    ),
+]
+
+
+class Driving(Protocol):
+    """Whatever drives runs for the server."""
+
+    def is_under_way(self, run: str) -> bool:
+        """Whether somebody goes on with the run at this moment, here or elsewhere."""
+
+    def is_queued(self, run: str) -> bool:
+        """Whether somebody will go on with it by themselves."""
+
+    def obstacle(self, run: Run) -> str:
+        """Why the run cannot be gone on with from here; nothing where it can."""
+
+    def start(self, run: str, prepare: Callable[[], State]) -> State:
+        """Have it gone on with, when `prepare` has brought it to where it can; never twice."""
+
+
+class Going(NamedTuple):
+    """How a run goes on, for its page."""
+
+    text: str
+    """Where it stands, and what can be done about it."""
+    button: str = ""
+    """What the button says; there is none where nothing is to be done."""
+    command: str = ""
+    """The command that does the same."""
+    obstacle: str = ""
+    """Why it cannot be done from here."""
+    under_way: bool = False
+
+
+_ANEW = Going(
+    "A step failed. It can be tried anew, with all its attempts; what was done before it stays.",
+    "Try the step anew",
+)
+_FAILED = {
+    "budget": Going(
+        "It stopped because its budget is used up. It can go on with as much once more.",
+        "Go on with the budget once more",
+    ),
+    "visits": Going(
+        "It came round as often as it may. It can go on, and come round as often once more.",
+        "Let it come round as often again",
+    ),
+}
+_UNDER_WAY = Going("Agents are at work.", under_way=True)
+_QUEUED = Going("It stands in the queue of a fleet; a worker goes on with it.")
+_GONE = Going(
+    "Nobody goes on with it any more: whoever ran it is gone. A call whose end nobody saw counts "
+    "as an attempt.",
+    "Go on",
+)
+_NEXT = Going("Agents are next, and nobody has begun to ask them.", "Go on")
+_LEFT = Going("Something is left to be done that was interrupted.", "Go on")
+
+
+def going(house: House, state: State) -> Going | None:
+    """How a run goes on that does not wait for a person; nothing where it is over."""
+    row = house.store.run(state.run)
+    if row is None:
+        return None
+    found = _stand(house, row, state)
+    if found is None or not found.button:
+        return found
+    if row.flow != "walk":
+        return found._replace(command=f"quandary next {row.id}")
+    again = " --retry-failed" if state.status == "failed" else ""
+    command = f"quandary walk --resume {row.id}{again}"
+    obstacle = house.driving.obstacle(row) if house.driving else "This server drives no runs."
+    return found._replace(command=command, obstacle=obstacle)
+
+
+def _stand(house: House, row: Run, state: State) -> Going | None:
+    if row.flow != "walk":
+        return _LEFT if row.waits == "house" else None
+    if state.status == "failed":
+        result = state.result if isinstance(state.result, dict) else {}
+        return _FAILED.get(str(result.get("used_up")), _ANEW)
+    if state.status != "waiting" or row.waits == "person":
+        return None
+    if is_under_way(house, row.id):
+        return _UNDER_WAY
+    if house.driving is not None and house.driving.is_queued(row.id):
+        return _QUEUED
+    from quandary.agents.driving import begun  # noqa: PLC0415 - only for charts
+
+    return _GONE if begun(house.store, row.id) else _NEXT
+
+
+def is_under_way(house: House, run: str) -> bool:
+    """Whether somebody goes on with a run at this moment."""
+    if house.driving is not None:
+        return house.driving.is_under_way(run)
+    from quandary.agents.locks import is_walked  # noqa: PLC0415 - only for charts
+
+    return is_walked(house.store, run)
+
+
+def may_drive(house: House, request: Visit) -> bool:
+    """Whether a visitor may spend money: a person, or a program with a person's own token."""
+    visitor = house.visitor(request)
+    return visitor.is_person or house.keys.is_user(visitor.bearer)
+
+
+def go_on(house: House, request: Visit, run: str) -> State:
+    """Have a run gone on with; the journal says on whose word."""
+    if not may_drive(house, request):
+        raise Rejected("only a person can have a run gone on with: log in, or send a user's token")
+    row = house.store.run(run)
+    if row is None:
+        raise NotFound(f"there is no run {run}")
+    if row.flow != "walk":
+        return house.do_what_is_left(request, run)
+    if house.driving is None:
+        raise Rejected("this server drives no runs")
+    return house.driving.start(run, lambda: _prepared(house, request, run))
+
+
+def _prepared(house: House, request: Visit, run: str) -> State:
+    """The run, waiting for its agents."""
+    who, through, by = house.source(request)
+    state = replay.look(house.store, run)
+    if state.status == "failed":
+        try:
+            return replay.retry(house.store, run, who=who, through=through, by=by)
+        except Diverged as gone:
+            raise Rejected(str(gone)) from None
+    if state.status != "waiting":
+        raise Rejected(f"run {run} is {state.status}; there is nothing to go on with")
+    if state.ask is not None:
+        raise Rejected(f"run {run} waits for an answer; it goes on when somebody has given it")
+    note = Note(RESUMED, "It is gone on with.")
+    return replay.note(house.store, run, note, who=who, through=through, by=by)
+
+
+@post(
+    "/runs/{run:str}/resume",
+    sync_to_thread=True,
+    status_code=202,
+    summary="Go on with a run",
+    responses=refusals(404, 409),
+)
+def resume(request: Visit, house: TheHouse, run: RunId) -> StateOut:
+    """Go on with a walk that was interrupted, or try one anew that failed, where it failed.
+
+    Only a login or a user's own token may ask for it. The state comes at once; agents are asked by
+    a program behind the server. 409 says that there is nothing to go on with, or that somebody does
+    so already.
+    """
+    return state_out(house, go_on(house, request, find_run(house.store, run)))
