@@ -30,10 +30,14 @@ _STOPS = {"fast": signal.SIGINT, "at once": signal.SIGQUIT}
 
 
 class Server:
-    """A server in a folder of its own, reached through a socket there."""
+    """A server in a folder of its own, reached through a socket there.
 
-    def __init__(self, folder: Path) -> None:
+    What it acknowledges is on disk only if it is `durable`, which is slower.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self.folder = folder
+        self.durable = durable
         self.data = folder / "data"
         self.programs = _programs(folder)
         self._process: subprocess.Popen[bytes] | None = None
@@ -70,7 +74,7 @@ class Server:
         """Start it, and come back when it takes connections."""
         self._process = subprocess.Popen(
             [
-                *(self.programs / "postgres", "-D", self.data, "-F"),
+                *(self.programs / "postgres", "-D", self.data, *(() if self.durable else ("-F",))),
                 *("-c", "listen_addresses=", "-c", f"unix_socket_directories={self.folder}"),
                 *("-c", "max_connections=200", "-c", "log_min_messages=fatal"),
             ],
@@ -107,11 +111,11 @@ class Server:
 
 
 @contextmanager
-def served() -> Iterator[Server]:
+def served(*, durable: bool = False) -> Iterator[Server]:
     """A server that is there for a while."""
     folder = Path(tempfile.mkdtemp(prefix="quandary-"))
     try:
-        server = Server(folder)
+        server = Server(folder, durable=durable)
         server.start()
         try:
             yield server

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from program import Ended, call
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pytest
 
 AGENT = Path(__file__).parent / "agents" / "scripted_agent.py"
@@ -27,13 +29,13 @@ def bad(*warnings: str, retry: bool = True) -> dict[str, object]:
     return {"fully_completed": False, "should_retry": retry, "warnings": list(warnings)}
 
 
-def lucid(steps: dict[str, str | dict[str, str]], lines: str, name: str = "Rounds") -> str:
+def lucid(steps: Mapping[str, str | Mapping[str, str]], lines: str, name: str = "Rounds") -> str:
     """A chart as Lucid exports it.
 
     A step is its text, or `{"text": …, "tags": …, "retries": …}` with any data fields; lines are
     written `1>2` or `1>2:label`. A `Start` and an `End` are terminators.
     """
-    fields = [key for one in steps.values() if isinstance(one, dict) for key in one]
+    fields = [key for one in steps.values() if not isinstance(one, str) for key in one]
     data = list(dict.fromkeys(key for key in fields if key not in ("text", "tags", "shape")))
     columns = ("Id", "Name", "Page ID", "Line Source", "Line Destination", "Text Area 1", "Tags")
     out = io.StringIO()

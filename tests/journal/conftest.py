@@ -25,6 +25,8 @@ OF_ANY_STORE = {
     "test_settling",
     "test_stores",
     "test_taking_over",
+    "test_tally",
+    "test_tokens",
     "test_verify",
 }
 """What these test holds in every kind of store; the others only ever see the embedded one."""

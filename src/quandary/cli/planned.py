@@ -17,7 +17,7 @@ from quandary.flows.costs import most_calls
 from quandary.flows.planning import Defaults, Planned, plan
 from quandary.flows.walk_terms import Budget, Terms, values_of
 from quandary.formats.visible import printable
-from quandary.journal.entries import Began
+from quandary.journal.entries import Began, beginning, read_document
 from quandary.model.call import HUMAN, is_human
 from quandary.model.soundness import named
 
@@ -174,12 +174,16 @@ def plan_of(
     *,
     budget: Budget = _NO_BUDGET,
     items: Sequence[Item] = (),
+    here: bool = True,
 ) -> Plan:
-    """What a walk of the chart would do with these agents, in this folder, for these items."""
+    """What a walk of the chart would do with these agents, in this folder, for these items.
+
+    What is not walked `here` needs no programs on this machine.
+    """
     chart = loaded.chart
     codenames = [*catalogue.names, HUMAN]
     steps = plan(chart, defaults, codenames)
-    commands, missing = _commands(steps, catalogue, around)
+    commands, missing = _commands(steps, catalogue, around, here=here)
     errors = [loaded.said(problem) for problem in loaded.errors]
     errors += [problem for step in steps for problem in step.problems]
     warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
@@ -202,25 +206,29 @@ def commands_of(
     store: Store, run: str, catalogue: Catalogue, around: Surroundings
 ) -> dict[str, list[str]]:
     """The commands of a run under way; one whose agents are no longer there is refused."""
-    entry = store.entries(run, kinds=("began",))[0]
-    began, arguments = entry.read(), dict(entry.read_matter().arguments or {})
-    assert isinstance(began, Began)  # noqa: S101 - the kind that was asked for
-    for name, digest in began.documents.items():
-        arguments[name] = msgspec.json.decode(store.document(digest) or b"null")
-    known = {name: arguments[name] for name in Terms.__struct_fields__ if name in arguments}
-    try:
-        terms = msgspec.convert(known, Terms)
-    except msgspec.ValidationError:
-        raise Rejected(f"run {run} cannot go on; `quandary log {run}` shows it") from None
-    steps = plan(terms.chart, terms.defaults, terms.codenames)
-    commands, missing = _commands(steps, catalogue, around)
+    commands, missing = _commands(steps_of(store, run), catalogue, around)
     if missing:
         raise Rejected(f"run {run} cannot go on: {'; '.join(missing)}")
     return commands
 
 
+def steps_of(store: Store, run: str) -> list[Planned]:
+    """What was planned for each step when the run began."""
+    entry = beginning(store, run)
+    began, arguments = entry.read(), dict(entry.read_matter().arguments or {})
+    assert isinstance(began, Began)  # noqa: S101 - the kind that was asked for
+    for name, digest in began.documents.items():
+        arguments[name] = read_document(store.document(digest) or b"null", run)
+    known = {name: arguments[name] for name in Terms.__struct_fields__ if name in arguments}
+    try:
+        terms = msgspec.convert(known, Terms)
+    except msgspec.ValidationError:
+        raise Rejected(f"run {run} cannot go on; `quandary log {run}` shows it") from None
+    return plan(terms.chart, terms.defaults, terms.codenames)
+
+
 def _commands(
-    steps: Iterable[Planned], catalogue: Catalogue, around: Surroundings
+    steps: Iterable[Planned], catalogue: Catalogue, around: Surroundings, *, here: bool = True
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The command line of every agent that may be asked, and why some cannot be."""
     commands: dict[str, list[str]] = {}
@@ -240,7 +248,7 @@ def _commands(
                 continue
             if agent.name not in commands:
                 commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
-                missing += obstacles(agent, around)
+                missing += obstacles(agent, around) if here else []
     return commands, list(dict.fromkeys(missing))
 
 

@@ -10,9 +10,10 @@ import msgspec
 
 from quandary import deeds
 from quandary.cli.screen import complain, put, tell
-from quandary.errors import NotFound, QuandaryError
+from quandary.errors import QuandaryError
 from quandary.journal import replay
-from quandary.journal.store import open_store, place_of
+from quandary.journal.entries import beginning
+from quandary.journal.store import NoStore, open_store
 from quandary.model.ask import Note, Reply
 from quandary.people import notify, outcomes
 from quandary.settings import project_of
@@ -27,14 +28,20 @@ def opened(where: str | None, *, existing: bool = False, telling: bool = True) -
 
     As `[notify]` says, people are told of questions that begin to wait in it.
     """
-    if existing:
-        place = place_of(where)
-        if "://" not in place and not os.path.exists(place):
-            raise NotFound(f"there is no store {place}; `quandary ask` begins one")
-    store = open_store(where)
+    store = open_store(where, create=not existing)
     if telling:
         notify.watch(store)
     return store
+
+
+def looked_at(where: str | None) -> Store:
+    """The store for whoever only wants to see what there is; where there is none, an empty one."""
+    try:
+        return open_store(where, create=False)
+    except NoStore:
+        from quandary.journal.sqlite import MEMORY, SqliteStore  # noqa: PLC0415 - rarely needed
+
+        return SqliteStore(MEMORY)
 
 
 def tell_of(store: Store, state: State) -> None:
@@ -58,8 +65,7 @@ def read(text: str, question: Question, mode: str) -> Reading:
 
 def settings_of(store: Store, run: str) -> dict[str, Any]:
     """How the run is shown: what its caller said when it began."""
-    began = store.entries(run, kinds=("began",))[0]
-    arguments = began.read_matter().arguments
+    arguments = beginning(store, run).read_matter().arguments
     return dict(arguments) if arguments else {}
 
 
@@ -72,18 +78,18 @@ def shown(store: Store, state: State, *, proof: bool = False) -> int:
     return _status(state)
 
 
-def state_bytes(store: Store, state: State) -> bytes:
-    """The state of a run as JSON, in the form that its caller wanted."""
+def state_bytes(store: Store, state: State, told: dict[str, Any] | None = None) -> bytes:
+    """The state of a run as JSON, in the form that its caller `told`, if that is at hand."""
     from quandary.people import states  # noqa: PLC0415 - not every command asks
 
-    told = settings_of(store, state.run)
+    told = settings_of(store, state.run) if told is None else told
     return states.state_json(
         state.run,
         state.flow,
         state.status,
         notes=(
             *state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
-            *going_on(state),
+            *going_on(state, told),
         ),
         ask=state.ask,
         result=state.result,
@@ -93,10 +99,12 @@ def state_bytes(store: Store, state: State) -> bytes:
     )
 
 
-def going_on(state: State) -> tuple[Note, ...]:
-    """How a walk goes on whose agents have to be asked: no answer does that by itself."""
+def going_on(state: State, told: dict[str, Any] | None = None) -> tuple[Note, ...]:
+    """How a walk goes on whose agents have to be asked: no answer does that, unless in a fleet."""
     if state.flow != "walk" or not state.calls:
         return ()
+    if told and told.get("fleet"):
+        return (Note("calls", f"A worker goes on with it; see: quandary next {state.run}"),)
     return (Note("calls", f"Agents are next; go on with: quandary walk --resume {state.run}"),)
 
 

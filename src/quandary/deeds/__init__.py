@@ -39,8 +39,8 @@ def of(store: Store, run: str) -> Callable[[Do], Done]:
 def folder_of(store: Store, run: str) -> str:
     """The folder in which a run was begun; the current one where nobody wrote it down."""
     entries = store.entries(run, kinds=("began",))
-    arguments = entries[0].read_matter().arguments if entries else None
-    return str((arguments or {}).get("cwd") or os.curdir)
+    arguments = (entries[0].read_matter().arguments if entries else None) or {}
+    return str(arguments.get("cwd") or arguments.get("workdir") or os.curdir)
 
 
 def read_reference(deed: Do, folder: str = os.curdir) -> Done:

@@ -9,10 +9,10 @@ reads the entries in order reads them up to where nobody can still come in betwe
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from sys import maxsize
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from msgspec.structs import asdict, replace
@@ -20,10 +20,12 @@ from msgspec.structs import asdict, replace
 from quandary.errors import StoreError
 from quandary.journal import postgres_bulk as bulk
 from quandary.journal.entries import Entry, Kind, Status
+from quandary.journal.postgres_appending import ENTRY, appending, beginning, columns
 from quandary.journal.postgres_connections import Connections
 from quandary.journal.postgres_locks import Locks
-from quandary.journal.postgres_schema import prepare
-from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits, shown
+from quandary.journal.postgres_schema import prepare, require_known
+from quandary.journal.postgres_telling import CHANNEL, Teller
+from quandary.journal.store import TABLES, Awaited, Last, Moved, Run, Taken, Waits, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from quandary.journal.postgres_connections import Connection
     from quandary.journal.store import Recorded, Row, Written
 
-CHANNEL = "quandary"
-"""Listeners on it are told the run of each append."""
+T = TypeVar("T")
+
 LONGEST_DEAF = 5.0
 """So long can news be missed whose writer was killed before it told them."""
 _SHORTEST = 0.05
@@ -42,32 +44,6 @@ _BITS = 40
 _OTHERS = (1 << 63 - _BITS) - 1
 """An advisory lock has so many bits for the number of an entry; the others say whose it is."""
 _RUN = ", ".join(TABLES["run"])
-_ENTRY = "run, n, kind, body, matter, salt, seal, digest"
-_INSERT = f"""
-    held AS MATERIALIZED (
-        SELECT pg_advisory_xact_lock_shared(%(journal)s),
-            pg_advisory_xact_lock_shared(%(journal)s + last_value + is_called::int)
-        FROM moved, entry_seq_seq
-    )
-    INSERT INTO entry ({_ENTRY})
-    SELECT %(id)s, new.* FROM held, unnest(
-        %(numbers)s::bigint[], %(kinds)s::text[], %(bodies)b::bytea[], %(matters)b::bytea[],
-        %(salts)b::bytea[], %(seals)b::bytea[], %(digests)b::bytea[]
-    ) AS new (n, kind, body, matter, salt, seal, digest) ORDER BY new.n
-"""  # noqa: S608 - our own names
-_APPEND = f"""
-    WITH moved AS (
-        UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)s,
-            since = %(since)s, status = %(status)s, waits = %(waits)s
-        WHERE id = %(id)s AND n = %(seen)s RETURNING id
-    ), {_INSERT}
-"""  # noqa: S608 - our own names
-_CREATE = f"""
-    WITH moved AS (
-        INSERT INTO run ({_RUN}) VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])})
-        RETURNING id
-    ), {_INSERT}
-"""  # noqa: S608 - our own names
 _HIGHEST = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM entry_seq_seq"
 _LOWEST_UNDER_WAY = """
     SELECT min(key) FROM (
@@ -81,23 +57,46 @@ _LOWEST_UNDER_WAY = """
 class PostgresStore:
     """A journal on a server. Threads may share it; each process opens its own."""
 
-    def __init__(self, address: str, *, patience: float = 30.0) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        patience: float = 30.0,
+        create: bool = True,
+        marks: Mapping[str, str] | None = None,
+    ) -> None:
         self.path = shown(address)
         """Where it is, as it may be shown: without a password."""
         self.address = address
         self.patience = patience
-        self._connections = Connections(
-            address, self.path, patience, partial(prepare, place=self.path)
-        )
+        self.beside: Callable[[Connection, Run], None] | None = None
+        """Writes something beside a run that is being begun, in the same transaction."""
+        prepared = partial(prepare, place=self.path, create=create)
+        self._connections = Connections(address, self.path, patience, prepared, marks)
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
         self._journal = (int(found[0]) & _OTHERS) << _BITS
         """The advisory lock that every writer shares; above it are those of the numbers."""
         self._locks = Locks(self._connections, self._journal)
+        self._teller = Teller(self._connections)
 
     def close(self) -> None:
         """Let go of it."""
+        self._teller.close()
         self._locks.close()
         self._connections.close()
+
+    def require_ready(self) -> None:
+        """Refuse where it cannot be read, or where it is not what this version knows any more."""
+        self._connections.do(partial(require_known, place=self.path))
+
+    @property
+    def conninfo(self) -> str:
+        """How to connect to it, with the password."""
+        return self._connections.conninfo
+
+    def do(self, action: Callable[[Connection], T]) -> T:
+        """Do something beside the journal, in its database; again, where a connection was lost."""
+        return self._connections.do(action)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -150,27 +149,42 @@ class PostgresStore:
         """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
         among = "AND kind = ANY(%s)" if kinds else ""
         rows = self._rows(
-            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
+            f"SELECT {ENTRY}, seq FROM entry "  # noqa: S608
             f"WHERE run = %s AND n > %s AND n <= %s {among} ORDER BY n",
             (run, after, _limit(upto), *([list(kinds)] if kinds else ())),
         )
         return [Entry(*row) for row in rows]
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+        """The entries that a run's flow is built from, as far as `upto`."""
         sql = (
             "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry WHERE run = %s "
-            "AND n <= %s AND kind IN ('began', 'answered', 'returned') ORDER BY n"
+            "AND n <= %s AND kind IN ('began', 'answered', 'returned', 'noted') ORDER BY n"
         )
         return self._rows(sql, (run, _limit(upto)))
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """The entries of all runs as they came, beyond the one with that `seq`."""
         sql = (
-            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
+            f"SELECT {ENTRY}, seq FROM entry "  # noqa: S608
             "WHERE seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
         )
         return [Entry(*row) for row in self._rows(sql, (after, self._horizon(), limit))]
+
+    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
+        """The same entries without what was said: the `seq`, the run, and the body of each."""
+        sql = "SELECT seq, run, body FROM entry WHERE seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+        return self._rows(sql, (after, self._horizon(), limit))
+
+    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
+        """All that waits, counted: by who is waited for, by flow, and by age."""
+        age = " + ".join(["0", *("(since <= %s)::int" for _ in moments)])
+        rows = self._rows(
+            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
+            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
+            tuple(moments),
+        )
+        return [Awaited(*row) for row in rows]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""
@@ -202,7 +216,7 @@ class PostgresStore:
     def heads(self, upto: int | None = None) -> list[Entry]:
         """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
         rows = self._rows(
-            f"SELECT {_ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
+            f"SELECT {ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
             "(SELECT max(seq) FROM entry WHERE seq <= %s GROUP BY run) ORDER BY run",
             (self._horizon() if upto is None else upto,),
         )
@@ -289,7 +303,7 @@ class PostgresStore:
                 run, entries = write(last)
                 made = replace(run, number=last.runs + 1 if last else 1)
                 self._begin(connection, made, entries, documents, name)
-            self._tell(connection, made.id)
+            self._teller.tell(connection, made.id)
             return made
 
         return self._connections.do(action)
@@ -317,18 +331,22 @@ class PostgresStore:
         connection.execute(
             "UPDATE last SET id = %s, first = %s, runs = %s", (run.id, run.first, run.number)
         )
-        connection.execute(_CREATE, {**asdict(run), **self._columns(entries)})
+        if self.beside is not None:
+            self.beside(connection, run)
+        values = {**asdict(run), **columns(entries), "journal": self._journal}
+        connection.execute(beginning(len(entries)), values)
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
-        values = {**asdict(run), **self._columns(entries), "seen": seen}
+        values = {**asdict(run), **columns(entries), "journal": self._journal, "seen": seen}
+        statement = appending(len(entries))
         before = False
 
         def action(connection: Connection) -> None:
             nonlocal before
             again, before = before, True
-            if connection.execute(_APPEND, values).rowcount:
-                self._tell(connection, run.id)
+            if connection.execute(statement, values).rowcount:
+                self._teller.tell(connection, run.id)
             elif not (again and _written(connection, run)):
                 raise Moved(run.id)
 
@@ -370,25 +388,6 @@ class PostgresStore:
             connection.commit()
 
     # -- how it is done --------------------------------------------------------------------------
-
-    def _columns(self, entries: Sequence[Entry]) -> dict[str, Any]:
-        return {
-            "journal": self._journal,
-            "numbers": [entry.n for entry in entries],
-            "kinds": [entry.kind for entry in entries],
-            "bodies": [entry.body for entry in entries],
-            "matters": [entry.matter for entry in entries],
-            "salts": [entry.salt for entry in entries],
-            "seals": [entry.seal for entry in entries],
-            "digests": [entry.digest for entry in entries],
-        }
-
-    def _tell(self, connection: Connection, run: str) -> None:
-        """Say that a run has news, after the fact: to be told within a transaction, news have all
-        writers wait for each other until they are on disk. What is lost here is seen a bit later.
-        """
-        with suppress(psycopg.Error):
-            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, run))
 
     def _rows(self, sql: str, values: Any = None) -> list[Any]:  # noqa: ANN401 - a tuple, or names
         return self._connections.do(lambda c: c.execute(sql, values, binary=True).fetchall())

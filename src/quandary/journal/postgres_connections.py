@@ -17,7 +17,7 @@ from quandary.errors import StoreError
 from quandary.journal.postgres_errors import explain, passing, starting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 MOST = 8
 """So many connections at once; whoever needs one more waits for it."""
+_MOMENT = 1.0
 _DEFAULTS: dict[str, str | int] = {
     "client_encoding": "utf8",
     "connect_timeout": 10,
@@ -54,19 +55,24 @@ class Connections:
         place: str,
         patience: float,
         prepare: Callable[[Connection], None],
+        marks: Mapping[str, str] | None = None,
     ) -> None:
         self.place = place
         self.patience = patience
+        self.marks = dict(marks or {})
+        """Settings of our own by which the server's functions tell who writes."""
         self._local = threading.local()
-        self._conninfo = self._read(address)
+        self.conninfo = self._read(address)
         with self.connect() as first, self._explained():
             prepare(first)
         self._pool = ConnectionPool(
-            self._conninfo,
+            self.conninfo,
             kwargs={"autocommit": True},
             min_size=1,
             max_size=MOST,
-            timeout=patience,
+            # The pool tries again after ever longer pauses, and whoever waits has it try at once.
+            timeout=min(patience, _MOMENT),
+            reconnect_timeout=_MOMENT,
             configure=self._settle,
             open=True,
         )
@@ -80,7 +86,7 @@ class Connections:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                connection = psycopg.connect(self._conninfo, autocommit=True)
+                connection = psycopg.connect(self.conninfo, autocommit=True)
                 self._settle(connection)
             except psycopg.Error as error:
                 if not starting(error) or time.monotonic() >= deadline:
@@ -103,6 +109,12 @@ class Connections:
                 return action(connection)
 
         return self._patiently(attempt)
+
+    @contextmanager
+    def once(self) -> Iterator[Connection]:
+        """One of them for something that can be left undone: it is not waited for, nor repeated."""
+        with self._pool.connection(timeout=_MOMENT) as connection:
+            yield connection
 
     @property
     def holding(self) -> Connection | None:
@@ -163,6 +175,8 @@ class Connections:
     def _settle(self, connection: Connection) -> None:
         """What is acknowledged is on the server's disk, and nobody waits for ever."""
         connection.execute(_SETTLE, (f"{int(self.patience * 1000)}ms",))
+        for mark in self.marks.items():
+            connection.execute("SELECT set_config(%s, %s, false)", mark)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         deadline, pause = 0.0, 0.01
@@ -170,6 +184,10 @@ class Connections:
             try:
                 return attempt()
             except PoolTimeout as error:
+                moment = time.monotonic()
+                deadline = deadline or moment - _MOMENT + self.patience
+                if moment < deadline:
+                    continue
                 self.connect().close()  # which says what is wrong, if anything is
                 raise StoreError(
                     f"{self.place}: all {MOST} connections have been in use for "

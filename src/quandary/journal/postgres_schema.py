@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg import errors
 
 from quandary.errors import StoreError
+from quandary.journal.store import NoStore
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -94,11 +95,16 @@ _OURS = """
 """
 
 
-def prepare(connection: Connection[Any], place: str) -> None:
-    """See whose database it is, and bring it to the schema of this version."""
+def prepare(connection: Connection[Any], place: str, *, create: bool = True) -> None:
+    """See whose database it is, and bring it to the schema of this version.
+
+    An empty one is filled, or else, without `create`, `NoStore`.
+    """
     if connection.info.server_version < OLDEST_SERVER:
         raise StoreError(f"{place} is a server too old to keep a journal; PostgreSQL 12 is enough")
     version = _version(connection, place)
+    if not version and not create:
+        raise NoStore(place)
     if version < len(MIGRATIONS):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
@@ -107,6 +113,12 @@ def prepare(connection: Connection[Any], place: str) -> None:
                 for statement in statements:
                     connection.execute(statement)
             connection.execute("UPDATE quandary SET version = %s", (len(MIGRATIONS),))
+
+
+def require_known(connection: Connection[Any], place: str) -> None:
+    """Refuse a database that has another schema than this version's."""
+    if _version(connection, place) != len(MIGRATIONS):
+        raise StoreError(f"{place} has another schema by now; start this program again")
 
 
 def _version(connection: Connection[Any], place: str) -> int:

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
 from quandary.errors import Rejected, StoreError
 from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
-from quandary.journal.store import TABLES, Last, Moved, Run, Taken, Waits
+from quandary.journal.store import TABLES, Awaited, Last, Moved, Run, Taken, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MEMORY = ":memory:"
+"""The path of a journal that is nowhere and lasts as long as its store is open."""
 APPLICATION = 0x51444E52
 """Stands in the file's head and says whose it is: QDNR."""
 
@@ -85,7 +88,8 @@ _ENTRY = "run, n, kind, body, matter, salt, seal, digest"
 _INSERT = f"INSERT INTO entry ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _RECORDED = (
     "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
-    "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned') ORDER BY n"
+    "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned', 'noted') "
+    "ORDER BY n"
 )
 _STAY = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "
@@ -104,6 +108,31 @@ _INCREMENTAL = 2
 _STEP = 1024
 """So many pages are given back to the disk at once."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_NONE: type = type(None)
+_OCTETS, _TEXT = (bytes, _NONE), (str, _NONE)
+_ENTRIES: frozenset[tuple[type, ...]] = frozenset(
+    (str, int, str, bytes, matter, salt, seal, bytes, int)
+    for matter, salt, seal in product(_OCTETS, _OCTETS, _OCTETS)
+)
+_RUNS: frozenset[tuple[type, ...]] = frozenset(
+    (int, str, str, int, str, str, waits, key, int, int, bytes, bytes, str, str, expires)
+    for waits, key, expires in product(_TEXT, _TEXT, _TEXT)
+)
+"""The types of what stands in the columns of a row."""
+_FAULTS = {
+    sqlite3.SQLITE_NOTADB: " is no journal: it is not a database; name another store",
+    sqlite3.SQLITE_READONLY: " cannot be written: the file or its folder is read-only",
+    sqlite3.SQLITE_CANTOPEN: " cannot be opened; is its folder there, and may you write to it?",
+    sqlite3.SQLITE_FULL: " cannot grow: the disk is full; make room and try again",
+    sqlite3.SQLITE_IOERR: (
+        " cannot be read or written ({error}); see whether its disk is full or failing"
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        " is damaged ({error}); take it from a backup, or save what can be read: "
+        "quandary store recover {path}"
+    ),
+}
+"""What is said behind the name of the file, by what SQLite calls the fault."""
 
 
 class SqliteStore:
@@ -112,6 +141,7 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
         self.path = os.fspath(path)
         self.patience = patience
+        self._place = os.path.abspath(self.path)
         self._lock = threading.RLock()
         if sqlite3.sqlite_version_info < (3, 37):
             raise StoreError(f"SQLite 3.37 or later is needed; this is {sqlite3.sqlite_version}")
@@ -127,12 +157,18 @@ class SqliteStore:
         with self._lock:
             self._db.close()
 
+    def require_ready(self) -> None:
+        """Refuse where it cannot be read, or where it is not what this version knows any more."""
+        self._require_file()
+        if self._number("user_version") != len(MIGRATIONS):
+            raise StoreError(f"{self.path} has another schema by now; start this program again")
+
     # -- reading ---------------------------------------------------------------------------------
 
     def run(self, run: str) -> Run | None:
         """The row of a run."""
         rows = self._rows(f"SELECT {_RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
-        return _run(rows[0]) if rows else None
+        return _run(self._sound(rows, _RUNS)[0]) if rows else None
 
     def runs(
         self,
@@ -155,7 +191,7 @@ class SqliteStore:
             f"SELECT {_RUN} FROM run {where} ORDER BY number {order} LIMIT :limit",  # noqa: S608
             {**wanted, "after": after, "limit": limit},
         )
-        return [_run(row) for row in rows]
+        return [_run(row) for row in self._sound(rows, _RUNS)]
 
     def between(self, low: str, high: str, limit: int) -> list[str]:
         """Ids of runs from `low` up to and without `high`."""
@@ -182,16 +218,32 @@ class SqliteStore:
             f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n",
             (run, after, _limit(upto), *(kinds or ())),
         )
-        return [Entry(*row) for row in rows]
+        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+        """The entries that a run's flow is built from, as far as `upto`."""
         return self._rows(_RECORDED, (run, _limit(upto)))
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """The entries of all runs as they came, beyond the one with that `seq`."""
         sql = f"SELECT {_ENTRY}, seq FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
-        return [Entry(*row) for row in self._rows(sql, (after, limit))]
+        rows = self._rows(sql, (after, limit))
+        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
+
+    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
+        """The same entries without what was said: the `seq`, the run, and the body of each."""
+        sql = "SELECT seq, run, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
+        return self._rows(sql, (after, limit))
+
+    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
+        """All that waits, counted: by who is waited for, by flow, and by age."""
+        age = " + ".join(["0", *("(since <= ?)" for _ in moments)])
+        rows = self._rows(
+            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
+            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
+            tuple(moments),
+        )
+        return [Awaited(*row) for row in rows]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""
@@ -226,7 +278,7 @@ class SqliteStore:
             "(SELECT max(seq) FROM entry WHERE seq <= ? GROUP BY run) ORDER BY run",
             (_limit(upto),),
         )
-        return [Entry(*row) for row in rows]
+        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
 
     def strays(self) -> list[str]:
         """Names of runs that have entries and no row."""
@@ -410,6 +462,10 @@ class SqliteStore:
         try:
             with self._lock:
                 self._patiently(lambda: self._db.backup(target))
+        except StoreError as error:
+            if _is_full(error.__cause__):
+                raise StoreError(f"{path} cannot be written: the disk is full") from error
+            raise
         finally:
             target.close()
 
@@ -436,6 +492,7 @@ class SqliteStore:
             address = Path(self.path).absolute().as_uri()
             self._db = self._connect(f"{address}?immutable=1", uri=True)
             version = self._number("user_version")
+        self._identity = self._file()
         if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1", ()):
             raise StoreError(f"{self.path} is a database of another program; name another store")
         if version and self._number("application_id") != APPLICATION:
@@ -481,12 +538,40 @@ class SqliteStore:
         with self._lock:
             return self._patiently(lambda: self._db.execute(sql, values).fetchall())
 
+    def _file(self) -> tuple[int, int] | None:
+        """Which file lies where ours should; nothing where there is none, or none is needed."""
+        try:
+            found = os.stat(self._place)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _require_file(self) -> None:
+        """Refuse to write to a file that was taken away: whoever opens its place would miss it."""
+        found = self._file()
+        if found != self._identity:
+            raise StoreError(
+                f"{self.path} is gone; take it from a backup"
+                if found is None
+                else f"{self.path} was replaced by another file; start this program again"
+            )
+
+    def _sound(self, rows: list[Any], shapes: frozenset[tuple[type, ...]]) -> list[Any]:
+        """The rows, if each column holds what it is for; a damaged page can hold anything."""
+        for row in rows:
+            if tuple(map(type, row)) not in shapes:
+                said = _FAULTS[sqlite3.SQLITE_CORRUPT]
+                odd = "a row holds what it cannot hold"
+                raise StoreError(self.path + said.format(error=odd, path=self.path))
+        return rows
+
     def _write(self, action: Callable[[], T]) -> T:
         """Do something as one transaction, on disk when this returns."""
 
         def attempt() -> T:
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._require_file()
                 done = action()
                 self._db.execute("COMMIT")
             except BaseException:
@@ -507,6 +592,9 @@ class SqliteStore:
         while True:
             try:
                 return action()
+            except UnicodeDecodeError as error:  # SQLite quotes what is damaged
+                said = _FAULTS[sqlite3.SQLITE_CORRUPT]
+                raise StoreError(self.path + said.format(error=error, path=self.path)) from error
             except sqlite3.Error as error:
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
@@ -522,24 +610,17 @@ class SqliteStore:
             time.sleep(random.uniform(0.0003, 0.003))  # noqa: S311 - no secret
 
     def _explain(self, error: sqlite3.Error) -> str:
-        code = _code(error)
-        if code == sqlite3.SQLITE_NOTADB:
-            return f"{self.path} is no journal: it is not a database; name another store"
-        if code == sqlite3.SQLITE_READONLY:
-            return f"{self.path} cannot be written: the file or its folder is read-only"
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return f"{self.path} cannot be opened; is its folder there, and may you write to it?"
-        if code == sqlite3.SQLITE_CORRUPT:
-            return (
-                f"{self.path} is damaged ({error}); take it from a backup, or save what can be "
-                f"read: quandary store recover {self.path}"
-            )
-        return f"{self.path}: {error}"
+        said = _FAULTS.get(_code(error), ": {error}")
+        return self.path + said.format(error=error, path=self.path)
 
 
 def _code(error: sqlite3.Error) -> int:
     """The primary code; a closed connection has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _is_full(error: BaseException | None) -> bool:
+    return isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_FULL
 
 
 def _limit(upto: int | None) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from quandary.errors import ParseError, StoreError
+from quandary.errors import NotFound, ParseError, StoreError
 from quandary.journal.entries import Entry, Kind, Status
 from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
@@ -93,6 +93,25 @@ class Last(NamedTuple):
     runs: int
 
 
+class Awaited(NamedTuple):
+    """Runs that wait for the same, for about as long."""
+
+    waits: Waits
+    flow: str
+    age: int
+    """How many of the moments that were asked about it has waited since."""
+    runs: int
+    oldest: str
+    """Since when the first of them waits."""
+
+
+class NoStore(NotFound):
+    """Nothing was kept there yet."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"there is no store {place}; `quandary ask` begins one")
+
+
 class Moved(Exception):  # noqa: N818 - never leaves the journal
     """Somebody else appended to the run first; look again."""
 
@@ -106,6 +125,9 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
+
+    def require_ready(self) -> None:
+        """Refuse where it cannot be read, or where it is not what this version knows any more."""
 
     def run(self, run: str) -> Run | None:
         """The row of a run."""
@@ -139,10 +161,23 @@ class Store(Protocol):
         """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow hears of (began, answered, returned), as far as `upto`."""
+        """The entries that a run's flow is built from, as far as `upto`.
+
+        They are those of the kinds began, answered and returned, and noted, for a note may say that
+        some of the others no longer count.
+        """
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """The entries of all runs as they came, beyond the one with that `seq`."""
+
+    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
+        """The same entries without what was said: the `seq`, the run, and the body of each."""
+
+    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
+        """All that waits, counted: by who is waited for, by flow, and by age.
+
+        What waits since one of the moments, or since before it, counts as that old.
+        """
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""
@@ -215,12 +250,31 @@ class Store(Protocol):
         """
 
 
-def open_store(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> Store:
+def _is_there(path: str) -> bool:
+    """Whether there is such a file; where nobody lets us see, that is said and not taken for no."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened ({error.strerror})") from None
+    return True
+
+
+def open_store(
+    where: str | os.PathLike[str] | None = None,
+    *,
+    start: str | None = None,
+    create: bool = True,
+    marks: Mapping[str, str] | None = None,
+) -> Store:
     """The store at a path or URL, in the environment, in the settings, or the user's own.
 
-    The settings are those of the folder `start`, by default the current one.
+    The settings are those of the folder `start`, by default the current one. One that is not there
+    yet is made, or else, without `create`, `NoStore`. A server is told the `marks` on every
+    connection.
     """
-    address = _address(where, start)
+    address = _address(where, start, make=create)
     if _is_url(address):
         try:
             from quandary.journal.postgres import PostgresStore  # noqa: PLC0415 - an extra
@@ -228,9 +282,11 @@ def open_store(where: str | os.PathLike[str] | None = None, *, start: str | None
             raise StoreError(
                 f"PostgreSQL needs more packages ({missing.name}): pip install 'quandary[postgres]'"
             ) from missing
-        return PostgresStore(address)
+        return PostgresStore(address, create=create, marks=marks)
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
+    if not create and not _is_there(address):
+        raise NoStore(address)
     return SqliteStore(address)
 
 
@@ -239,7 +295,12 @@ def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None =
     return shown(_address(where, start))
 
 
-def _address(where: str | os.PathLike[str] | None, start: str | None) -> str:
+def address_of(where: str | os.PathLike[str] | None = None) -> str:
+    """The same with everything that is needed to open it, for our own programs only."""
+    return _address(where, None)
+
+
+def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: bool = False) -> str:
     """What to open. A path in a file of settings starts from the folder of that file."""
     named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
     if named:
@@ -254,7 +315,7 @@ def _address(where: str | os.PathLike[str] | None, start: str | None) -> str:
             f"the project's settings name a store elsewhere ({shown(place)}); if you trust it, "
             "name it in your own config.toml, with --store or in QUANDARY_STORE"
         )
-    return place or default_path()
+    return place or default_path(make=make)
 
 
 def chosen_by_project(settings: Settings) -> str:
@@ -276,13 +337,14 @@ def _place_in(part: Part) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(part.path)), place)
 
 
-def default_path() -> str:
-    """`journal.db` in the user's data folder, which is made where it is missing."""
+def default_path(*, make: bool = False) -> str:
+    """`journal.db` in the user's data folder; whoever wants to keep something there makes that."""
     from quandary.settings import data_folder  # noqa: PLC0415 - where nothing nearer names it
 
     folder = data_folder()
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if make:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
         message = f"cannot make the folder {folder}: {error.strerror}; name a store with --store"
         raise StoreError(message) from error

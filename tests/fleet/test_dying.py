@@ -1,0 +1,226 @@
+"""What dies in the middle: workers, the server, and those who were only taken for dead."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import databases
+from fleets import Camp, ended, until
+from outings import DONE, lucid
+from quandary.fleet.members import shared_at
+from quandary.fleet.outcomes import Outcome
+from quandary.fleet.queue import JobQueue
+from quandary.journal.entries import Returned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SILENT = {"tags": "NoValidation"}
+THREE = lucid(
+    {key: {"text": f"Do part {key}", **SILENT} for key in ("1", "2", "3")},
+    "1>2 2>3",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[databases.Server]:
+    """A server that a test may stop, and starts again."""
+    with databases.served() as server:
+        yield server
+
+
+@pytest.fixture
+def frail(
+    server: databases.Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[databases.Server, Camp]]:
+    """A camp on that server."""
+    with server.schema() as url:
+        yield server, Camp(tmp_path, capsys, monkeypatch, url)
+
+
+def test_when_a_worker_is_killed_another_goes_on(camp: Camp) -> None:
+    """The call that was under way counts as tried, and no other is made twice."""
+    camp.draw(THREE)
+    camp.says("ANN", DONE, {"says": DONE, "seconds": 60}, DONE)
+    (run,) = camp.queue()
+    with camp.workers() as (first,):
+        until(lambda: len(camp.calls) == 2)
+        with camp.workers() as (second,):
+            until(lambda: len(camp.rows("SELECT 1 FROM procrastinate_workers")) == 2)
+            first.kill()
+            until(lambda: camp.statuses() == {"done": 1})
+            status, said = ended(second, signal.SIGTERM)
+    assert status == 0
+    assert f"run {run}: its worker is gone; put back" in said
+    steps = camp.state(run)["result"]["steps"]
+    assert [step["attempts"] for step in steps] == [1, 2, 1]
+    assert len(camp.calls) == 4
+    returned = [body.key for body in camp.entries(run) if isinstance(body, Returned)]
+    assert len(returned) == len(set(returned)) == 4
+    assert camp.jobs() == []
+    assert camp.rows("SELECT 1 FROM procrastinate_workers") == []
+    assert camp.verified()
+
+
+def test_a_server_that_is_restarted_keeps_nobody_from_going_on(
+    frail: tuple[databases.Server, Camp],
+) -> None:
+    """What an agent said meanwhile is kept, and the worker finds the server again by itself."""
+    server, camp = frail
+    camp.draw(THREE)
+    camp.says("ANN", {"says": DONE, "seconds": 1.0}, DONE)
+    runs = camp.queue("--item", "1|A", "--item", "2|B")
+    with camp.workers() as (worker,):
+        until(lambda: len(camp.calls) >= 1)
+        server.stop("at once")
+        time.sleep(0.5)
+        server.start()
+        until(lambda: camp.statuses() == {"done": 2})
+        more = camp.queue()
+        until(lambda: camp.statuses() == {"done": 3})
+        status, said = ended(worker, signal.SIGTERM)
+    assert status == 0
+    assert "is away; waiting for it" in said
+    for run in (*runs, *more):
+        steps = camp.state(run)["result"]["steps"]
+        assert [step["attempts"] for step in steps] == [1, 1, 1]
+    assert len(camp.calls) == 9
+    assert camp.verified()
+
+
+def test_a_worker_that_comes_before_its_server_waits_for_it(
+    frail: tuple[databases.Server, Camp],
+) -> None:
+    """What cannot be opened at all is said in one line; later, a server may go and come."""
+    server, camp = frail
+    server.stop()
+    answer = camp.call("worker", "--drain")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "is the server running" in answer.err
+    server.start()
+
+
+def test_a_worker_that_was_taken_for_dead_does_no_harm(camp: Camp) -> None:
+    """What it says of a job does not count any more, and it goes on under another number."""
+    (run,) = camp.queue()
+    store = shared_at(camp.url)
+
+    async def scene() -> None:
+        async with JobQueue(store) as queue:
+            slow, quick = await queue.register(1.0), await queue.register(60.0)
+            job = await queue.fetch(["ANN@walk.1"], slow)
+            assert job is not None
+            assert job.id is not None
+            camp.rows(
+                "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour' "
+                "WHERE id = %s",
+                slow,
+            )
+            assert await queue.rescue() == [run]
+            assert await queue.rescue() == []
+            assert await queue.fetch(["ANN@walk.1"], slow) is None
+            await queue.settle(job.id, slow, Outcome("done"))
+            assert camp.jobs() == [(run, "todo")]
+            again = await queue.fetch(["ANN@walk.1"], quick)
+            assert again is not None
+            for kind in ("done", "failed", "back"):
+                await queue.settle(job.id, slow, Outcome(kind))
+            assert camp.jobs() == [(run, "doing")]
+            assert not await queue.beat(slow)
+            assert await queue.beat(quick)
+            await queue.settle(job.id, quick, Outcome("done"))
+            assert camp.jobs() == []
+
+    asyncio.run(scene())
+    store.close()
+
+
+def test_a_worker_that_was_taken_for_dead_goes_on_under_another_number(
+    camp: Camp, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told when it wants to take something, or when it gives its next sign of life."""
+    camp.queue()
+    store = shared_at(camp.url)
+
+    async def scene() -> None:
+        worker = camp.worker(store, drain=True, heartbeat=600)
+        take = worker._take
+
+        async def forgotten() -> None:
+            await asyncio.sleep(0.1)
+            camp.rows("DELETE FROM procrastinate_workers")
+            await take()
+
+        worker._take = forgotten  # type: ignore[method-assign]  # between two signs of life
+        await worker.work()
+
+    asyncio.run(scene())
+    store.close()
+    assert "was taken for dead; it is 2 now" in caplog.text
+    assert camp.statuses() == {"done": 1}
+
+
+def test_nobody_is_taken_for_dead_by_a_server_that_was_away(camp: Camp) -> None:
+    """Signs of life cannot reach one that is down, so after a start it waits for them."""
+    (run,) = camp.queue()
+    camp.rows("SELECT procrastinate_register_worker_v1()")
+    camp.rows("SELECT procrastinate_fetch_job_v2(NULL, id) FROM procrastinate_workers")
+    camp.rows("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '10 years'")
+    camp.rows("INSERT INTO fleet_worker SELECT id, 3e8, '', '' FROM procrastinate_workers")
+    assert camp.rows("SELECT fleet_rescue()") == []
+    camp.rows("UPDATE fleet_worker SET silence = 0.01")
+    assert camp.rows("SELECT fleet_rescue()") == [(run,)]
+    assert camp.rows("SELECT 1 FROM fleet_worker") == []
+
+
+def test_each_worker_says_itself_how_long_it_may_be_silent(camp: Camp) -> None:
+    """A worker that gives many signs of life takes nobody for dead who promised fewer."""
+    camp.queue()
+    for silence in (60.0, 0.01):
+        camp.rows("SELECT procrastinate_register_worker_v1()")
+        camp.rows(
+            "INSERT INTO fleet_worker SELECT max(id), %s, '', '' FROM procrastinate_workers",
+            silence,
+        )
+    camp.rows("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '5 seconds'")
+    camp.rows("SELECT fleet_rescue()")
+    assert camp.rows("SELECT silence FROM fleet_worker") == [(60.0,)]
+
+
+def test_a_run_that_another_process_walks_is_left_to_it(camp: Camp) -> None:
+    """Even where the queue hands it out, only one makes its calls; the job waits a while."""
+    (run,) = camp.queue()
+    with camp.opened() as store, store.alone(run):
+        camp.drain()
+    assert camp.calls == []
+    sql = "SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs"
+    assert camp.rows(sql) == [("todo", 1, True)]
+
+
+def test_a_worker_keeps_few_connections(camp: Camp) -> None:
+    """However many runs it takes on; and none for those that wait for a person."""
+    asking: dict[str, str | dict[str, str]]
+    asking = {"0": "Start", "1": {"text": "Good?", "tags": "HUMAN"}, "2": "End"}
+    camp.draw(lucid(asking, "0>1 1>2:yes 1>1:no"))
+    camp.queue(*(word for n in range(20) for word in ("--item", f"{n}|N")))
+    camp.draw(THREE)
+    camp.says("ANN", {"says": DONE, "seconds": 0.4}, DONE)
+    camp.queue(*(word for n in range(10) for word in ("--item", f"{n}|N")))
+    counted = (
+        "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        "AND application_name = 'fleet-test'"
+    )
+    camp.url += "&application_name=fleet-test"
+    with camp.working(concurrency=30):
+        until(lambda: len(camp.calls) >= 10)
+        assert camp.rows(counted)[0][0] <= 6
+        until(lambda: camp.statuses() == {"waiting": 20, "done": 10})

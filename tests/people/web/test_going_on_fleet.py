@@ -1,0 +1,90 @@
+"""Going on from a run's page where the run belongs to a fleet of workers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import databases
+import walks
+from quandary.cli.going_on import Drivers
+from quandary.errors import Rejected
+from quandary.fleet.members import Fleet
+from quandary.journal import replay
+from quandary.journal.postgres import PostgresStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import State
+
+
+@pytest.fixture
+def shared() -> Iterator[tuple[PostgresStore, str]]:
+    """A journal on a server, and its address."""
+    with databases.shared().schema() as url:
+        store = PostgresStore(url)
+        yield store, url
+        store.close()
+
+
+def queued(store: PostgresStore) -> list[Any]:
+    """The runs that stand in the queue."""
+    sql = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo'"
+    return [row[0] for row in store.do(lambda connection: connection.execute(sql).fetchall())]
+
+
+def failing(store: PostgresStore) -> State:
+    """A run that has failed."""
+    state = walks.begin(store)
+    while state.calls:
+        state = walks.send(store, state, walks.failed(state.calls[0]))
+    return state
+
+
+def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore, str]) -> None:
+    """No program is started for it, wherever its folder is."""
+    store, url = shared
+    drivers = Drivers(store, url, "/projects/elsewhere")
+    run = failing(store).run
+    Fleet(store, "CLAUDE").add(run)
+    row = store.run(run)
+    assert row is not None
+    assert drivers.obstacle(row) == ""
+    assert queued(store) == []
+    again = partial(replay.retry, store, run, who="person", through="web")
+    assert drivers.start(run, again).calls[0].key == "Sbuild@1/run~a1"
+    assert queued(store) == [run]
+    assert drivers.is_queued(run)
+    store.do(lambda connection: connection.execute("DELETE FROM procrastinate_jobs"))
+    assert not drivers.is_queued(run)
+    assert drivers.start(run, partial(replay.look, store, run)).status == "waiting"
+    assert queued(store) == [run]
+    assert not drivers.is_under_way(run)
+
+
+def test_other_runs_of_a_shared_store_are_left_where_they_belong(
+    shared: tuple[PostgresStore, str],
+) -> None:
+    """Somebody else may have written where they belong, so that only our own project counts."""
+    store, url = shared
+    drivers = Drivers(store, url, "/projects/elsewhere")
+    run = failing(store).run
+    with pytest.raises(Rejected, match="go on with it there"):
+        drivers.start(run, partial(replay.look, store, run))
+
+
+def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStore, str]) -> None:
+    """The database knows of the lock."""
+    store, url = shared
+    other = PostgresStore(url)
+    drivers = Drivers(store, url, "here")
+    run = failing(store).run
+    with other.alone(run):
+        assert drivers.is_under_way(run)
+        with pytest.raises(Rejected, match="already"):
+            drivers.start(run, partial(replay.look, store, run))
+    assert not drivers.is_under_way(run)
+    other.close()
