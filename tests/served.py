@@ -79,9 +79,14 @@ TAGS = """\
 class Site:
     """A server that is called without a network."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:  # noqa: ANN401 - of create_app
+    def __init__(
+        self,
+        folder: Path,
+        store: Any = None,  # noqa: ANN401 - any kind of store
+        **options: Any,  # noqa: ANN401 - of create_app
+    ) -> None:
         self.folder = folder
-        self.store = SqliteStore(folder / "journal.db")
+        self.store = store or SqliteStore(folder / "journal.db")
         self.keys = Keys(b"k" * 32, token=TOKEN, users={"ada": {"token": hashed(ADAS)}})
         self.codes: list[str] = []
         self.app: Litestar = create_app(
@@ -187,7 +192,7 @@ class Server:
         )
         threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
         self.code()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1) as line:
@@ -210,7 +215,7 @@ class Server:
     def code(self) -> str:
         """The newest code that it printed."""
         with self._news:
-            assert self._news.wait_for(lambda: any("code" in line for line in self.said), 20)
+            assert self._news.wait_for(lambda: any("code" in line for line in self.said), 60)
             return [line for line in self.said if "code" in line][-1].rpartition(": ")[2].strip()
 
     def kill(self) -> None:

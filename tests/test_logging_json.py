@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.logging_json import JsonLines, log_as_json
+from quandary.logging_json import JsonLines, log_as, log_as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from quandary.logging_json import Form
 
 
 def line(message: object, *words: object, error: Any = None, **added: object) -> dict[str, Any]:  # noqa: ANN401
@@ -73,17 +75,51 @@ def _whole(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if text.encode(errors="replace").decode() == text]
 
 
+@pytest.fixture
+def _loggers() -> Iterator[None]:
+    """What a test does to the loggers is undone."""
+    names = ("", "quandary", "psycopg.pool", "procrastinate")
+    before = {name: logging.getLogger(name).level for name in names}
+    handlers = logging.root.handlers[:]
+    logging.root.handlers.clear()
+    yield
+    logging.root.handlers[:] = handlers
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.mark.usefixtures("_loggers")
 def test_everything_in_the_process_is_logged_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever logs need not know about it."""
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    root.handlers.clear()
-    try:
-        log_as_json()
-        logging.getLogger("a.b").info("hello", extra={"run": "01J"})
-        logging.getLogger("a.b").debug("too much")
-    finally:
-        root.handlers[:], root.level = before
+    log_as_json()
+    logging.getLogger("a.b").info("hello", extra={"run": "01J", "color_message": "hello"})
+    logging.getLogger("a.b").debug("too much")
     (written,) = capsys.readouterr().err.splitlines()
     said = json.loads(written)
+    assert list(said) == ["at", "level", "logger", "message", "run"]
     assert (said["message"], said["run"], said["level"]) == ("hello", "01J", "info")
+
+
+@pytest.mark.usefixtures("_loggers")
+@pytest.mark.parametrize(
+    ("form", "level", "ours", "theirs"),
+    [
+        ("text", "", "warning", "warning"),
+        ("json", "", "info", "info"),
+        ("json", "debug", "debug", "info"),
+        ("text", "debug", "debug", "info"),
+        ("text", "error", "error", "error"),
+    ],
+)
+def test_how_much_is_logged(
+    capsys: pytest.CaptureFixture[str], form: Form, level: str, ours: str, theirs: str
+) -> None:
+    """People hear of what goes wrong, programs of what happens; only our own rooms go deeper."""
+    log_as(form, level)
+    grades = ("debug", "info", "warning", "error")
+    for name, least in (("quandary.web", ours), ("mcp.server", theirs), ("psycopg.pool", "error")):
+        for grade in grades:
+            getattr(logging.getLogger(name), grade)("%s of %s", grade, name)
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == len(grades) - grades.index(least)
+        assert f"{least} of {name}" in lines[0]

@@ -37,6 +37,12 @@ class Rejected(QuandaryError):  # noqa: N818 - says what became of the request
     status = 1
 
 
+class Reused(QuandaryError):  # noqa: N818 - says what became of the key
+    """Something else came with a key by which the same thing was to be known again."""
+
+    status = 1
+
+
 class Failed(QuandaryError):  # noqa: N818 - says how a run ended
     """A flow that could not do what it was begun for; `result` says how far it came."""
 

@@ -1,15 +1,22 @@
-"""Logs for programs: one JSON object to a line, whatever was logged."""
+"""Logs, on standard error: as text for people, or for programs as one JSON object to a line."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+Form = Literal["text", "json"]
+_TELL_THEMSELVES = ("psycopg.pool", "procrastinate")
+"""Whoever uses these says in words of our own what goes wrong with them."""
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {
+    *("message", "asctime", "taskName"),
+    "color_message",  # the same once more, for screens
+}
 """What every record has; anything else was added by whoever logged it."""
 
 
@@ -18,14 +25,14 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line; what JSON cannot hold is written as text."""
-        added = {name: value for name, value in vars(record).items() if name not in _OWN}
         said: dict[str, Any] = {
-            **added,
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
+        added = {name: value for name, value in vars(record).items() if name not in _OWN}
+        said = {**said, **added, **said}
         if record.exc_info and record.exc_info[1] is not None:
             said["error"] = f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
             said["traceback"] = self.formatException(record.exc_info)
@@ -37,6 +44,29 @@ def log_as_json(level: int = logging.INFO) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def log_as_text(level: int = logging.WARNING) -> None:
+    """Have it go there as lines for people."""
+    logging.basicConfig(
+        level=level,
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
+
+
+def log_as(form: Form, level: str = "") -> None:
+    """Have it go there in one form or the other, as far as it is grave enough.
+
+    By default people are told what goes wrong, and programs what happens. Only our own rooms may
+    go into details: those of other packages can hold what was said, or who said it.
+    """
+    wanted = getattr(logging, level.upper() or ("INFO" if form == "json" else "WARNING"))
+    (log_as_json if form == "json" else log_as_text)(max(wanted, logging.INFO))
+    logging.getLogger("quandary").setLevel(wanted)
+    for name in _TELL_THEMSELVES:
+        logging.getLogger(name).setLevel(max(wanted, logging.ERROR))
 
 
 def _line(said: dict[str, Any]) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
+import time
+import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
 
-from program import call
+from program import DEPLOY, call, start
 from quandary.people.web.keys import hashed
 from served import Server
 
@@ -63,8 +66,10 @@ def test_a_repository_has_no_say_in_who_comes_in(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[users.ada]\ntoken = "plain"\n', "[users.ada] needs token"),
-        ('[users]\nada = "plain"\n', "[users.ada] needs token"),
+        ('[users.ada]\ntoken = "plain"\n', "[users.ada] token is written as"),
+        ('[users]\nada = "plain"\n', "[users.ada] token is written as"),
+        ('[serve]\nmetrics = "plain"\n', "[serve] metrics is written as"),
+        ('[serve]\nmetrics = "sha256:12"\n', "[serve] metrics is no SHA-256"),
         ('[serve]\nhosts = "a"\n', "hosts is a list of names"),
         ("[serve]\nhosts = [3]\n", "hosts is a list of names"),
     ],
@@ -115,3 +120,117 @@ def test_it_ends_when_told_to_with_pages_open(apart: Path) -> None:
         assert "Traceback" not in "".join(server.said)
     finally:
         server.kill()
+
+
+# -- logs ----------------------------------------------------------------------------------------
+
+
+def visit(server: Server, path: str, **headers: str) -> int:
+    """The status of an answer."""
+    request = urllib.request.Request(  # noqa: S310 - our own address
+        f"{server.address}{path}", headers=headers
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as came:  # noqa: S310 - the same
+            return int(came.status)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+def ask(server: Server) -> str:
+    """Begin a run."""
+    body = json.dumps({"context": "A plan of few steps.", "text": DEPLOY}).encode()
+    request = urllib.request.Request(  # noqa: S310 - our own address
+        f"{server.address}/api/asks", body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as came:  # noqa: S310 - the same
+        return str(json.load(came)["run"])
+
+
+def logged(server: Server, words: str, seconds: float = 20) -> list[str]:
+    """What it printed, once these words are among it."""
+    deadline = time.monotonic() + seconds
+    while not any(words in line for line in server.said):
+        assert time.monotonic() < deadline, server.said
+        time.sleep(0.05)
+    return list(server.said)
+
+
+def test_logs_for_programs(apart: Path) -> None:
+    """Each line is an object: requests by what they are for, a notice that nobody got, noise.
+
+    Nothing that is anybody's own is among it: no query, no token, no code.
+    """
+    command = '[notify]\ncommand = ["/no/such/program"]\n'
+    settings(apart, f'[users.ada]\ntoken = "{hashed(TOKEN)}"\n{command}')
+    (apart / "quandary").symlink_to(apart / "XDG_CONFIG_HOME/quandary")
+    server = Server(apart, "--log-format", "json", "--log-level", "debug")
+    server.start()
+    try:
+        assert visit(server, "/runs/0123?text=my-secret") == 404
+        assert visit(server, "/login") == 200
+        assert visit(server, "/api/inbox", Authorization=f"Bearer {TOKEN}") == 200
+        assert visit(server, "/api/inbox", Authorization="Bearer guessed-token") == 401
+        run = ask(server)
+        logged(server, f"somebody was not told of run {run}")
+        with socket.create_connection(("127.0.0.1", server.port), 5) as line:
+            line.sendall(b"NONSENSE\r\n\r\n")
+            line.recv(100)
+        said = logged(server, "Invalid HTTP request")
+    finally:
+        server.kill()
+    for secret in ("my-secret", "0123", TOKEN, "guessed-token"):
+        assert secret not in "".join(said)
+    lines = [json.loads(line) for line in said]
+    assert all({"at", "level", "logger", "message"} <= set(line) for line in lines)
+    requests = [line for line in lines if line["logger"] == "quandary.web"]
+    assert [
+        (r["method"], r["route"], r["status"]) for r in requests if r["route"] != "/healthz"
+    ] == [
+        ("GET", "/runs/{run}", 404),
+        ("GET", "/login", 200),
+        ("GET", "/api/inbox", 200),
+        ("GET", "/api/inbox", 401),
+        ("POST", "/api/asks", 201),
+    ]
+    assert all(0 < line["seconds"] < 60 for line in requests)
+    assert lines[0]["address"] == f"{server.address}/"
+    codes = [line["message"] for line in lines if "code" in line["message"]]
+    assert set(codes) == {"no code is written to this log; log in with a user's token"}
+
+
+def test_logs_for_people(apart: Path) -> None:
+    """Requests are among them where somebody wants to see them."""
+    server = Server(apart, "--log-level", "info")
+    server.start()
+    try:
+        assert visit(server, "/runs?secret=1") == 200
+        said = logged(server, "GET /runs 200 in ")
+    finally:
+        server.kill()
+    assert "secret" not in "".join(said)
+
+
+def test_what_looks_after_servers_finds_it(apart: Path) -> None:
+    """Health, readiness and figures, without a login on this machine; no line is printed of it."""
+    server = Server(apart)
+    server.start()
+    paths = ("/healthz", "/readyz", "/metrics")
+    try:
+        assert [visit(server, path) for path in paths] == [200, 200, 200]
+        assert len(server.said) == 2
+        (apart / "journal.db").unlink()
+        assert [visit(server, path) for path in paths] == [200, 503, 200]
+    finally:
+        server.kill()
+
+
+def test_logs_of_the_tools_for_chat_clients(apart: Path) -> None:
+    """Go to standard error, and leave the pipe to the client."""
+    ended = start("mcp", "--log-format", "json", "--log-level", "debug", stdin=b"nonsense\n")
+    assert ended.status == 0
+    lines = [json.loads(line) for line in ended.err.splitlines()]
+    assert lines[0]["message"] == "serving a chat client over its pipe"
+    assert {line["level"] for line in lines} <= {"info", "warning"}
+    assert (apart / "journal.db").exists()

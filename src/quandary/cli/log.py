@@ -47,7 +47,7 @@ def log(
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
-    store = running.opened(where)
+    store = running.looked_at(where)
     end_what_expired(store)
     if questions:
         from quandary.cli.asked import show_questions  # noqa: PLC0415 - another kind of log

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from quandary.cli import INTERRUPTED, running
+from quandary.cli import INTERRUPTED, logs, running
 from quandary.cli.options import store_option
 from quandary.cli.screen import complain, tell
-from quandary.errors import QuandaryError
+from quandary.errors import ParseError, QuandaryError
+
+if TYPE_CHECKING:
+    from quandary.logging_json import Form
+
+log = logging.getLogger("quandary.mcp")
 
 
 @click.command()
 @click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
+@logs.log_options
 @store_option
-def mcp(project: str | None, where: str | None) -> int:
+def mcp(project: str | None, log_format: Form, log_level: str | None, where: str | None) -> int:
     """Serve a chat client over its pipe, as it starts this program by itself.
 
     Its agent gets tools to ask, split, gate, walk, check trees and look at runs; none of them
@@ -38,9 +46,13 @@ def mcp(project: str | None, where: str | None) -> int:
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
         ) from None
+    logs.begin(log_format, log_level)
+    if sys.stdin is None:
+        raise ParseError("-: standard input is closed")
     if sys.stdin.isatty():
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     server = build(McpHouse(running.opened(where)))
+    log.info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0

@@ -94,7 +94,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
 @store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
-    found = listed(running.opened(where), running.project())
+    found = listed(running.looked_at(where), running.project())
     if form == "json":
         rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
         put(msgspec.json.encode(rows) + b"\n")
@@ -115,7 +115,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
     """Clear the preference for ID, or all of this project's."""
     if id_ is not None:
         _valid(id_)
-    store = running.opened(where)
+    store = running.looked_at(where)
     scope = "" if everywhere else running.project()
     found = [p for p in listed(store, scope) if p.scope == scope and id_ in (None, p.id)]
     if not all(kept.preference in SUPPRESSING for kept in found):
@@ -133,7 +133,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    found = list(_standing(listed(running.opened(where), running.project())))
+    found = list(_standing(listed(running.looked_at(where), running.project())))
     inert = [
         {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
     ]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @store_option
 def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str | None) -> int:
     """List runs, the newest first."""
-    store = running.opened(where)
+    store = running.looked_at(where)
     end_what_expired(store)
     project = None if everywhere else running.project()
     chosen: Status | None = msgspec.convert(status, Status | None)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
+import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
 
-from quandary.cli import running
+from quandary.cli import logs, running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import NotFound, ParseError, QuandaryError
+from quandary.journal.store import address_of
 from quandary.people.address import announced
 from quandary.settings import data_folder, user_settings
 
@@ -21,10 +24,15 @@ if TYPE_CHECKING:
 
     from litestar import Litestar
 
+    from quandary.cli.going_on import Drivers
     from quandary.journal.store import State, Store
+    from quandary.logging_json import Form
     from quandary.people.mcp.server import Mounted
     from quandary.people.mcp.tools import Asking
+    from quandary.people.web.keys import Keys
+    from quandary.people.web.metrics import Fleet
 
+log = logging.getLogger("quandary.serve")
 _SOON = 2
 """Seconds that open pages get to finish when the server is ended."""
 
@@ -34,17 +42,28 @@ _SOON = 2
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
 @click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
 @click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] keeps it.")
+@logs.log_options
 @store_option
-def serve(host: str, port: int, token: str | None, to_hash: str | None, where: str | None) -> int:
+def serve(
+    host: str,
+    port: int,
+    token: str | None,
+    to_hash: str | None,
+    log_format: Form,
+    log_level: str | None,
+    where: str | None,
+) -> int:
     """Show what waits for a person in a browser, and take the answers.
 
     Only this machine can reach it unless --host says otherwise; then everybody has to log in, with
     the code that is printed here, with a user's token, or with --token. Users are kept in your own
-    settings: a table [users.NAME] with the token as --hash prints it.
+    settings: a table [users.NAME] with the token as --hash prints it. Programs that watch over it
+    find /healthz, /readyz, and figures for Prometheus at /metrics.
     """
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
+        from quandary.cli.going_on import Drivers  # noqa: PLC0415 - the same
         from quandary.people.web.app import create_app  # noqa: PLC0415 - the same
         from quandary.people.web.doors import LOOPBACK  # noqa: PLC0415 - the same
         from quandary.people.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
@@ -60,6 +79,7 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
         signing_key(data_folder()),
         token=token or os.environ.get("QUANDARY_TOKEN", ""),
         users=settings.table("users"),
+        metrics=settings.table("serve").get("metrics", ""),
     )
     near = host.casefold() in LOOPBACK
     if not near and not keys.guarded:
@@ -70,10 +90,12 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
     own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
 
     def print_code() -> None:
-        tell(f"To log in, type this code within a quarter of an hour: {keys.new_code()}")
+        _print_code(keys, log_format)
 
+    logs.begin(log_format, log_level)
     bound = _bound(host, port)
     store = running.opened(where)
+    drivers = Drivers(store, address_of(where), running.project())
     app = create_app(
         store,
         keys,
@@ -84,14 +106,34 @@ def serve(host: str, port: int, token: str | None, to_hash: str | None, where: s
         begin=beginning(store),
         new_code=print_code,
         tools=_tools(store),
+        fleet=_fleet(store),
+        driving=drivers,
     )
     address = f"[{host}]" if ":" in host else host
     here = f"http://{address}:{bound.getsockname()[1]}/"
-    tell(f"Serving on {here} (Ctrl-C ends it)")
+    if log_format == "json":
+        log.info("serving on %s", here, extra={"address": here})
+    else:
+        tell(f"Serving on {here} (Ctrl-C ends it)")
     print_code()
     with announced(here):
-        _run(app, bound)
+        _run(app, bound, drivers)
     return 0
+
+
+def _print_code(keys: Keys, form: Form) -> None:
+    """A code is for whoever sees the terminal. Logs for programs go to others, who could use it."""
+    if form == "json" and not sys.stderr.isatty():
+        log.info("no code is written to this log; log in with a user's token")
+    else:
+        tell(f"To log in, type this code within a quarter of an hour: {keys.new_code()}")
+
+
+def _fleet(store: Store) -> Callable[[], Fleet] | None:
+    """What tells how deep the queues of the store are, where it has any."""
+    from quandary.fleet.depths import depths_of  # noqa: PLC0415 - slow
+
+    return depths_of(store)
 
 
 def _tools(store: Store) -> Mounted | None:
@@ -104,18 +146,21 @@ def _tools(store: Store) -> Mounted | None:
     return mounted(build(McpHouse(store, confined=True)))
 
 
-def _run(app: Litestar, bound: socket.socket) -> None:
-    """Serve until somebody ends it; open pages are let go at once then."""
+def _run(app: Litestar, bound: socket.socket, drivers: Drivers) -> None:
+    """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
+    import asyncio  # noqa: PLC0415 - slow
+
     import uvicorn  # noqa: PLC0415 - an extra, and slow
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.events.end()
             await super().shutdown(sockets)
+            await asyncio.to_thread(drivers.close)
 
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
@@ -156,6 +201,7 @@ def beginning(store: Store) -> Callable[[Asking, str, str], State]:
     from quandary.formats import sources  # noqa: PLC0415 - the same
     from quandary.journal import replay  # noqa: PLC0415 - the same
     from quandary.people import hosts  # noqa: PLC0415 - the same
+    from quandary.people.web.house import REQUEST, digest  # noqa: PLC0415 - the same
 
     def begin(wanted: Asking, by: str, key: str) -> State:
         if not wanted.text:
@@ -164,7 +210,12 @@ def beginning(store: Store) -> Callable[[Asking, str, str], State]:
         return replay.begin(
             store,
             begun.flow,
-            {**begun.arguments, "via": "relay", "host": "claude"},
+            {
+                **begun.arguments,
+                "via": "relay",
+                "host": "claude",
+                **({REQUEST: digest(wanted)} if key else {}),
+            },
             documents=begun.documents,
             project=running.project(),
             who="api",

@@ -26,7 +26,7 @@ def stats(form: str, everywhere: bool, limit: int, where: str | None) -> int:
     A question that always got the same answer is named as one that might be silenced with
     `quandary prefer set`; that is never done by itself.
     """
-    found = statistics(running.opened(where), None if everywhere else running.project())
+    found = statistics(running.looked_at(where), None if everywhere else running.project())
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0

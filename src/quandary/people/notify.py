@@ -63,7 +63,7 @@ def tell(run: Run, ask: Ask) -> None:
     try:
         table = user_settings().table("notify")
         if table:
-            _start({"table": table, "notice": notice(run, ask)})
+            _start({"table": table, "notice": notice(run, ask)}, run.id)
     except Exception as error:  # noqa: BLE001 - the question waits whether or not this works
         _keep(f"nobody could be told of run {run.id} ({type(error).__name__}: {error})")
 
@@ -91,8 +91,9 @@ def notice(run: Run, ask: Ask) -> dict[str, Any]:
     }
 
 
-def _start(order: dict[str, Any]) -> None:
+def _start(order: dict[str, Any], run: str) -> None:
     """Start a process that carries out the order and outlives this one."""
+    import logging  # noqa: PLC0415 - only where somebody is told
     import subprocess  # noqa: PLC0415 - only where somebody is told
     import tempfile  # noqa: PLC0415 - the same
     from threading import Thread  # noqa: PLC0415 - the same
@@ -108,8 +109,15 @@ def _start(order: dict[str, Any]) -> None:
             start_new_session=True,
             creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
         )
+
+    def see_it_end() -> None:
+        if process.wait() and logging.root.handlers:  # only programs that run for long have any
+            path = troubles.path_of("notify")
+            log = logging.getLogger("quandary.notify")
+            log.warning("somebody was not told of run %s; %s says why", run, path)
+
     # A server lives longer than the process, and somebody has to take note of its end.
-    Thread(target=process.wait, daemon=True).start()
+    Thread(target=see_it_end, daemon=True).start()
 
 
 # -- the settings ----------------------------------------------------------------------------------
@@ -172,15 +180,15 @@ def main() -> int:
     """Carry out the order on standard input."""
     try:
         order = msgspec.json.decode(sys.stdin.buffer.read())
-        carry_out(read(order["table"]), order["notice"])
+        told = carry_out(read(order["table"]), order["notice"])
     except Exception as error:  # noqa: BLE001 - nobody is there to see it
         _keep(f"{type(error).__name__}: {error}")
         return 1
-    return 0
+    return 0 if told else 1
 
 
-def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> None:
-    """Tell by all means at once; each that fails leaves a line in the log."""
+def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
+    """Tell by all means at once; each that fails leaves a line in the log. Whether none did."""
     from threading import Thread  # noqa: PLC0415 - not where the question is asked
 
     from quandary.people import address  # noqa: PLC0415 - the same
@@ -189,20 +197,23 @@ def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) ->
     body = msgspec.json.encode({**notice, "link": link})
     told = {name: str({**notice, "link": link}[name]) for name in WORDS}
     threads = []
+    failures: list[str] = []
     if means.command:
-        threads.append(_watched(lambda: _run(means.command, told, body, seconds)))
+        threads.append(_watched(lambda: _run(means.command, told, body, seconds), failures))
     if means.webhook:
-        threads.append(_watched(lambda: _post(means, body, seconds)))
+        threads.append(_watched(lambda: _post(means, body, seconds), failures))
     running = [Thread(target=work, daemon=True) for work in threads]
     for thread in running:
         thread.start()
     for thread in running:
         thread.join(seconds + 2)
         if thread.is_alive():  # a server that sends a byte now and then
-            _keep("a webhook took too long and was left")
+            failures.append("a webhook took too long and was left")
+            _keep(failures[-1])
+    return not failures
 
 
-def _watched(work: Callable[[], str]) -> Callable[[], None]:
+def _watched(work: Callable[[], str], failures: list[str]) -> Callable[[], None]:
     """The work, with a line in the log where something went wrong."""
 
     def watched() -> None:
@@ -211,6 +222,7 @@ def _watched(work: Callable[[], str]) -> Callable[[], None]:
         except Exception as error:  # noqa: BLE001 - nobody is there to see it
             wrong = f"{type(error).__name__}: {error}"
         if wrong:
+            failures.append(wrong)
             _keep(wrong)
 
     return watched

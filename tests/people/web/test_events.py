@@ -85,7 +85,7 @@ def test_a_store_that_is_away_for_a_while(site: Site, monkeypatch: pytest.Monkey
                 def away(**_: object) -> None:
                     raise StoreError("away")
 
-                patch.setattr(site.store, "history", away)
+                patch.setattr(site.store, "happened", away)
                 run = site.ask("Login").run
                 await asyncio.sleep(0.6)
                 assert queue.empty()

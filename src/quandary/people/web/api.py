@@ -12,12 +12,14 @@ from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter,
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
+from quandary.journal.tokens import replied
 from quandary.model.ask import Outcome
 from quandary.people import relay
 from quandary.people.drafts import meaning
 from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
-from quandary.people.web.house import TheHouse, Visit
+from quandary.people.web.going_on import resume
+from quandary.people.web.house import TheHouse, Visit, digest
 from quandary.people.web.shapes import (
     ReadingOut,
     ReplyIn,
@@ -55,7 +57,10 @@ Once = Annotated[
     HeaderParameter(
         name="Idempotency-Key",
         pattern=r"^[!-~]{1,200}$",
-        description="What comes twice with the same key is done once.",
+        description=(
+            "What comes twice with the same key is done once, and gets the same answer. "
+            "Something else with that key is refused."
+        ),
     ),
 ]
 
@@ -102,7 +107,7 @@ async def run_state(
     return await asyncio.to_thread(state_out, house, state)
 
 
-@post("/asks", summary="Ask a person", responses=refusals(404, 409, 413))
+@post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
 async def ask(
     request: Visit,
     house: TheHouse,
@@ -127,7 +132,7 @@ async def ask(
     sync_to_thread=True,
     status_code=200,
     summary="Answer what waits",
-    responses=refusals(404, 409, 413),
+    responses=refusals(404, 409, 413, 422),
 )
 def reply(
     request: Visit,
@@ -139,8 +144,11 @@ def reply(
     """It is booked as a person's only within a login, and else as `api`."""
     name = find_run(house.store, run)
     state = replay.look(house.store, name)
-    if idempotency_key and house.has_seen(name, idempotency_key):
-        return state_out(house, state)
+    sent = digest(*house.source(request), data) if idempotency_key else ""
+    if idempotency_key:
+        before = replied(house.store, name, idempotency_key, sent)
+        if before is not None:
+            return state_out(house, before)
     if state.ask is None:
         raise house.already(state)
     if data.text is None and not data.answers:
@@ -159,7 +167,7 @@ def reply(
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = house.advance(
-        request, name, meant, to=state.key, by=data.by, token=idempotency_key or ""
+        request, name, meant, to=state.key, by=data.by, token=idempotency_key or "", sent=sent
     )
     return state_out(house, state)
 
@@ -211,6 +219,6 @@ def read_text(
 
 api = Router(
     path="/api",
-    route_handlers=[inbox, runs, run_state, ask, reply, withdraw, read_text],
+    route_handlers=[inbox, runs, run_state, ask, reply, withdraw, resume, read_text],
     tags=["runs"],
 )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, MediaType, Request, asgi, get
+from litestar import Litestar, Request, asgi
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException
@@ -25,11 +25,15 @@ from quandary import __version__
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 from quandary.people.web.api import api
+from quandary.people.web.changing import CHANGES
 from quandary.people.web.doors import LARGEST_BODY, LOOPBACK, Doors
 from quandary.people.web.events import Events
-from quandary.people.web.house import House, TheHouse
+from quandary.people.web.health import HEALTH, Readiness
+from quandary.people.web.house import House
 from quandary.people.web.keys import Keys
 from quandary.people.web.login import LOGIN
+from quandary.people.web.measured import measured
+from quandary.people.web.metrics import Metrics
 from quandary.people.web.pages import PAGES
 from quandary.people.web.refusing import broken, refused, refused_by_server
 from quandary.people.web.safe import visible
@@ -39,7 +43,9 @@ if TYPE_CHECKING:
     from litestar.types import Message
 
     from quandary.people.mcp.server import Mounted
+    from quandary.people.web.going_on import Driving
     from quandary.people.web.house import Begin
+    from quandary.people.web.metrics import Fleet
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (
@@ -68,13 +74,20 @@ def create_app(
     begin: Begin | None = None,
     new_code: Callable[[], None] | None = None,
     tools: Mounted | None = None,
+    fleet: Callable[[], Fleet] | None = None,
+    driving: Driving | None = None,
 ) -> Litestar:
     """The application. `strangers` are served only where every visitor is on this machine.
 
-    With `tools`, chat clients find them at /mcp.
+    With `tools`, chat clients find them at /mcp; with `fleet`, its figures are among the metrics;
+    with `driving`, runs can be gone on with from their pages.
     """
     events = Events(store)
-    house = House(store, events, keys, project=project, begin=begin, new_code=new_code)
+    metrics = Metrics(store, events, fleet)
+    house = House(
+        store, events, keys, project=project, begin=begin, new_code=new_code, driving=driving
+    )
+    readiness = Readiness(store)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -83,20 +96,25 @@ def create_app(
             async with tools.running() if tools is not None else nullcontext():
                 yield
         finally:
+            await metrics.stop()
             await events.stop()
 
     static = os.path.join(_HERE, "static")
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             *PAGES,
+            *CHANGES,
             *LOGIN,
             api,
-            healthz,
-            readyz,
+            *HEALTH,
             *([_chat(tools)] if tools is not None else []),
             create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
-        dependencies={"house": Provide(lambda: house, sync_to_thread=False)},
+        dependencies={
+            "house": Provide(lambda: house, sync_to_thread=False),
+            "readiness": Provide(lambda: readiness, sync_to_thread=False),
+            "figures": Provide(lambda: metrics, sync_to_thread=False),
+        },
         middleware=[Doors(keys, hosts=hosts, strangers=strangers, addresses=addresses)],
         exception_handlers={
             QuandaryError: refused,
@@ -122,6 +140,9 @@ def create_app(
         logging_config=None,
         debug=False,
     )
+    # Around everything, also around what leads nowhere and never comes to the middleware.
+    app.asgi_handler = measured(app.asgi_handler, metrics.answered)
+    return app
 
 
 def _chat(tools: Mounted) -> ASGIRouteHandler:
@@ -164,16 +185,3 @@ async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - it
         headers = MutableScopeHeaders.from_message(message)
         for name, value in HEADERS.items():
             headers[name] = value
-
-
-@get("/healthz", sync_to_thread=False, media_type=MediaType.TEXT, include_in_schema=False)
-def healthz() -> str:
-    """The server is there."""
-    return "ok\n"
-
-
-@get("/readyz", sync_to_thread=True, media_type=MediaType.TEXT, include_in_schema=False)
-def readyz(house: TheHouse) -> str:
-    """The journal can be read."""
-    house.store.newest()
-    return "ok\n"

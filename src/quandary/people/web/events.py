@@ -7,6 +7,7 @@ pages only wait for it. What came between two looks is told at once: many replie
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ MOST_RUNS = 50
 QUIET_SECONDS = 15.0
 """After so long without news a page is told that the server is still there."""
 MANY = "*"
+log = logging.getLogger("quandary.web")
 _PAGE = 1000
 _LONGEST_QUEUE = 8
 
@@ -66,6 +68,16 @@ class Events:
         """Whether as many pages listen as can be served."""
         return len(self._pages) >= MOST_LISTENERS
 
+    @property
+    def listeners(self) -> int:
+        """How many pages listen."""
+        return len(self._pages)
+
+    @property
+    def waiters(self) -> int:
+        """How many requests wait for something to happen to a run."""
+        return sum(map(len, self._waiting.values()))
+
     async def start(self) -> None:
         """Begin to look."""
         self._task = asyncio.create_task(self._watch())
@@ -83,17 +95,32 @@ class Events:
             closing(self.store.news(1 / LOOKS_PER_SECOND)) as news,
             ThreadPoolExecutor(1) as thread,
         ):
+            away = False
             while True:
-                with suppress(QuandaryError):  # a store that is away now may be back soon
+                try:
                     if await waiting(thread, next, news, True):
                         await self._look()
+                        away = self._is_back() if away else False
+                except Exception as error:  # noqa: BLE001 - whoever waits is told nothing without us
+                    away = away or self._is_away(error)
+                    await asyncio.sleep(1 / LOOKS_PER_SECOND)
+
+    def _is_away(self, error: Exception) -> bool:
+        """Say once that nothing can be seen; what is away now may be back soon."""
+        trouble = None if isinstance(error, QuandaryError) else error
+        log.warning("open pages get no news: %s", error, exc_info=trouble)
+        return True
+
+    def _is_back(self) -> bool:
+        log.warning("open pages get news again")
+        return False
 
     async def _look(self) -> None:
         runs: dict[str, None] = {}
-        while entries := await asyncio.to_thread(self.store.history, after=self._seen, limit=_PAGE):
-            self._seen = entries[-1].seq
-            runs |= dict.fromkeys(entry.run for entry in entries)
-            if len(entries) < _PAGE:
+        while page := await asyncio.to_thread(self.store.happened, after=self._seen, limit=_PAGE):
+            self._seen = page[-1][0]
+            runs |= dict.fromkeys(run for _, run, _ in page)
+            if len(page) < _PAGE:
                 break
         if runs:
             self._tell(runs)

@@ -29,6 +29,8 @@ FAILURES = 10
 PAUSE = 60.0
 """Seconds that it has to wait then."""
 MOST_ADDRESSES = 10_000
+SERVERS = "token"
+"""What the server's own token goes by."""
 _HASHED = "sha256:"
 
 
@@ -63,12 +65,22 @@ class Keys:
     """The secrets of a server."""
 
     def __init__(
-        self, signing: bytes, *, token: str = "", users: Mapping[str, Any] | None = None
+        self,
+        signing: bytes,
+        *,
+        token: str = "",
+        users: Mapping[str, Any] | None = None,
+        metrics: object = "",
     ) -> None:
         self._signing = signing
+        self._metrics = _digest("[serve] metrics", metrics) if metrics else b""
         self._token = _hash(token) if token.strip() else b""
-        self._users = {name: _digest(name, value) for name, value in (users or {}).items()}
-        self._codes: dict[bytes, float] = {}
+        self._users = {
+            name: _digest(f"[users.{name}] token", _token(value))
+            for name, value in (users or {}).items()
+        }
+        self._codes: dict[bytes, tuple[float, float]] = {}
+        """When each ends, by the clock on the wall and by one that nobody can set back."""
         self._ended: dict[str, float] = {}
         """The marks of sessions that were logged out of, and when they would have ended."""
         self._failures: dict[str, list[float]] = {}
@@ -83,14 +95,19 @@ class Keys:
     def new_code(self) -> str:
         """A code that opens one login, for whoever sees the terminal that the server runs in."""
         code = secrets.token_urlsafe(9)
-        self._codes[hashlib.sha256(code.encode()).digest()] = time.time() + CODE_SECONDS
+        ends = (time.time() + CODE_SECONDS, time.monotonic() + CODE_SECONDS)
+        self._codes[hashlib.sha256(code.encode()).digest()] = ends
         return code
 
     @property
     def has_code(self) -> bool:
         """Whether a code was printed that still opens a login."""
-        now = time.time()
-        self._codes = {known: until for known, until in self._codes.items() if until > now}
+        now, since = time.time(), time.monotonic()
+        self._codes = {
+            known: (until, at_most)
+            for known, (until, at_most) in self._codes.items()
+            if until > now and at_most > since
+        }
         return bool(self._codes)
 
     def log_in(self, secret: str) -> Session | None:
@@ -118,8 +135,16 @@ class Keys:
             if hmac.compare_digest(known, digest):
                 return name
         if self._token and hmac.compare_digest(self._token, digest):
-            return "token"
+            return SERVERS
         return None
+
+    def is_user(self, name: str) -> bool:
+        """Whether a name is that of a user, and not what the server's own token goes by."""
+        return name in self._users and not (self._token and name == SERVERS)
+
+    def watches(self, secret: str) -> bool:
+        """Whether a token is that of a program which may see the figures, and nothing else."""
+        return bool(self._metrics) and hmac.compare_digest(self._metrics, _hash(secret))
 
     def _session(self, user: str) -> Session:
         return Session(user, time.time() + SESSION_SECONDS, secrets.token_urlsafe(16))
@@ -204,17 +229,20 @@ def _same(expected: str, given: str) -> bool:
     return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
 
 
-def _digest(name: str, value: Any) -> bytes:  # noqa: ANN401 - whatever the settings hold
-    """The digest of a user's token as the settings keep it: never the token itself."""
-    given = value.get("token") if isinstance(value, dict) else None
+def _token(value: object) -> object:
+    return value.get("token") if isinstance(value, dict) else None
+
+
+def _digest(what: str, given: object) -> bytes:
+    """The digest of a token as the settings keep it: never the token itself."""
     if not isinstance(given, str) or not given.startswith(_HASHED):
-        raise ParseError(f'[users.{name}] needs token = "sha256:…"; see `quandary serve --help`')
+        raise ParseError(f'{what} is written as "sha256:…"; see `quandary serve --help`')
     try:
         digest = bytes.fromhex(given.removeprefix(_HASHED))
     except ValueError:
         digest = b""
     if len(digest) != hashlib.sha256().digest_size:
-        raise ParseError(f"[users.{name}]: token is no SHA-256 in hexadecimal digits")
+        raise ParseError(f"{what} is no SHA-256 in hexadecimal digits")
     return digest
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
+import logging
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -12,11 +11,12 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException
 
-from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, StoreError
+from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused, StoreError
 from quandary.people.web.house import Visit
 from quandary.people.web.shapes import PROBLEM, Problem
 
 LONGEST_DETAIL = 2_000
+log = logging.getLogger("quandary.web")
 
 
 def refused(request: Visit, error: QuandaryError) -> Response[Any]:
@@ -26,6 +26,8 @@ def refused(request: Visit, error: QuandaryError) -> Response[Any]:
         status = 409
     elif isinstance(error, NotFound):
         status = 404
+    elif isinstance(error, Reused):
+        status = 422
     elif isinstance(error, StoreError):
         status = 503
     elif isinstance(error, Rejected):
@@ -45,7 +47,7 @@ def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
 
 def broken(request: Visit, error: Exception) -> Response[Any]:
     """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
-    traceback.print_exception(error, file=sys.stderr)
+    log.error("a request could not be answered", exc_info=error)
     return problem(request, 500, "something went wrong here; the terminal of the server shows what")
 
 

@@ -156,6 +156,7 @@ _REFUSALS = {
     409: "It was already answered, or is no longer possible.",
     413: "The request is too large.",
     421: "The server does not go by that name.",
+    422: "Something else came with that Idempotency-Key before.",
     429: "Too many wrong tokens came from your address.",
     500: "The server made a mistake.",
     503: "The store cannot be used at the moment.",

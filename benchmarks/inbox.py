@@ -1,0 +1,195 @@
+"""How long the pages of a real server take with few runs and with many; status 1 on a miss.
+
+Two servers, each a process of its own, are asked by turns over HTTP. Their stores are filled with
+real runs; the many are copies of the few under other names. Arguments are further sizes.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from measuring import Row, at_most, table
+from quandary.cli import beginnings
+from quandary.journal import replay
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.ask import Answer, Limits, Reply
+from quandary.people.mcp.tools import Asking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FEW = 1_000
+WAITING = 10
+"""One of so many runs waits."""
+MANY = (100_000,)
+ROUNDS = 60
+PAGES = (
+    "/",
+    "/?order=newest",
+    "/?project=/projects/p1",
+    "/runs",
+    "/runs?status=done",
+    "/api/inbox",
+    "/metrics",
+)
+TREE = """\
+### ¶ASK_REVIEW
+## Decision: Review
+- [OK] Take the plan
+  Work begins today
+- [NO] Send it back
+  Something is missing
+- [OTH] Other
+  - [LAT] Later
+    Not today
+"""
+
+
+def main() -> int:
+    """Measure, print a table, and judge."""
+    sizes = [int(word) for word in sys.argv[1:]] or list(MANY)
+    rows = []
+    with tempfile.TemporaryDirectory() as name, ExitStack() as serving:
+        folder = Path(name)
+        few = folder / "few.db"
+        fill(few)
+        here = serving.enter_context(served(folder, few))
+        for size in sizes:
+            many = folder / f"{size}.db"
+            multiply(few, many, size)
+            with served(folder, many) as there:
+                rows += [compared(page, here, there, size) for page in PAGES]
+            many.unlink()
+    return table(rows)
+
+
+def compared(
+    page: str, here: http.client.HTTPConnection, there: http.client.HTTPConnection, size: int
+) -> Row:
+    """How much longer a page takes among many runs."""
+    taken: dict[http.client.HTTPConnection, list[float]] = {here: [], there: []}
+    chance = random.Random(1)  # noqa: S311 - the order of turns is no secret
+    for connection in (here, there) * 3:
+        while page == "/metrics" and b"quandary_runs_begun_total{" not in fetch(connection, page):
+            time.sleep(0.2)  # a long journal is counted once, before anything is told of it
+        fetch(connection, page)
+    for _ in range(ROUNDS):
+        for connection, times in chance.sample(list(taken.items()), 2):
+            before = time.perf_counter()
+            fetch(connection, page)
+            times.append(time.perf_counter() - before)
+    few, many = (statistics.median(times) for times in taken.values())
+    what = (
+        f"{page} among {size:,} runs ({many * 1000:.1f} ms) against {FEW:,} ({few * 1000:.1f} ms)"
+    )
+    return at_most(many / few, 2, what)
+
+
+def fetch(connection: http.client.HTTPConnection, page: str) -> bytes:
+    """Have a page sent."""
+    try:
+        connection.request("GET", page)
+        came = connection.getresponse()
+    except http.client.RemoteDisconnected:  # it was idle for too long
+        connection.request("GET", page)
+        came = connection.getresponse()
+    body = came.read()
+    if came.status != http.HTTPStatus.OK or len(body) < 1000:
+        raise RuntimeError(f"{page}: {came.status} {body[:200]!r}")
+    return body
+
+
+def fill(path: Path) -> None:
+    """A store with a few runs; nine of ten are done."""
+    store = SqliteStore(path)
+    store._rows("PRAGMA synchronous = OFF", ())
+    for number in range(1, FEW + 1):
+        wanted = Asking(context=f"Plan {number} has a few steps.", text=TREE)
+        begun = beginnings.decide(wanted, Limits())
+        state = replay.begin(
+            store,
+            begun.flow,
+            begun.arguments,
+            documents=begun.documents,
+            project=f"/projects/p{number // WAITING % 2}",
+            who="agent",
+            through="command",
+        )
+        if number % WAITING:
+            reply = Reply((Answer(str(state.key), ("OK",)),))
+            replay.advance(store, state.run, reply, to=state.key, who="person", through="web")
+    store.close()
+
+
+def multiply(few: Path, many: Path, size: int) -> None:
+    """The same runs time and again, under other names."""
+    with closing(SqliteStore(few)) as store:
+        store.back_up(str(many))
+    SqliteStore(many).close()
+    db = sqlite3.connect(many, isolation_level=None)
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("BEGIN")
+    ((newest,),) = db.execute("SELECT max(seq) FROM entry").fetchall()
+    columns = "flow, version, project, status, waits, key, asked, n, first, head, began, since"
+    for copy in range(1, size // FEW):
+        named = f"substr(id, 1, 6) || '{copy:06}' || substr(id, 13)"
+        db.execute(
+            f"INSERT INTO run (number, id, {columns}, expires) "  # noqa: S608 - our own names
+            f"SELECT number + {copy * FEW}, {named}, {columns}, expires FROM run "
+            f"WHERE number <= {FEW}"
+        )
+        db.execute(
+            "INSERT INTO entry (run, n, kind, body, matter, salt, seal, digest) "  # noqa: S608
+            f"SELECT {named.replace('id', 'run')}, n, kind, body, matter, salt, seal, digest "
+            f"FROM entry WHERE seq <= {newest}"
+        )
+    db.execute("COMMIT")
+    db.close()
+
+
+@contextmanager
+def served(folder: Path, store: Path) -> Iterator[http.client.HTTPConnection]:
+    """A server on a store, and a connection to it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quandary", "serve", "--port", str(port), "--store", str(store)],
+        env={**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
+        cwd=folder,
+        stderr=subprocess.DEVNULL,
+    )
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                fetch(connection, "/")
+                break
+            except OSError:
+                connection.close()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        yield connection
+    finally:
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,279 @@
+"""Figures for whoever runs the server, as Prometheus reads them at /metrics.
+
+What waits is counted in the store, and what happened in its entries, so that every server on a
+journal tells the same of it, and goes on with it after a restart. What the server itself did, its
+requests and open pages, begins with the server. No figure names a run, a project or a person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from prometheus_client import (
+    CollectorRegistry,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client import Counter as Count
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+from quandary import __version__
+from quandary.errors import QuandaryError
+from quandary.journal.entries import now, stamp
+from quandary.journal.tally import Counting, Few
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.metrics_core import Metric
+
+    from quandary.journal.store import Awaited, Store
+    from quandary.journal.tally import Counts
+    from quandary.people.web.events import Events
+
+CONTENT_TYPE = "text/plain; version=0.0.4"
+"""The server adds the charset; to be told it twice, Prometheus takes for a mistake."""
+AGES = (60, 600, 3600, 6 * 3600, 86400, 7 * 86400)
+"""In seconds: how long something has waited at least."""
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SHARE = 0.05
+"""Of the time, no more than this goes into counting what waits, however often it is asked for."""
+PIECE = 0.5
+PAUSE = 0.2
+"""Seconds that a long journal is counted at a time, and that the server is left alone between."""
+
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a restart shows in any counter
+
+
+class Queue(NamedTuple):
+    """Jobs of one queue of the fleet."""
+
+    name: str
+    ready: int
+    later: int
+    """Those that are tried again when their time has come."""
+    working: int
+    stalled: int
+    """Among those worked on, the ones whose worker has not been heard of for too long."""
+    failed: int
+
+
+class Fleet(NamedTuple):
+    """The workers, and the queues that they take jobs from."""
+
+    queues: tuple[Queue, ...] = ()
+    workers: int = 0
+    """Those that were heard of just now."""
+
+
+class Metrics:
+    """All figures of one server."""
+
+    def __init__(self, store: Store, events: Events, fleet: Callable[[], Fleet] | None) -> None:
+        self._store = store
+        self._events = events
+        self._fleet = fleet
+        self._counting = Counting(store)
+        self._waiting = Waiting(store)
+        self._whole = False
+        """Whether all of the journal was counted once."""
+        self._going_on: asyncio.Task[None] | None = None
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Count(
+            "quandary_http_requests",
+            "Requests that were answered, by what they were for.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "quandary_http_request_seconds",
+            "Time until an answer began.",
+            ("method", "route"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+
+    def answered(self, method: str, route: str, status: str, seconds: float) -> None:
+        """A request was answered; `route` is what its path looks like, without names in it."""
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    async def written(self, *, up: bool) -> bytes:
+        """All figures; of the store only where it is `up`."""
+        found = await asyncio.to_thread(self._of_the_store) if up else []
+        if found and not self._whole:
+            self._go_on()
+        return await asyncio.to_thread(self._text, [*self._of_the_server(up=bool(found)), *found])
+
+    def _text(self, families: list[Metric]) -> bytes:
+        registry = CollectorRegistry()
+        registry.register(_Found(families))
+        return generate_latest(registry) + generate_latest(self._registry)
+
+    def _of_the_store(self) -> list[Metric]:
+        """What the store says; nothing where it went away meanwhile."""
+        with suppress(QuandaryError):
+            waiting = list(_waiting_families(self._waiting.now()))
+            counted = self._counting.up_to_now(PIECE)
+            told = list(_fleet_families(self._fleet())) if self._fleet is not None else []
+            behind = GaugeMetricFamily(
+                "quandary_journal_behind", "Entries that were not counted yet.", counted.behind
+            )
+            self._whole = self._whole or not counted.behind
+            # Figures that are far too low would look as if they had begun anew.
+            happened = list(_journal_families(counted.counts)) if self._whole else []
+            return [*waiting, *told, behind, *happened]
+        return []
+
+    def _of_the_server(self, *, up: bool) -> list[Metric]:
+        info = GaugeMetricFamily("quandary_info", "The version that runs.", labels=("version",))
+        info.add_metric((__version__,), 1)
+        return [
+            info,
+            GaugeMetricFamily("quandary_store_up", "Whether the store can be used.", int(up)),
+            GaugeMetricFamily(
+                "quandary_event_streams", "Open pages that listen.", self._events.listeners
+            ),
+            GaugeMetricFamily(
+                "quandary_long_polls",
+                "Requests that wait for something to happen to a run.",
+                self._events.waiters,
+            ),
+        ]
+
+    def _go_on(self) -> None:
+        """Count the rest of a long journal meanwhile, for the next time."""
+        if self._going_on is None or self._going_on.done():
+            self._going_on = asyncio.create_task(self._count())
+
+    async def _count(self) -> None:
+        with suppress(QuandaryError):
+            while (await asyncio.to_thread(self._counting.up_to_now, PIECE)).behind:
+                await asyncio.sleep(PAUSE)
+
+    async def stop(self) -> None:
+        """Count no more."""
+        if self._going_on is not None:
+            self._going_on.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._going_on
+
+
+class _Found:
+    """Figures that are there already, as the library wants to be given them."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        """All of them."""
+        return self._families
+
+
+class Waiting:
+    """What waits, counted no more often than it is worth."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._found: list[Awaited] = []
+        self._until = 0.0
+
+    def now(self) -> list[Awaited]:
+        """What waits now, or did a moment ago: the longer it takes, the longer it is good for."""
+        begun = time.monotonic()
+        if begun >= self._until:
+            moment = now()
+            self._found = self._store.awaited(
+                [stamp(moment - timedelta(seconds=age)) for age in AGES]
+            )
+            ended = time.monotonic()
+            self._until = ended + (ended - begun) / SHARE
+        return self._found
+
+
+def _waiting_families(found: list[Awaited]) -> Iterator[Metric]:
+    labels = ("waits", "flow")
+    count = GaugeMetricFamily(
+        "quandary_waiting", "Runs that wait, by who has to do something.", labels=labels
+    )
+    oldest = GaugeMetricFamily(
+        "quandary_waiting_oldest_seconds", "How long the first of them waits.", labels=labels
+    )
+    older = GaugeMetricFamily(
+        "quandary_waiting_older_than",
+        "Runs that wait for so many seconds or longer.",
+        labels=(*labels, "seconds"),
+    )
+    flows = Few()
+    groups: dict[tuple[str, str], list[Awaited]] = {("person", "decide"): []}
+    for one in found:
+        groups.setdefault((one.waits, flows[one.flow]), []).append(one)
+    for group, parts in groups.items():
+        count.add_metric(group, sum(part.runs for part in parts))
+        oldest.add_metric(group, max((_age(part.oldest) for part in parts), default=0.0))
+        for number, age in enumerate(AGES, 1):
+            old = sum(part.runs for part in parts if part.age >= number)
+            older.add_metric((*group, str(age)), old)
+    yield from (count, oldest, older)
+
+
+def _age(moment: str) -> float:
+    try:
+        return max((now() - datetime.fromisoformat(moment)).total_seconds(), 0.0)
+    except ValueError:
+        return 0.0
+
+
+def _journal_families(counts: Counts) -> Iterator[Metric]:
+    # What has not happened yet is told as well: only then the first time shows as a step.
+    never: dict[str, int] = dict.fromkeys(("done", "failed", "declined", "withdrawn"), 0)
+    failures = dict.fromkeys(counts.calls, 0) | counts.failures
+    for name, told, label, found in (
+        ("journal_entries", "Entries of the journal.", "kind", counts.entries),
+        ("runs_begun", "Runs that were begun.", "flow", counts.begun),
+        ("runs_ended", "Runs that came to an end.", "outcome", never | counts.ended),
+        ("agent_calls", "Calls that agents were asked for.", "agent", counts.calls),
+        ("agent_failures", "Calls that came to nothing.", "agent", failures),
+    ):
+        family = CounterMetricFamily(f"quandary_{name}", told, labels=(label,))
+        for value, number in sorted(found.items()):
+            family.add_metric((value,), number)
+        yield family
+    answers = CounterMetricFamily(
+        "quandary_answers",
+        "Answers that were booked, by whose word it was and the way it came.",
+        labels=("who", "through"),
+    )
+    for (who, through), number in sorted(counts.answers.items()):
+        answers.add_metric((who, through), number)
+    yield answers
+    yield GaugeMetricFamily(
+        "quandary_agent_calls_under_way", "Calls that have not come back.", counts.under_way
+    )
+
+
+def _fleet_families(fleet: Fleet) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily(
+        "quandary_queue_jobs",
+        "Jobs of the fleet; stalled ones count as worked on, too.",
+        labels=("queue", "state"),
+    )
+    names, found = Few(), Counter[tuple[str, str]]()
+    for queue in fleet.queues:
+        for state in ("ready", "later", "working", "stalled", "failed"):
+            found[names[queue.name], state] += getattr(queue, state)
+    for labels, number in found.items():
+        jobs.add_metric(labels, number)
+    yield jobs
+    yield GaugeMetricFamily(
+        "quandary_fleet_workers", "Workers that were heard of just now.", fleet.workers
+    )
