@@ -47,7 +47,7 @@ ASK_ONE = {"source": "t.md", "context": CONTEXT, "items": ITEMS[:1]}
 
 
 class Said(NamedTuple):
-    """What a tool gave back: its data, the sentence beside it, and whether it is an error."""
+    """What a tool gave back: its data, the sentence in it, and whether it is an error."""
 
     data: dict[str, Any]
     then: str
@@ -150,12 +150,12 @@ def told_or_raised(result: Any) -> Any:  # noqa: ANN401 - the same
 
 def said(result: types.CallToolResult) -> Said:
     """What a tool gave back."""
-    first, *rest = [block.text for block in result.content if isinstance(block, types.TextContent)]
+    (text,) = [block.text for block in result.content if isinstance(block, types.TextContent)]
     if result.is_error:
-        return Said({}, first, failed=True)
-    data = json.loads(first)
+        return Said({}, text, failed=True)
+    data = json.loads(text)
     assert data == result.structured_content
-    return Said(data, "\n".join(rest), failed=False)
+    return Said(data, data.pop("then", ""), failed=False)
 
 
 def bodies(place: Place, run: str, kind: type[Any]) -> list[Any]:

@@ -212,6 +212,7 @@ def test_a_file_that_is_no_store_is_broken(tmp_path: Path) -> None:
         ("default_cly = 'X'\n", "no setting default_cly", "did you mean default_cli?"),
         ("qqqqqq = 1\n", "no setting qqqqqq", "take it out"),
         ("max_visits = 'many'\n", "max_visits is a whole number", ""),
+        ("max_calls = 'many'\n", "max_calls is a whole number", ""),
         ("hooks = 3\n", "hooks is a table", ""),
         ("trees = 3\n", "trees is a list", ""),
         ("= 1\n", "line 1", "correct it"),
@@ -308,13 +309,30 @@ def test_nothing_installed_is_said_once() -> None:
 @pytest.mark.parametrize("root", ["", None])
 def test_what_was_installed_is_found(host: str, root: str | None) -> None:
     """In the project or for the user, with the program that it calls."""
-    install(host, root, mcp=host != "claude" or root is not None)
+    mcp = host != "claude" or root is not None
+    install(host, root, mcp=mcp)
     found = list(doctor_hosts.hosts())
     assert said(found) == []
+    assert any(finding.text.startswith("the MCP server in ") for finding in found) is mcp
     where = "for you" if root is None else "in this project"
     assert {finding.what for finding in found} == {f"{host}, {where}"}
     assert any(f"version {__version__}" in finding.text for finding in found)
     assert any("hooks in" in finding.text for finding in found) is (host == "claude")
+
+
+def test_a_server_that_claude_code_was_told_of_is_found(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`claude mcp add --scope user` writes into a file that is its own."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project.parent))
+    entry = {"type": "stdio", "command": "quandary", "args": ["mcp"], "env": {}}
+    text = json.dumps({"numStartups": 3, "mcpServers": {"quandary": entry}})
+    (project.parent / ".claude.json").write_text(text)
+    found = list(doctor_hosts.hosts())
+    assert {finding.what for finding in found} == {"claude, for you"}
+    assert [finding.status for finding in found] == ["note", "ok", "ok"]
+    assert "its agents are not told how to ask" in found[0].text
+    assert found[1].text == f"the MCP server in {project.parent / '.claude.json'}"
 
 
 def test_a_program_that_is_gone_is_broken(project: Path) -> None:

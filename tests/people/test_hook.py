@@ -90,6 +90,7 @@ def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:
         (None, False),
         ({"tool_name": "AskUserQuestion", "tool_input": "x"}, False),
         ({"tool_name": "AskUserQuestion", "tool_input": {"questions": 3}}, False),
+        ({"tool_name": "AskUserQuestion", "tool_input": {"questions": [5, {}, None]}}, False),
     ],
 )
 def test_only_question_tools_are_heard(data: object, known: bool) -> None:
@@ -230,6 +231,16 @@ def test_every_question_is_kept_with_its_answer(store: SqliteStore) -> None:
         assert (body.who, body.through) == ("person", "hook")
 
 
+def test_what_is_no_question_leaves_no_record(store: SqliteStore) -> None:
+    """The questions around it are kept with their own answers, and none is decided unseen."""
+    data = call(question(), response={"answers": {PLACE: "There"}})
+    data["tool_input"]["questions"][:] = [5, {"header": "x"}, question(PLACE, "Here", "There")]
+    silence(store, ID)
+    assert hook.before(heard(data), store, "here", NONE) is None
+    (kept,) = after(store, data)
+    assert kept.result["answer"] == ["There"]
+
+
 def test_a_call_is_kept_once_however_often_it_comes(store: SqliteStore) -> None:
     """Also when the first telling was cut short."""
     data = call(
@@ -243,6 +254,26 @@ def test_a_call_is_kept_once_however_often_it_comes(store: SqliteStore) -> None:
     assert len(store.runs()) == 2
     after(store, {**data, "tool_use_id": "t2"})
     assert len(store.runs()) == 4
+
+
+def test_what_is_only_relayed_is_kept_by_its_own_run(tmp_path: Path) -> None:
+    """The run that asks it has a record already; one that nobody waits for any more is kept."""
+    (tmp_path / "tree.md").write_text(program.DEPLOY, encoding="utf-8")
+    env = {"QUANDARY_STORE": str(tmp_path / "journal.db")}
+    asked = program.start(
+        "ask", str(tmp_path / "tree.md"), "--context", "All green.", "--via", "relay", env=env
+    )
+    state = json.loads(asked.out)
+    (relayed,) = state["ask"]["tool_input"]["questions"]
+    data = call(relayed, response={"answers": {relayed["question"]: "Deploy now"}})
+    store = SqliteStore(tmp_path / "journal.db")
+    project = store.runs()[0].project
+    assert hook.after(heard(data), store, project) == []
+    assert [row.id for row in store.runs()] == [state["run"]]
+    assert len(hook.after(heard(data), store, "elsewhere")) == 1
+    replay.withdraw(store, state["run"], "no longer needed", who="agent", through="command")
+    (kept,) = hook.after(heard({**data, "tool_use_id": "t2"}), store, project)
+    assert kept.result["answer"] == ["Deploy now"]
 
 
 @pytest.mark.parametrize(

@@ -554,6 +554,35 @@ def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
     assert [row.status for row in store.runs()] == ["done"]
 
 
+def test_who_answers_before_the_agent_relays_is_not_asked_again(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """A person's own answer of just now sends the agent back; no other does, and no older one."""
+    (tmp_path / "tree.md").write_text(program.DEPLOY, encoding="utf-8")
+    env = {"QUANDARY_STORE": str(tmp_path / "journal.db")}
+    words = ("ask", str(tmp_path / "tree.md"), "--context", "All green.", "--via", "relay")
+    begun = json.loads(program.start(*words, env=env).out)
+    told = heard(call(*begun["ask"]["tool_input"]["questions"]))
+    project = store.runs()[0].project
+    assert routing.overtaken(told, store, project) is None
+    reply = Reply((Answer("1:", ("NOW",)),))
+    replay.advance(store, begun["run"], reply, to="1:", who="agent", through="relay")
+    assert routing.overtaken(told, store, project) is None
+    begun = json.loads(program.start(*words, env=env).out)
+    answer(store, replay.look(store, begun["run"]), "EVE")
+    assert routing.overtaken(told, store, project) == begun["run"]
+    assert routing.overtaken(told, store, "elsewhere") is None
+    assert routing.overtaken(heard(call(question())), store, project) is None
+    said = hook.before(told, store, project, set_to(route="inbox", wait=20))
+    assert said is not None
+    reason = said["hookSpecificOutput"]["permissionDecisionReason"]
+    assert f"`quandary next {begun['run']}`" in reason
+    assert [row.flow for row in store.runs()] == ["decide", "decide"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routing, "JUST_NOW", -1)
+        assert routing.overtaken(told, store, project) is None
+
+
 def test_a_late_answer_at_the_command_line_is_told_why(store: SqliteStore, tmp_path: Path) -> None:
     """The reason stands behind the refusal."""
     asked = Asked(store, call(question()), wait=0.2)

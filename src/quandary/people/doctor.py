@@ -207,14 +207,19 @@ def has_extra(name: str) -> bool:
 
 def store(where: str | None = None) -> Iterator[Finding]:
     """The journal: whether it can be read, how large it is, and whether it is what was written."""
-    from quandary.journal.store import open_store, place_of  # noqa: PLC0415 - not for all of this
+    from quandary.journal.store import (  # noqa: PLC0415 - not for all of this
+        NoStore,
+        open_store,
+        place_of,
+    )
 
+    place = ""
     try:
         place = place_of(where)
-        if "://" not in place and not os.path.exists(place):
-            yield Finding("store", "ok", place, "nothing has been kept there yet")
-            return
-        found = open_store(where)
+        found = open_store(where, create=False)
+    except NoStore:
+        yield Finding("store", "ok", place, "nothing has been kept there yet")
+        return
     except QuandaryError as error:
         yield Finding("store", "broken", "journal", str(error), "name another with --store")
         return

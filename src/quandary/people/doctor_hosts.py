@@ -90,7 +90,7 @@ def _examined(one: Installed) -> Iterator[Finding]:
         found = marked.find(lesson, one.places.lesson.marks) if lesson is not None else None
         hooks = _text(one.places.hooks) if one.places.hooks else None
         calls = our_hooks(hooks) if hooks is not None else []
-        servers = one.places.servers
+        servers = one.places.servers or one.places.listed
         listed = _text(servers.path) if servers is not None else None
         server = our_server(servers, listed) if servers is not None and listed is not None else ""
     except QuandaryError as error:
@@ -102,9 +102,8 @@ def _examined(one: Installed) -> Iterator[Finding]:
     yield from _lesson(one, found, commands)
     if calls or (found is not None and one.places.hooks):
         yield from _hooks(one, calls, hooks or "")
-    if server and not has_extra("mcp"):
-        text = "its list names our server, which needs more packages"
-        yield Finding("hosts", "broken", one.name, text, "pip install 'quandary[mcp]'")
+    if server and servers is not None:
+        yield _server(one, servers.path)
     for command in sorted(commands or ({"quandary"} if found is not None else set())):
         yield _command(one, command)
     if one.host == "codex":
@@ -149,6 +148,14 @@ def _hooks(one: Installed, calls: list[tuple[str, str, float]], text: str) -> It
         yield Finding("hosts", "broken", one.name, said, one.remedy)
     else:
         yield Finding("hosts", "ok", one.name, f"hooks in {path}")
+
+
+def _server(one: Installed, path: str) -> Finding:
+    """What a host's list says of our server."""
+    if has_extra("mcp"):
+        return Finding("hosts", "ok", one.name, f"the MCP server in {path}")
+    text = f"{path} names our server, which needs more packages"
+    return Finding("hosts", "broken", one.name, text, "pip install 'quandary[mcp]'")
 
 
 def _command(one: Installed, command: str) -> Finding:

@@ -25,7 +25,7 @@ KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a t
 OWN = ("notify", "serve", "users")
 """Tables that count only in the user's own settings."""
 HOOKS = ("strict", "route", "wait")
-SERVE = ("hosts",)
+SERVE = ("hosts", "metrics")
 QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
 ELSEWHERE = ("TOKEN", "STORE")
 """Variables that no file of settings could name."""
@@ -150,6 +150,10 @@ def _serve(table: dict[str, Any]) -> None:
     hosts = table.get("hosts", [])
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')
+    if table.get("metrics"):
+        from quandary.people.web.keys import Keys  # noqa: PLC0415 - only where there is one
+
+        Keys(b"", metrics=table["metrics"])
 
 
 def _users(table: dict[str, Any]) -> None:

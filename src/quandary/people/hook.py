@@ -56,13 +56,16 @@ class Told(NamedTuple):
 
     def text(self, question: Question) -> str:
         """The question to the letter, which is how the host finds its answer."""
-        entry = self.input["questions"][self.questions.index(question)]
-        return str(entry.get("question") or "") if isinstance(entry, dict) else ""
+        return str(self._entry(question).get("question") or "")
 
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
-        entry = self.input["questions"][self.questions.index(question)]
-        return dict(zip(_CODES, map(label_of, options(entry)), strict=False))
+        return dict(zip(_CODES, map(label_of, options(self._entry(question))), strict=False))
+
+    def _entry(self, question: Question) -> dict[str, Any]:
+        """The question as the host sent it."""
+        entry: dict[str, Any] = self.input["questions"][int(question.item) - 1]
+        return entry
 
 
 def heard(data: object) -> Told | None:
@@ -73,9 +76,18 @@ def heard(data: object) -> Told | None:
     listed = given.get("questions") if isinstance(given, dict) else None
     if not isinstance(given, dict) or not isinstance(listed, list) or not listed:
         return None
-    questions = tuple(_question(number, entry) for number, entry in enumerate(listed, 1))
+    questions = tuple(
+        _question(number, entry) for number, entry in enumerate(listed, 1) if _asks(entry)
+    )
+    if not questions:
+        return None
     session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
     return Told(session, call, given, questions, data.get("tool_response"))
+
+
+def _asks(entry: object) -> bool:
+    """Whether there is anything in it that somebody could answer."""
+    return isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
 
 
 def options(entry: object) -> list[Any]:
@@ -123,6 +135,8 @@ def question_id(text: str) -> str:
 
 def before(told: Told, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
     """What to say to the host; nothing where it is to go on as always."""
+    if len(told.questions) < len(told.input["questions"]):
+        return None  # what is no question is for the host to judge
     if settings.table("hooks").get("strict") is True:
         wrong = unfit(told.questions)
         if wrong:
@@ -216,7 +230,14 @@ def lettered(text: str) -> int:
 
 
 def after(told: Told, store: Store, project: str) -> list[State]:
-    """Keep every question of the call, with what became of it."""
+    """Keep every question of the call, with what became of it.
+
+    What an agent only relays is kept by the run of ours that asks it, and not a second time here.
+    """
+    from quandary.people import routing  # noqa: PLC0415 - it knows this module
+
+    if routing.relayed(told, store, project) is not None:
+        return []
     outcome, answers, notes = response_of(told)
     states = []
     for question in told.questions:

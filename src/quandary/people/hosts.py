@@ -39,8 +39,9 @@ HOSTS = {
     # differ too. A header is said to hold 12 characters, yet one of 35 passes, so nothing is cut.
     # Read: a line break in a label or a description is shown as a replacement character.
     "claude": Host("claude", "AskUserQuestion", Limits(questions=4, options=4)),
-    # Read: one to three questions of two or three options, each question with an id; a single
-    # choice and a note; only in some modes.
+    # Read: one to three questions of two or three options; a single choice and a note.
+    # Tested: a question has id, header, question and options, and its schema allows nothing else;
+    # the tool is there in plan mode, and refuses in every other.
     "codex": Host(
         "codex",
         "request_user_input",

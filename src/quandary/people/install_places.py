@@ -8,15 +8,16 @@ Every such fact stands here and nowhere else. Read in 2026-11, from:
   2.1.139 on (claude-code issues 58119 and 58441, react_on_rails pull request 5055; tried with
   2.1.325 on Linux); a comment makes it discard the whole file (issue 83190); skills follow
   `CLAUDE_CONFIG_DIR` (DataDog/pup pull request 622); a project's servers are in `.mcp.json`, and
-  those of a user in a file that only Claude Code itself should write.
+  those of a user in `.claude.json`, which only Claude Code itself should write.
 - Codex: `AGENTS.md` of the project, or of `CODEX_HOME`, `~/.codex` by default, unless there is an
   `AGENTS.override.md` with something in it (developers.openai.com/codex/guides/agents-md);
   `[mcp_servers.NAME]` in `config.toml` there, or in `.codex/config.toml` of a trusted project
-  (docs.pipeshub.com/mcp/codex, docs.rs/tuff-adapter-codex).
+  (docs.pipeshub.com/mcp/codex, docs.rs/tuff-adapter-codex). Tried with 0.166.0.
 - Gemini CLI: `GEMINI.md` of the project or of `~/.gemini` (geminicli.com/docs/cli/gemini-md);
   `mcpServers` in `.gemini/settings.json`, comments allowed (gemini-cli pull request 422);
   `GEMINI_CLI_HOME` in the place of the home folder (its `paths.ts`). It has hooks, but of another
-  shape and through a shell (geminicli.com/docs/hooks/reference), so that none are installed.
+  shape and through a shell (geminicli.com/docs/hooks/reference), so that none are installed. Tried
+  with 0.61.0, which starts no server at all in a folder that is not trusted.
 - Cursor: rules of a project in `.cursor/rules/NAME.mdc` (cursor.com/docs/rules), those of a user in
   no file; skills of a user in `~/.cursor/skills` (cursor.com/docs/context/skills); `mcpServers` in
   `.cursor/mcp.json` of either (cursor.com/docs/mcp). Not tried.
@@ -80,6 +81,8 @@ class Places(NamedTuple):
     hooks: str | None = None
     """The settings that hooks belong in."""
     servers: Servers | None = None
+    listed: Servers | None = None
+    """A list of servers that the host alone writes, and we only look at."""
     notes: tuple[str, ...] = ()
     """What the person should know."""
     elsewhere: str = ""
@@ -95,10 +98,12 @@ def _claude(root: str | None) -> Places:
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     base = os.path.join(root, ".claude") if root is not None else named or _home(".claude")
     path = os.path.join(base, "skills", "quandary", "SKILL.md")
+    own = os.path.join(named or _home(), ".claude.json")
     return Places(
         Lesson(path, FILE, lessons.skill(lessons.CLAUDE)),
         hooks=os.path.join(base, "settings.json"),
         servers=None if root is None else Servers(os.path.join(root, ".mcp.json"), "mcpServers"),
+        listed=Servers(own, "mcpServers") if root is None else None,
         notes=(f"the hooks need Claude Code {HOOKS_SINCE} or later",),
         elsewhere="for --user, run: claude mcp add --scope user quandary -- quandary mcp",
     )

@@ -60,7 +60,8 @@ def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
         unaided = question.multi and not box.several
         form["question"] = f"{sheet.text} {SEVERAL}" if unaided else sheet.text
         form["header"] = folded(question.header) or question.item or question.key
-        form["multiSelect"] = question.multi
+        if box.several:
+            form["multiSelect"] = question.multi
         form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
         questions.append(form)
     return {"questions": questions}

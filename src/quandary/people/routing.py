@@ -24,7 +24,7 @@ from quandary.errors import ParseError, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.draft import Source
-from quandary.journal.entries import Noted
+from quandary.journal.entries import Answered, Asked, Noted, stamp
 from quandary.journal.settling import answer_of
 from quandary.model.ask import Ask, Preamble
 from quandary.people import hook
@@ -43,6 +43,8 @@ MARGIN = 30
 """Seconds by which the host must be more patient than we are, so that we can say goodbye."""
 MANY = 50
 """Of how many waiting runs we see whether a question is theirs, the newest first."""
+JUST_NOW = 120
+"""Seconds within which an agent shows a question that a run of ours has given it."""
 _LOOK = 0.5
 """Seconds after which we see whether the host is still there."""
 _GONE = "the host no longer waits for it"
@@ -71,6 +73,9 @@ def answered(told: Told, store: Store, project: str, wait: float) -> dict[str, A
     ours = relayed(told, store, project)
     if ours is not None:
         return _answered_by_itself(store, ours, until)
+    quicker = overtaken(told, store, project)
+    if quicker is not None:
+        return _sent_back(quicker)
     if not fits(told):
         return None
     expires = clock.now() + timedelta(seconds=wait + MARGIN)
@@ -101,16 +106,40 @@ def answered(told: Told, store: Store, project: str, wait: float) -> dict[str, A
 
 def relayed(told: Told, store: Store, project: str) -> State | None:
     """The run of ours that waits for an answer to just these questions, as the host shows them."""
-    shown = [
-        (told.text(question), list(map(hook.label_of, hook.options(entry))))
-        for question, entry in zip(told.questions, told.input["questions"], strict=True)
-    ]
+    shown = _as_told(told)
     for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
         state = replay.look(store, row.id) if row.flow != "question" else None
-        asked = sheets(state.ask) if state is not None and state.ask is not None else ()
-        if [(sheet.text, [option.label for option in sheet.options]) for sheet in asked] == shown:
+        if state is not None and state.ask is not None and _as_shown(state.ask) == shown:
             return state
     return None
+
+
+def overtaken(told: Told, store: Store, project: str) -> str | None:
+    """The run of ours whose question a person answered before the agent came to relay it."""
+    shown, lately = _as_told(told), stamp(clock.now() - timedelta(seconds=JUST_NOW))
+    for row in store.runs(project=project, newest=True, limit=MANY):
+        if row.flow == "question" or row.since < lately:
+            continue
+        answered: set[str] = set()
+        for entry in reversed(store.entries(row.id, kinds=("asked", "answered"))):
+            body = entry.read()
+            if isinstance(body, Answered) and Source(body.who, body.through, body.by).in_person:
+                answered.add(body.key)
+            elif isinstance(body, Asked) and body.key in answered:
+                ask = entry.read_matter().ask
+                if ask is not None and _as_shown(ask) == shown:
+                    return row.id
+    return None
+
+
+def _as_told(told: Told) -> list[tuple[str, list[str]]]:
+    """The questions of a call with their options, to be compared."""
+    return [(told.text(q), list(told.labels(q).values())) for q in told.questions]
+
+
+def _as_shown(ask: Ask) -> list[tuple[str, list[str]]]:
+    """The questions of a run with their options, as a host would be told of them."""
+    return [(sheet.text, [option.label for option in sheet.options]) for sheet in sheets(ask)]
 
 
 def _answered_by_itself(store: Store, state: State, until: float) -> dict[str, Any] | None:
@@ -119,12 +148,15 @@ def _answered_by_itself(store: Store, state: State, until: float) -> dict[str, A
     with _Host() as host:
         while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
             state = replay.wait(store, state.run, state.n, min(left, _LOOK))
-    if state.key == key:
-        return None
+    return None if state.key == key else _sent_back(state.run)
+
+
+def _sent_back(run: str) -> dict[str, Any]:
+    """What tells the agent that there is nothing left to show."""
     return hook.decision(
         "deny",
-        f"The person answered this in quandary. Run `quandary next {state.run}` and go on with the "
-        "state that it prints.",
+        f"The person answered this in quandary. Run `quandary next {run}` and go on with the state "
+        "that it prints.",
     )
 
 

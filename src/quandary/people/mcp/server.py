@@ -230,11 +230,12 @@ def _then(state: State, caller: Caller) -> str:
 
 
 def _data(data: bytes, then: str = "") -> types.CallToolResult:
+    """The data, with what to do about it inside: hosts show a model the data and no text beside."""
     found = msgspec.json.decode(data)
-    content: list[types.ContentBlock] = [_text(data.decode().strip())]
     if then:
-        content.append(_text(then))
-    return types.CallToolResult(content=content, structured_content=found)
+        found["then"] = then
+        data = msgspec.json.encode(found)
+    return types.CallToolResult(content=[_text(data.decode().strip())], structured_content=found)
 
 
 def _text(text: str) -> types.TextContent:
