@@ -100,6 +100,7 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "T"], "no tree named T in the project's trees"),
         (["show", "DEPLOI"], "no tree named DEPLOI in the project's trees; did you mean DEPLOY?"),
         (["check", "nowhere.md"], "nowhere.md: no such file or folder"),
+        (["phase"], "say which: go, start, status; see quandary phase --help"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(

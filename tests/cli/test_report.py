@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_is_named(project: Project, run: str) -> N
     """On one line."""
     ended = project.call("report", run, "--output", "no/such/r.txt")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == "quandary: no/such/r.txt cannot be written: No such file or directory\n"
+    assert ended.err == "quandary: no/such/r.txt: cannot be written (no such file or directory)\n"
 
 
 def test_a_run_that_is_no_walk_has_its_log(project: Project) -> None:

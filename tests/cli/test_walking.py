@@ -680,12 +680,12 @@ def test_progress_is_told_in_lines(outing: Outing) -> None:
 
 def test_progress_is_a_table_on_a_terminal(outing: Outing) -> None:
     """A line for each item with its step, attempts, tokens and time, a bar, and then a summary."""
-    outing.says("ANN", {"says": DONE, "seconds": 0.8})
+    outing.says("ANN", {"says": {**DONE, "tokens_used": 7}, "seconds": 0.8})
     outing.says("EVA", GOOD)
     words = ("--item", "1", "--item", "2", "--jobs", "2", "--validate-cli", "EVA")
     shown = at_terminal("walk", "c.csv", *words)
     assert shown.status == 0
     for part in ("Write the page", "attempt 1", "0 calls", "0 tokens", "0/2"):
         assert part in shown.out
-    assert shown.out.count("  done  2 calls, 0 tokens, ") == 2
+    assert shown.out.count("  done  2 calls, 7 tokens, ") == 2
     assert shown.out.count("Rounds: completed") == 2

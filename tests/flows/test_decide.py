@@ -732,6 +732,21 @@ def test_unfilled_questions_are_refused() -> None:
         decide(tree(STEP), items(1), context=CONTEXT, question="Is {owner} happy?")
 
 
+@pytest.mark.parametrize("title", ["Clear the TODO list", "TBD", "Keep [draft] tags", "{topic}"])
+def test_a_title_is_what_the_item_is_called(title: str) -> None:
+    """Something is asked about it, however much it looks like a slot."""
+    ask = next(decide(tree(STEP), [Item("1", "x", title)], context=CONTEXT))
+    assert isinstance(ask, Ask)
+    assert title in ask.questions[0].text
+
+
+@pytest.mark.parametrize("title", ["TODO", "topic", "Clear the TODO list"])
+def test_a_title_fills_no_other_slot(title: str) -> None:
+    """What nobody filled in beside it is refused all the same."""
+    with pytest.raises(ContextRequired, match=r"\{topic\}"):
+        decide(tree(STEP), [Item("1", "x", title)], context=CONTEXT, question="{title}: {topic}?")
+
+
 @pytest.mark.parametrize("bad", ["", "x y", "1.", "a", "1//2", "1.b", "１", "É/1"])
 def test_odd_ids_are_refused(bad: str) -> None:
     """An id is a number, with dots and a slash where it has parts."""

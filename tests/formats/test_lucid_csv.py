@@ -368,6 +368,28 @@ def test_connectors_with_one_letter_are_one_place() -> None:
     assert edges(rows(*drawn, *more)) == ["a>c", "d>b", "e>b"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        ("Text Area 1=Main", "Main"),
+        ("Text Area 2=Main", "Main"),
+        ("Text Area 1=Main|Text Area 2=Part", "Main | Part"),
+    ],
+)
+def test_a_page_is_called_by_all_its_texts(texts: str, name: str) -> None:
+    """Whichever of its areas they stand in."""
+    chart, problems = read(rows(f"2|Page||{texts}", A))
+    assert [page.name for page in chart.pages] == [name]
+    assert problems == []
+
+
+def test_two_pages_with_one_id() -> None:
+    """The name of neither is lost."""
+    (problem,) = read(rows("2|Page||Text Area 1=Old", A, "2|Page||Text Area 1=New"))[1]
+    assert (problem.rule, problem.severity, problem.steps) == ("duplicate-id", "error", ("2",))
+    assert "Old and New" in problem.message
+
+
 def test_more_cells_than_columns() -> None:
     """They are left out, and that is said."""
     (problem,) = read(EXPORT.replace("Is it active?,,,,,", "Is it active?,,,,,,more,"))[1]

@@ -172,6 +172,12 @@ def test_underlined_headings_declare_trees_too(line: str) -> None:
         ("### ¶ASK_a-b", "a-b", ""),
         ("### ¶ASK_A_1", "A_1", ""),
         ("### ¶ASK_ÄÖ", "ÄÖ", ""),
+        ("### **¶ASK_A**", "A", ""),
+        ("### *¶ASK_A_B*", "A_B", ""),
+        ("### __¶ASK_A_B__", "A_B", ""),
+        ("### `¶ASK_A`", "A", ""),
+        ("### ***¶ASK_A***: What to do", "A", "What to do"),
+        ("### **¶ASK_A — What to do**", "A", "What to do"),
     ],
 )
 def test_a_heading_has_a_name_and_perhaps_a_title(heading: str, name: str, title: str) -> None:

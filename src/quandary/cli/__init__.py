@@ -25,6 +25,7 @@ COMMANDS = {
     "gate": "Ask a person whether a phase may be left.",
     "phase": "Keep work in phases that ask for proof.",
     "walk": "Run a chart: agents do its steps, people are asked.",
+    "worker": "Go on with runs, on any number of machines.",
     "reply": "Answer what a run waits for.",
     "next": "Say what a run waits for, or what came of it.",
     "advise": "Tell a person who is deciding what they wanted to know.",
@@ -148,6 +149,16 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _drop_remarks() -> None:
+    """The same for standard error: what could not be said there changes no exit status."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def main() -> None:
     """The program."""
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    _drop_remarks()
+    sys.exit(status)

@@ -64,10 +64,11 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="quandary", message="%(prog)s %(version)s")
 @click.pass_context
 def quandary(context: click.Context) -> int:
-    """Decisions between agents and people: declared in Markdown, checked, shown.
+    """Decisions between agents and the people they work for: declared, asked, answered, kept.
 
-    A tree is a list of options under a `¶ASK_NAME` heading. `quandary check .` finds every tree
-    below this folder and says what is wrong with it.
+    A decision is declared in a file, most often as a tree: a list of options under a `¶ASK_NAME`
+    heading in Markdown. `quandary check` says what is wrong with it, `quandary ask` puts it before
+    somebody, `quandary serve` shows in a browser what waits, and `quandary log` what was decided.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
@@ -86,4 +87,6 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if context is None or context.parent is None or message.endswith("?"):
         return message
+    if type(error).__name__ == "NoArgsIsHelpError":  # a whole help page, where one line is wanted
+        message = f"say which: {', '.join(context.command.list_commands(context))}"
     return f"{message.rstrip('.')}; see {context.command_path} --help"

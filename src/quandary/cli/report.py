@@ -13,6 +13,7 @@ from quandary.cli.ages import end_what_expired
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
+from quandary.formats.files import write_text
 from quandary.journal.exporting import find
 
 if TYPE_CHECKING:
@@ -41,11 +42,7 @@ def report(run: str, form: str, output: str | None, where: str | None) -> int:
     if output is None or output == "-":
         put(written if form == "html" else written.decode())
         return 0
-    try:
-        with open(output, "wb") as file:
-            file.write(written)
-    except OSError as error:
-        raise QuandaryError(f"{output} cannot be written: {error.strerror}") from None
+    write_text(output, written.decode())  # all of it or nothing, where there was one before
     tell(f"written to {output}")
     return 0
 

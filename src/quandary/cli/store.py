@@ -109,15 +109,13 @@ def _made(where: str) -> Iterator[Store]:
     """A store to be filled; a file that was made for it goes again if that fails."""
     place = place_of(where)
     new = "://" not in place and not os.path.exists(place)
-    opened = open_store(where)
     try:
-        yield opened
+        with closing(open_store(where)) as opened:
+            yield opened
     except BaseException:
-        opened.close()
         if new:
             copying.remove(place)
         raise
-    opened.close()
 
 
 def _watch(count: int, total: int) -> None:

@@ -11,6 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
 from quandary.cli.screen import tell
+from quandary.flows.at_step import tokens_of
 from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Lines:
         """One of them is done."""
         row = self._row(run)
         row.calls += 1
-        row.tokens += output.tokens or 0
+        row.tokens += tokens_of(output)
         what = output.error or output.problem
         outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
         self._say(run, f"{output.key}  {outcome}")

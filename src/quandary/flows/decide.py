@@ -99,7 +99,9 @@ def _flow(terms: Terms) -> Flow:
     for item in items:
         for root in range(len(terms.tree.decisions)):
             wording.require_filled(
-                walk.asker.root_text(item, root), f"the question on item {item.id}"
+                walk.asker.root_text(item, root),
+                f"the question on item {item.id}",
+                item.title or item.label,
             )
     return walk.flow()
 
@@ -112,9 +114,18 @@ def _sole_item(tree: Tree) -> Item:
 class Walk:
     """The items of one run, and what has been settled about them."""
 
-    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0, why: str = "") -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        prefix: str = "",
+        depth: int = 0,
+        why: str = "",
+        *,
+        take_only: bool = True,
+    ) -> None:
         self.terms = terms
         self.depth = depth
+        self.take_only = take_only
         self.why = why
         self.asker = Asker(terms, prefix, depth)
         self.notes: list[Note] = []
@@ -237,12 +248,15 @@ class Walk:
         return []
 
     def _blank(self, place: Place) -> list[Place]:
-        """Other left blank opens its menu; with one option in it, that one is taken."""
+        """Other left blank opens its menu; with one option in it, that one is taken.
+
+        Where taking it does something, it is shown first: a blank has not chosen it.
+        """
         menu = place.menu
         if menu is None or not menu.options:
             return self._again(place, "Other was left empty, and there is nothing behind it.")
         opened = self._all_chosen(replace(place, gathered=()), place.gathered)
-        if len(menu.options) == 1:
+        if len(menu.options) == 1 and self.take_only:
             only = menu.options[0]
             self._note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._chosen(place, f"{menu.code}/{only.code}")]

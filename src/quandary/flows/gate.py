@@ -130,7 +130,8 @@ class _Gate:
                 terms.limits,
                 values=terms.values,
                 require=terms.require,
-            )
+            ),
+            take_only=False,
         )
         self.prover = Prover(self.phase, terms.limits)
         self.proof = dict(terms.proof)

@@ -60,12 +60,22 @@ def _without_markup(text: str) -> str:
     return re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
 
 
-def require_filled(text: str, where: str) -> None:
-    """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD."""
+def require_filled(text: str, where: str, title: str = "") -> None:
+    """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD.
+
+    The title of an item is what it is called, whatever it looks like.
+    """
+    found = _unfilled(text)
+    if found and title and _unfilled(title):
+        found = _unfilled(text.replace(title, " "))
+    if found:
+        raise ContextRequired(f"{where} still says {found}; fill it in before asking")
+
+
+def _unfilled(text: str) -> str:
+    """The first part of a text that somebody was to fill in; nothing where there is none."""
     if not any(mark in text for mark in ("{", "[", "TODO", "TBD")):
-        return  # which is quickly seen, and true of most texts
+        return ""  # which is quickly seen, and true of most texts
     bare = _CODE_OR_URL.sub(" ", text)
-    for pattern in (_SLOT, _BRACKETS, _TODO):
-        found = pattern.search(bare)
-        if found:
-            raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
+    found = next(filter(None, (p.search(bare) for p in (_SLOT, _BRACKETS, _TODO))), None)
+    return found[0] if found else ""

@@ -18,6 +18,7 @@ _BOLD = r"(?:\*\*|__)?"
 _KEY = re.compile(rf"{_BOLD}({'|'.join(KNOWN)}){_BOLD}[ \t]?:{_BOLD}(?:[ \t]+|$)", re.IGNORECASE)
 _ANY_KEY = re.compile(rf"{_BOLD}([A-Z][A-Za-z-]{{2,19}}){_BOLD}:{_BOLD}(?:[ \t]+|$)")
 _EXTRA = re.compile(r"([A-Za-z])[ \t]*[:.)][ \t]*(\S.*)$", re.DOTALL)
+_DRESSED = re.compile(r"(\*{1,3}|_{1,3}|`+)(?=¶ASK_)")
 _REFERENCE = re.compile(r"^(?:[¶§]?ASK_)")
 
 
@@ -34,6 +35,17 @@ class Key(NamedTuple):
 def is_key(text: str) -> bool:
     """Whether a line begins with one of the keys that trees have."""
     return _KEY.match(text) is not None
+
+
+def undressed(heading: str) -> str:
+    """A heading without what makes the name of its tree bold, slanted or code."""
+    found = _DRESSED.match(heading)
+    if found is None:
+        return heading
+    rest = heading[found.end() :]
+    if rest.endswith(found[1]):
+        return rest.removesuffix(found[1]).rstrip()
+    return re.sub(rf"{re.escape(found[1])}(?=[\s:]|$)", "", rest, count=1)
 
 
 def read_keys(paragraph: Block) -> tuple[list[Key], list[Key]]:

@@ -81,6 +81,7 @@ class Layout:
             if len(block.lines) != 1:
                 continue
             line, _, text = block.lines[0]
+            text = keys.undressed(text)
             decision = _DECISION.match(text)
             if decision:
                 text = "Decision: " + text[decision.end() :]

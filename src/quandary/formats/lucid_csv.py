@@ -196,8 +196,10 @@ class _Book:
     def _add(self, role: _Role, cells: Cells, rest: Cells, line: int) -> None:
         """Any row: the document, a page, a line or a shape."""
         key, _, at, source, target, tail, head, container, text = cells
-        if not at and role.title and self._entitle(role.title, key, text, line):
-            return
+        if not at and role.title:
+            title = " | ".join(filter(None, map(str.strip, (text, *rest[2 : self.columns.data]))))
+            if self._entitle(role.title, key, title, line):
+                return
         if not any(map(str.strip, (*cells, *rest))):
             return
         if (sheet := self.sheets.get(at)) is None:
@@ -229,6 +231,9 @@ class _Book:
         title = " ".join(text.split())
         if role == "page":
             sheet = self.sheets.setdefault(key, Sheet(key, title, line))
+            if sheet.name not in ("", title):
+                message = f"the pages {sheet.name} and {title} have one id ({key}), and become one"
+                self.problems.append(Problem("duplicate-id", "error", message, (key,), line))
             sheet.name, sheet.line = title, line
             return True
         first, self.title = self.title is None, self.title or title

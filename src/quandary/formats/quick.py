@@ -33,7 +33,7 @@ _OPTION = re.compile(
 )
 _AFTER = re.compile(r"\n*(?:\Z|(?!(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$))\S)", re.MULTILINE)
 _LOUD = re.compile(
-    r"\n[ \t>*+\-\d.)#_]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
+    r"\n[ \t>*+\-\d.)#_`]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
     r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends)\b)"
 )
 """What may begin a tree, belong to one, or hide one from sight; looked for from the end of the

@@ -96,7 +96,7 @@ class Reader:
                 self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
-        text = heading.lines[0][2] if heading.lines else ""
+        text = keys.undressed(heading.lines[0][2]) if heading.lines else ""
         if heading.marker and self.draft and not self.draft.listing and keys.is_key(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
