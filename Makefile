@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench load clean compiled
+.PHONY: demo test check bench load stress pictures clean compiled hosts
 
 demo: compiled
 	@$(BIN)/python examples/demo.py
@@ -18,22 +18,43 @@ check: .venv/.installed
 # Every table is shown, also when an earlier one missed a budget.
 bench: compiled .venv-bench/.installed
 	@missed=0; \
-	for one in parsing charts reading journal items commands agents walking; do \
+	for one in parsing charts reading journal items commands agents walking inbox; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
-	echo "-- peers"; .venv-bench/bin/python benchmarks/peers.py || missed=1; \
+	for one in peers postgres_peers; do \
+		echo "-- $$one"; .venv-bench/bin/python benchmarks/$$one.py || missed=1; \
+	done; \
 	exit $$missed
 
 # 200 open pages and 50 replies a second for a minute: no error, nobody left out, memory flat.
 load: compiled
 	@$(BIN)/python tests/pressure.py --seconds 60
 
+# Workers killed, servers restarted, a million runs, an hour's work: `make stress ARGS="a --runs 500"`.
+stress: compiled
+	@PYTHONPATH=tests $(BIN)/python -m stress $(ARGS)
+
+# Every picture of the documentation, taken from the real program.
+pictures: compiled .venv/.chromium
+	@$(BIN)/python examples/pictures.py
+
+# The real clients, from npm into .venv/hosts, against a model on loopback.
+hosts: compiled
+	@PYTHONPATH=tests $(BIN)/python -m hosts
+
+# Every reader fed with whatever a machine can think of, so many SECONDS each; TARGETS picks some.
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: compiled .venv-fuzz/.installed
+	@PYTHONPATH=tests:.venv-fuzz/packages $(BIN)/python -m fuzz --seconds $(SECONDS) $(TARGETS)
+
 clean:
-	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-fuzz build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.installed: pyproject.toml
-	$(PYTHON) -m venv .venv
+	@echo "Setting up .venv; this takes a minute or two, once."
+	@$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
 	@touch $@
@@ -63,4 +84,11 @@ compiled: .venv/.installed
 	else \
 		echo "There is no chromium on the PATH: install it, or the tests of the pages are skipped."; \
 	fi
+	@touch $@
+
+# Where there is no atheris for this Python or system, Hypothesis makes the inputs.
+.venv-fuzz/.installed: | .venv/.installed
+	@mkdir -p .venv-fuzz && echo '*' > .venv-fuzz/.gitignore
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+		--target .venv-fuzz/packages 'atheris==3.0.0' || echo "atheris cannot be had here"
 	@touch $@
