@@ -93,13 +93,17 @@ class Stage:
         status: int = 0,
         proof: object = None,
         interactive: bool = False,
+        first: int | None = None,
+        into: str = "",
     ) -> None:
         """Run a real command before everyone's eyes; its exit status has to be as expected.
 
-        Somebody who answers may also leave, and the demo goes on.
+        Somebody who answers may also leave, and the demo goes on. Long output is shown in part, or
+        goes into a file.
         """
         piped = "" if proof is None else f"echo {shlex.quote(json.dumps(proof))} | "
-        print(self._paint(f"$ {piped}quandary {shlex.join(arguments)}", "32"), flush=True)
+        behind = f" | head -n {first}" if first else f" > {into}" if into else ""
+        print(self._paint(f"$ {piped}quandary {shlex.join(arguments)}{behind}", "32"), flush=True)
         command = [sys.executable, "-m", "quandary", *arguments]
         ended = subprocess.run(  # noqa: S603 - our own program
             command,
@@ -107,9 +111,14 @@ class Stage:
             env={**os.environ, "QUANDARY_STORE": str(folder / "journal.db")},
             input=None if proof is None else json.dumps(proof).encode(),
             stdin=None if interactive or proof is not None else subprocess.DEVNULL,
-            stderr=None if interactive else subprocess.STDOUT,
+            stdout=subprocess.PIPE if first or into else None,
+            stderr=None if interactive else sys.stdout if into else subprocess.STDOUT,
             check=False,
         )
+        if into:
+            (folder / into).write_bytes(ended.stdout)
+        elif first:
+            print(*ended.stdout.decode().splitlines()[:first], sep="\n")
         print(flush=True)
         if interactive and ended.returncode == 1:
             self.say("You left, so the question waits; nothing was taken for an answer.")
@@ -135,7 +144,7 @@ def play(stage: Stage, folder: Path) -> None:
         place = folder / act.__name__
         place.mkdir()
         act(stage, place)
-    stage.say("Next: docs/tutorial.md takes ten minutes.")
+    stage.say("Next: docs/tutorial.md takes ten minutes. The program itself is .venv/bin/quandary.")
 
 
 def decide(stage: Stage, folder: Path) -> None:
@@ -175,6 +184,8 @@ def release(stage: Stage, folder: Path) -> None:
             stage.run(*arguments, folder=folder, proof=proof, status=status)
 
     played.play(Player())
+    stage.say("What waits is in the inbox: here as a list, and with `quandary serve` in a browser.")
+    stage.run("runs", "--status", "waiting", folder=folder)
 
 
 def walk(stage: Stage, folder: Path) -> None:
@@ -183,7 +194,9 @@ def walk(stage: Stage, folder: Path) -> None:
     shutil.copytree(ROOT / "examples/walk", folder, dirs_exist_ok=True)
     stage.run("show", "fix.mmd", folder=folder)
     item = "1|Dates|Dates are sorted wrongly|Reported by three people."
-    stage.run("walk", "fix.mmd", "--item", item, folder=folder)
+    stage.run("walk", "fix.mmd", "--item", item, folder=folder, into="result.json")
+    run = json.loads((folder / "result.json").read_text(encoding="utf-8"))["run"]
+    stage.run("report", run, folder=folder, first=24)
 
 
 def check(stage: Stage, folder: Path) -> None:

@@ -6,6 +6,7 @@ The first word behind a fence says what becomes of the block, in a folder made f
   backslash at the end goes on in the next line, and runs are kept in a store made for the page;
 - `python`: is executed, from the root of the repository;
 - `sh`, `yaml`: every `quandary …` in it must be a command with options that exist;
+- `json`, `toml`, `mmd`: can be read, and a setting is one that exists;
 - `mermaid`: is what `quandary show` draws of the example;
 - any language followed by a file name: is what that file holds from there on.
 
@@ -16,6 +17,7 @@ Names of runs, moments and digests differ each time, so the pages show others in
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -24,18 +26,22 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import tomllib
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple, get_args, get_type_hints
 
 import click
 import pytest
 
-from quandary import Ask, Question, Reading, Tree, decide, load, read
+from quandary import Ask, Outcome, Question, Reading, Tree, decide, load, read, settings
 from quandary.cli import COMMANDS
 from quandary.cli.program import quandary
-from quandary.journal import entries
+from quandary.flows import walk
+from quandary.formats import charts
+from quandary.journal import entries, preferences, replay
 from quandary.journal.sqlite import SqliteStore
+from quandary.model.candidates import Bucket
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -208,6 +214,18 @@ def test_python_examples_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None
             exec(compile(above + block.body, name, "exec"), {"__name__": "example"})  # noqa: S102
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_data_can_be_read(name: str) -> None:
+    """JSON is JSON, settings are those that there are, and a chart is one."""
+    for block in blocks((ROOT / name).read_text(encoding="utf-8")):
+        if block.language == "json":
+            json.loads(block.body)
+        elif block.language == "toml":
+            assert set(tomllib.loads(block.body)) <= set(settings.KNOWN)
+        elif block.language == "mmd":
+            assert any(page.steps for page in charts.read("-", text=block.body).chart.pages)
+
+
 def test_replies_are_read_as_the_page_says() -> None:
     """Every reply in the tables of `docs/replies.md`, in both ways of reading."""
     text = (ROOT / "docs/replies.md").read_text(encoding="utf-8")
@@ -294,6 +312,20 @@ def test_commands_exist(page: Path) -> None:
             command.make_context(name, arguments)
 
 
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_commands_named_in_passing_exist(page: Path) -> None:
+    """So does one that stands in the middle of a sentence, with the options named there."""
+    prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for span in re.findall(r"`quandary\s([^`]+)`", prose):
+        name, *words = span.split()
+        command = quandary.get_command(click.Context(quandary), name)
+        if isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            command = command.get_command(click.Context(command), words.pop(0).strip("…"))
+        assert command is not None, span
+        known = {"--help", *(option for one in command.params for option in one.opts)}
+        assert {word for word in words if word.startswith("--")} <= known, span
+
+
 def test_every_command_has_its_help_on_the_page() -> None:
     """`docs/commands.md` shows the help of the program and of each of its commands."""
     text = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
@@ -302,11 +334,46 @@ def test_every_command_has_its_help_on_the_page() -> None:
         assert f"$ quandary {name} --help".replace("  ", " ") in shown
 
 
-def test_readme_has_a_picture() -> None:
-    """The README draws a tree, as Mermaid and as text."""
-    drawn = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert [block.language for block in drawn].count("mermaid") == 1
-    assert any(block.body.startswith("$ quandary show ") for block in drawn)
+def test_the_changelog_names_every_command() -> None:
+    """Whatever can be called is told of, under the heading of this version."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = text.split("\n## ")[1]
+    named = {word for span in re.findall(r"`([^`]+)`", newest) for word in span.split()}
+    assert set(COMMANDS) <= named
+    assert len(re.findall("(?m)^## .*unreleased", text)) == 1
+
+
+def test_every_setting_is_on_the_page() -> None:
+    """`docs/settings.md` lists each setting there is, and none besides."""
+    text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (`.*?`) \|", text.partition("## All of them")[2].split("\n## ")[0])
+    named = {name for row in rows for name in re.findall(r"[`\[](\w+)", row)}
+    assert named == set(settings.KNOWN)
+
+
+def test_the_tour_is_played() -> None:
+    """The README's tour declares a tree, asks, replies and looks it up, all of it for real."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    steps = re.findall(r"(?m)^\*\*(\d)\. ", text)
+    assert steps == ["1", "2", "3", "4", "5"]
+    consoles = [block.body for block in blocks(text) if block.language == "console"]
+    lines = [line for body in consoles for line in typed(body)]
+    run = {name for line in lines for name in re.findall(r"quandary (\w+)", line)}
+    assert {"check", "ask", "runs", "reply", "log", "verify"} <= run
+    assert len(text.splitlines()) < 250
+
+
+def test_the_glossary_has_the_words_of_the_house() -> None:
+    """In the order of the alphabet, each once; and every word that JSON has from a fixed set."""
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    words, _, sets = text.partition("## Words with a fixed set")
+    explained = re.findall(r"(?m)^- \*\*(.+?)\*\*: ", words)
+    assert explained == sorted(set(explained), key=lambda word: (word.casefold(), word.isupper()))
+    fixed = [entries.Kind, entries.Who, entries.Status, preferences.Preference, Bucket]
+    fixed += [get_type_hints(Reading)["kind"], get_type_hints(Outcome)["kind"], walk.Outcome]
+    flows = [name for name, module in replay.FLOWS.items() if module.startswith("quandary.")]
+    for word in (*flows, *(word for one in fixed for word in get_args(one))):
+        assert f"`{word}`" in sets, word
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
