@@ -176,9 +176,11 @@ class Working(threading.Thread):
             self.worker = self.camp.worker(store, **self.orders)
             await self.worker.work()
 
-        self.loop.run_until_complete(work())
-        self.loop.close()
-        store.close()
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                runner.run(work())
+        finally:
+            store.close()
 
     def stop(self) -> None:
         """Tell it to stop, as a signal would."""

@@ -89,7 +89,10 @@ class Site:
             async with self.app.lifespan():
                 await self._over.wait()
 
-        self._loop.run_until_complete(stay())
+        with asyncio.Runner(
+            loop_factory=lambda: self._loop
+        ) as runner:  # which tidies up in the end
+            runner.run(stay())
 
     def close(self) -> None:
         """Have it end."""

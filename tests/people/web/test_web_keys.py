@@ -113,7 +113,8 @@ def test_cookies_of_others_are_worth_nothing() -> None:
     cookie = house.seal(session)
     assert Keys(b"t" * 32).unseal(cookie) is None
     body, _, signature = cookie.rpartition(".")
-    assert house.unseal(f"{body}.{signature[:-1]}0{signature[-1]}"[: len(cookie)]) is None
+    other = "1" if signature[-1] == "0" else "0"
+    assert house.unseal(f"{body}.{signature[:-1]}{other}") is None
     longer = house.seal(Session("", session.until + 1, "mark")).rpartition(".")[0]
     assert house.unseal(f"{longer}.{signature}") is None
 
