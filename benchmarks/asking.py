@@ -136,8 +136,8 @@ def bare(path: Path, keep: Keep) -> Iterator[None]:
     for n in range(2, len(entries), 2):
         if keep in ANEW:
             db = connected(path)
-        db.execute("SELECT * FROM run WHERE id = ?", (run.id,)).fetchall()
         if keep != "open":
+            db.execute("SELECT * FROM run WHERE id = ?", (run.id,)).fetchall()
             db.execute(
                 "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry WHERE run = ? "
                 "AND n <= ? AND kind IN ('began', 'answered', 'returned') ORDER BY n",

@@ -40,3 +40,16 @@ def say(process: subprocess.Popen[str], text: str) -> None:
     assert process.stdin is not None
     process.stdin.write(f"{text}\n")
     process.stdin.flush()
+
+
+def children() -> set[int]:
+    """The processes that this one has, and those that ended and were never asked how."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # it has just gone
+        if int(stat.rpartition(")")[2].split()[1]) == os.getpid():
+            found.add(int(folder.name))
+    return found

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import program
@@ -189,6 +189,7 @@ LABELS = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(LABELS, st.booleans(), st.sets(st.integers(0, 3), min_size=1), st.text(max_size=5))
+@example(labels=["0", " "], multi=True, picks={0, 1}, words="")
 def test_what_was_handed_over_is_known_again(
     store: SqliteStore, labels: list[str], multi: bool, picks: set[int], words: str
 ) -> None:

@@ -180,7 +180,7 @@ def advance(
         if before is not None:
             return before
     source = Source(who, through, by or "")
-    known = _remembered(store, run) if isinstance(response, Output) else None
+    known = _remembered(store, run) if response is not None else None
     while True:
         row = known or _row(store, run)
         if response is None and row.status != "waiting":
@@ -196,10 +196,10 @@ def advance(
         try:
             _book(store, draft, progress, response, to, token, request)
             row = draft.append(store)
-        except (Moved, AlreadyAnswered) as error:
+        except (Moved, AlreadyAnswered, Rejected) as error:
             if known is None and not isinstance(error, Moved):
                 raise
-            known = None
+            known = None  # somebody else may have been here; look
             continue
         _keep(store, row, progress)
         return _do_deeds(store, row, progress, source, deeds, draft.notes)
@@ -418,7 +418,7 @@ def _open(store: Store, row: Run) -> Progress:
 
 
 def _remembered(store: Store, run: str) -> Run | None:
-    """The row of a run as this process left it, for whoever walks the run.
+    """The row of a run as this process left it.
 
     Nothing can be booked on the strength of it that does not fit: where somebody else appended
     since, the store refuses, and the row is looked up.

@@ -248,7 +248,7 @@ def after(told: Told, store: Store, project: str) -> list[State]:
             labels = {label: code for code, label in told.labels(question).items()}
             meant = _meant(question, labels, said, notes.get(question.text))
         if meant is not None:
-            state = _settled(store, told, state, question, meant)
+            state = _settled(store, told, state, question, meant, said)
         elif state.status == "waiting":
             state = _given_up(store, state, outcome)
         states.append(state)
@@ -292,11 +292,15 @@ def spelt(told: Told, question: Question, answer: Answer) -> str:
     return ", ".join([*words, *([own.strip()] if own else [])])
 
 
-def _settled(store: Store, told: Told, state: State, question: Question, meant: Answer) -> State:
+def _settled(
+    store: Store, told: Told, state: State, question: Question, meant: Answer, said: object
+) -> State:
     """The record with its answer, unless it has this very answer already."""
     known = answer_of(store, state.run)
-    if known is not None and spelt(told, question, known[1]) == spelt(told, question, meant):
-        return state
+    if known is not None:
+        before = spelt(told, question, known[1])
+        if before in (said, spelt(told, question, meant)):
+            return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
     return settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
 
