@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError, QuandaryError
@@ -289,6 +289,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(outer=_rules, inner=_rules, deep=_rules)
+@example(outer="", inner="a**//", deep="a**/*")
 def test_the_files_found_are_those_that_git_would_add(
     repository: Path, outer: str, inner: str, deep: str
 ) -> None:
