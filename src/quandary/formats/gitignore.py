@@ -150,9 +150,10 @@ class _Pattern:
     def expression(self) -> bytes | None:
         """The pattern as a regular expression, or None if it is broken and so matches nothing."""
         try:
-            body = _anchored(self.text) if self.anchored else _within(_parts(self.text)[0][0])
+            segments = list(_segments(self.text))
         except (LookupError, ValueError):  # it ends too early, or names no class of characters
             return None
+        body = _across(segments) if self.anchored else _within(segments[0][0])
         return body + (rb"/\Z" if self.folders_only else rb"/?\Z")
 
 
@@ -281,40 +282,6 @@ def _class_name(pattern: bytes, at: int) -> bytes | None:
         return None
     end = pattern.index(b"]", at + 2)
     return pattern[at + 2 : end - 1] if pattern.endswith(b":", at + 2, end) else None
-
-
-def _parts(pattern: bytes) -> list[tuple[list[bytes], bool]]:
-    return list(_segments(pattern))
-
-
-def _anchored(pattern: bytes) -> bytes:
-    """An expression for a whole path.
-
-    Git compares what stands before the first special sign by itself and forgets it, so that in
-    `a**/b` the stars seem to stand at the beginning, where they are any number of folders.
-    """
-    found = _WILD.search(pattern)
-    at = found.start() if found else 0
-    behind = pattern[at:].lstrip(b"*")
-    if at and pattern[at - 1 : at] != b"/" and pattern[at : at + 2] == _STARS:
-        if not behind:
-            return re.escape(pattern[:at]) + b"(?s:.*)"
-        if behind.startswith((b"/", rb"\/")):
-            return re.escape(pattern[:at]) + _after_stars(behind)
-    return _across(_parts(pattern))
-
-
-def _after_stars(behind: bytes) -> bytes:
-    """An expression for stars that are not a segment, and the slash and all that follow them."""
-    if behind == b"/":
-        return b""
-    if behind.startswith(b"//"):
-        return b"/" + _across(_parts(behind[2:]))
-    if not behind.startswith(b"/"):
-        return b"(?s:.*)/" + _across(_parts(behind[2:]))
-    rest = _across(_parts(behind[1:]))
-    at_once = b"[^/]*" + rest[5:] if rest.startswith(b"[^/]+") else rest
-    return b"(?:(?s:.*)/%s|%s)" % (rest, at_once)
 
 
 def _within(segment: list[bytes]) -> bytes:
