@@ -161,7 +161,8 @@ class Worker:
             assert job.worker_id is not None  # noqa: S101 - as above
             await self.queue.settle(job.id, job.worker_id, outcome)
         except Exception:
-            log.exception("run %s: its job is left to others", going.run, extra={"run": going.run})
+            told = "run %s: nothing could be said of its job; others get it when this worker ends"
+            log.exception(told, going.run, extra={"run": going.run})
         finally:
             self.under_way.discard(going)
             self._woken.set()

@@ -309,14 +309,10 @@ def amend(
         progress = send_recorded(run, restart(store, run, recorded, known), known)
         draft = Draft(row, source)
         draft.answer(merged, ask.key, amends=number, amendment=amendment, why=why)
-        draft.stand(progress)
-        _decide(store, draft, progress)
         try:
-            row = draft.append(store)
+            return _go_on(store, draft, progress, deeds)
         except Moved:
             continue
-        _keep(store, row, progress)
-        return _do_deeds(store, row, progress, source, deeds, draft.notes)
 
 
 def retry(
@@ -348,14 +344,10 @@ def retry(
             **draft.said,
         )
         draft.add(noted, Matter(arguments=again.arguments or None, text=again.text))
-        draft.stand(progress)
-        _decide(store, draft, progress)
         try:
-            row = draft.append(store)
+            return _go_on(store, draft, progress, deeds)
         except Moved:
             continue
-        _keep(store, row, progress)
-        return _do_deeds(store, row, progress, source, deeds, draft.notes)
 
 
 def look(store: Store, run: str) -> State:
@@ -508,6 +500,15 @@ def _book(
     if progress.request is not request:
         draft.stand(progress)
         _decide(store, draft, progress)
+
+
+def _go_on(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
+    """Append a draft together with where the flow stands now, and say where that is."""
+    draft.stand(progress)
+    _decide(store, draft, progress)
+    row = draft.append(store)
+    _keep(store, row, progress)
+    return _do_deeds(store, row, progress, draft.source, deeds, draft.notes)
 
 
 def _do_deeds(
