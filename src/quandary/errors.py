@@ -2,9 +2,10 @@
 
 
 class QuandaryError(Exception):
-    """Anything Quandary refuses to do; `status` is the exit status it leads to."""
+    """Anything Quandary refuses to do: `status` is its exit status, `http` its status over HTTP."""
 
     status = 2
+    http = 400
 
 
 class ParseError(QuandaryError):
@@ -13,6 +14,8 @@ class ParseError(QuandaryError):
 
 class NotFound(QuandaryError):  # noqa: N818 - reads as a sentence where it is caught
     """A SOURCE that names no tree, or several."""
+
+    http = 404
 
 
 class ContextRequired(QuandaryError):  # noqa: N818 - the name says what is missing
@@ -23,6 +26,7 @@ class AlreadyAnswered(QuandaryError):  # noqa: N818 - said to whoever came secon
     """A reply to a question that no longer waits."""
 
     status = 1
+    http = 409
 
 
 class Diverged(QuandaryError):  # noqa: N818 - says what happened to the run
@@ -35,12 +39,20 @@ class Rejected(QuandaryError):  # noqa: N818 - says what became of the request
     """Something that was asked for and may not be done."""
 
     status = 1
+    http = 409
+
+
+class PersonRequired(Rejected):  # noqa: N818 - says what is missing
+    """Something that only a person may do, and that came from somebody else."""
+
+    http = 403
 
 
 class Reused(QuandaryError):  # noqa: N818 - says what became of the key
     """Something else came with a key by which the same thing was to be known again."""
 
     status = 1
+    http = 422
 
 
 class Failed(QuandaryError):  # noqa: N818 - says how a run ended
@@ -55,3 +67,5 @@ class Failed(QuandaryError):  # noqa: N818 - says how a run ended
 
 class StoreError(QuandaryError):
     """A store that cannot be opened, read or written."""
+
+    http = 503

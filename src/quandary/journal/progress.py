@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import Diverged, Failed, QuandaryError, Rejected
+from quandary.errors import Diverged, Failed, PersonRequired, QuandaryError, Rejected
 from quandary.journal.entries import (
     Answered,
     Began,
@@ -363,7 +363,7 @@ def require_person(ask: Ask, reply: Reply, who: Who, through: str) -> None:
     """
     themselves = who == "person" and through in ("terminal", "web")
     if ask.require == "person" and not themselves and not all(a.advice for a in reply.answers):
-        raise Rejected(
+        raise PersonRequired(
             "only a person can answer this, at a terminal or in the browser "
             "(quandary next RUN, quandary serve); the question still waits"
         )

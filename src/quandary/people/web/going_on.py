@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 from litestar import post
 from litestar.params import PathParameter
 
-from quandary.errors import Diverged, NotFound, Rejected
+from quandary.errors import Diverged, NotFound, PersonRequired, Rejected
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Note
@@ -140,7 +140,9 @@ def may_drive(house: House, request: Visit) -> bool:
 def go_on(house: House, request: Visit, run: str) -> State:
     """Have a run gone on with; the journal says on whose word."""
     if not may_drive(house, request):
-        raise Rejected("only a person can have a run gone on with: log in, or send a user's token")
+        raise PersonRequired(
+            "only a person can have a run gone on with: log in, or send a user's token"
+        )
     row = house.store.run(run)
     if row is None:
         raise NotFound(f"there is no run {run}")

@@ -11,7 +11,7 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException
 
-from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused, StoreError
+from quandary.errors import QuandaryError
 from quandary.people.web.house import Visit
 from quandary.people.web.shapes import PROBLEM, Problem
 
@@ -21,18 +21,7 @@ log = logging.getLogger("quandary.web")
 
 def refused(request: Visit, error: QuandaryError) -> Response[Any]:
     """An error of ours: what it says is meant to be read."""
-    status = 400
-    if isinstance(error, AlreadyAnswered):
-        status = 409
-    elif isinstance(error, NotFound):
-        status = 404
-    elif isinstance(error, Reused):
-        status = 422
-    elif isinstance(error, StoreError):
-        status = 503
-    elif isinstance(error, Rejected):
-        status = 403 if "only a person" in str(error) else 409
-    return problem(request, status, str(error))
+    return problem(request, error.http, str(error))
 
 
 def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
