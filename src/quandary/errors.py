@@ -42,7 +42,7 @@ class Rejected(QuandaryError):  # noqa: N818 - says what became of the request
     http = 409
 
 
-class PersonRequired(Rejected):  # noqa: N818 - says what is missing
+class PersonRequired(Rejected):
     """Something that only a person may do, and that came from somebody else."""
 
     http = 403

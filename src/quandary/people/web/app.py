@@ -32,8 +32,8 @@ from quandary.people.web.health import HEALTH, Readiness
 from quandary.people.web.house import House
 from quandary.people.web.keys import Keys
 from quandary.people.web.login import LOGIN
-from quandary.people.web.measured import measured
-from quandary.people.web.metrics import Metrics
+from quandary.people.web.measured import logged
+from quandary.people.web.metrics import REQUESTS, Metrics
 from quandary.people.web.pages import PAGES
 from quandary.people.web.refusing import broken, refused, refused_by_server
 from quandary.people.web.safe import visible
@@ -115,7 +115,10 @@ def create_app(
             "readiness": Provide(lambda: readiness, sync_to_thread=False),
             "figures": Provide(lambda: metrics, sync_to_thread=False),
         },
-        middleware=[Doors(keys, hosts=hosts, strangers=strangers, addresses=addresses)],
+        middleware=[
+            REQUESTS.middleware,
+            Doors(keys, hosts=hosts, strangers=strangers, addresses=addresses),
+        ],
         exception_handlers={
             QuandaryError: refused,
             HTTPException: refused_by_server,
@@ -141,7 +144,7 @@ def create_app(
         debug=False,
     )
     # Around everything, also around what leads nowhere and never comes to the middleware.
-    app.asgi_handler = measured(app.asgi_handler, metrics.answered)
+    app.asgi_handler = logged(app.asgi_handler)
     return app
 
 

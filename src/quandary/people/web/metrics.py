@@ -12,15 +12,11 @@ import time
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prometheus_client import (
-    CollectorRegistry,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-)
-from prometheus_client import Counter as Count
+from litestar import Request
+from litestar.plugins.prometheus import PrometheusConfig
+from prometheus_client import REGISTRY, CollectorRegistry, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
@@ -42,7 +38,6 @@ CONTENT_TYPE = "text/plain; version=0.0.4"
 """The server adds the charset; to be told it twice, Prometheus takes for a mistake."""
 AGES = (60, 600, 3600, 6 * 3600, 86400, 7 * 86400)
 """In seconds: how long something has waited at least."""
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SHARE = 0.05
 """Of the time, no more than this goes into counting what waits, however often it is asked for."""
 PIECE = 0.5
@@ -51,6 +46,18 @@ PAUSE = 0.2
 
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a restart shows in any counter
+
+
+def _waits(request: Request[Any, Any, Any]) -> str:
+    """Whether a request waits on purpose, so that its time says nothing about the server."""
+    listens = request.scope["path_template"] == "/events"
+    return "yes" if listens or "wait" in request.query_params else "no"
+
+
+REQUESTS = PrometheusConfig(
+    app_name="quandary", prefix="quandary_http", group_path=True, labels={"waits": _waits}
+)
+"""Requests, counted and timed by what their path looks like, without names in it."""
 
 
 class Queue(NamedTuple):
@@ -86,26 +93,6 @@ class Metrics:
         self._whole = False
         """Whether all of the journal was counted once."""
         self._going_on: asyncio.Task[None] | None = None
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        self._requests = Count(
-            "quandary_http_requests",
-            "Requests that were answered, by what they were for.",
-            ("method", "route", "status"),
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "quandary_http_request_seconds",
-            "Time until an answer began.",
-            ("method", "route"),
-            buckets=SECONDS,
-            registry=self._registry,
-        )
-
-    def answered(self, method: str, route: str, status: str, seconds: float) -> None:
-        """A request was answered; `route` is what its path looks like, without names in it."""
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(method, route).observe(seconds)
 
     async def written(self, *, up: bool) -> bytes:
         """All figures; of the store only where it is `up`."""
@@ -117,7 +104,7 @@ class Metrics:
     def _text(self, families: list[Metric]) -> bytes:
         registry = CollectorRegistry()
         registry.register(_Found(families))
-        return generate_latest(registry) + generate_latest(self._registry)
+        return generate_latest(registry) + generate_latest(REGISTRY)
 
     def _of_the_store(self) -> list[Metric]:
         """What the store says; nothing where it went away meanwhile."""
