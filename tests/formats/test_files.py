@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -259,6 +258,33 @@ def test_a_gitignore_that_is_unreadable_is_reported() -> None:
     assert [str(error) for error in errors] == expected
 
 
+def test_a_worktree_shares_the_patterns_of_its_repository() -> None:
+    """In a worktree .git is a file, and info/exclude is the main repository's."""
+    git("init", "-q", "main")
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    git("-C", "main", *author, "commit", "-q", "--allow-empty", "-m", "first")
+    git("-C", "main", "worktree", "add", "-q", "../other")
+    Path("main/.git/info/exclude").write_text("a.md\n")
+    make("other/a.md", "other/b.md")
+    assert found("other") == ["other/b.md"]
+
+
+@pytest.mark.parametrize("text", [b"gitdir: a\0b", b"gitdir: nowhere\n", b"", b"\xff"])
+def test_a_git_file_that_points_nowhere_has_no_patterns(text: bytes) -> None:
+    """A damaged .git file is no reason to stop."""
+    make("a.md", "b.md")
+    Path(".git").write_bytes(text)
+    Path(".gitignore").write_bytes(b"\xef\xbb\xbfa.md\r\n//\n[\n\\\n\0\n\xff\n")
+    assert found(".") == ["b.md"]
+
+
+def test_a_gitignore_that_is_no_file_has_no_patterns() -> None:
+    """A folder or a pipe called .gitignore neither fails nor waits."""
+    make("a.md", ".gitignore/b.md", "x/c.md")
+    os.mkfifo("x/.gitignore")
+    assert found(".") == [".gitignore/b.md", "a.md", "x/c.md"]
+
+
 def refuse(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """Let the system refuse to list one folder, as it would to anyone but root."""
     scandir = os.scandir
@@ -271,12 +297,11 @@ def refuse(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setattr(os, "scandir", refusing)
 
 
-_pieces = ["a", "b", "*", "?", "/", "/", "**/", "/**", "!", "[ab]", ".md", "*.md"]
-_lines = (
-    st.lists(st.sampled_from(_pieces), min_size=1, max_size=4)
-    .map("".join)
-    # Git's manual has two stars behind a letter be one star; git itself takes them for folders.
-    .filter(lambda line: not re.search(r"[abmd]\*\*+(/|$)", line))
+_lines = st.sampled_from(
+    [
+        *("a", "/a", "a/", "/b/", "*.md", "!a.md", "!b/", "a/*", "!a/b", "a/b.md", "**/b", "a/**"),
+        *("a/**/b.md", "[ab].md", "[!a].md", "?.md", "*", "!*.mdx", "# a.md", "\\!a", "", "a.md "),
+    ]
 )
 _rules = st.lists(_lines, max_size=4).map("\n".join)
 

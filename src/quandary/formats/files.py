@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats import gitignore
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator
 
-    _Member = tuple[str, gitignore.Scope | None]
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    _Rules = tuple[tuple[list[GitIgnoreSpecPattern], str], ...]
+    """Patterns of each folder, innermost first, and the way from it to the folder looked at."""
+    _Member = tuple[str, _Rules | None]
+    _Report = Callable[[OSError], None]
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "__pycache__"})
@@ -37,7 +43,7 @@ def markdown_files(
             os.stat(path)
             return iter((path,))
         shown = "" if path.rstrip("/") == "." else path
-        members = _members(shown, gitignore.scope_of(path, report))
+        members = _members(shown, _rules_of(os.path.realpath(path), report))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         raise ParseError(f"{_shown(path)}: no such file or folder") from None
     except OSError as error:
@@ -94,7 +100,7 @@ def project_root(start: str) -> str | None:
     return folder
 
 
-def _walk(members: list[_Member], report: Callable[[OSError], None]) -> Iterator[str]:
+def _walk(members: list[_Member], report: _Report) -> Iterator[str]:
     waiting = members
     while waiting:
         path, above = waiting.pop()
@@ -102,12 +108,12 @@ def _walk(members: list[_Member], report: Callable[[OSError], None]) -> Iterator
             yield path
             continue
         try:
-            waiting += _members(path, gitignore.scope_below(above, path, report))
+            waiting += _members(path, _rules_below(above, path, report))
         except OSError as error:
             report(error)
 
 
-def _members(folder: str, scope: gitignore.Scope) -> list[_Member]:
+def _members(folder: str, rules: _Rules) -> list[_Member]:
     """What a folder holds, the last first: Markdown files, and folders with the rules from above.
 
     A folder sorts as if its name ended with a slash, so that whole paths come out in order.
@@ -118,15 +124,107 @@ def _members(folder: str, scope: gitignore.Scope) -> list[_Member]:
             name = entry.name
             path = os.path.join(folder, name)
             if entry.is_dir(follow_symlinks=False):
-                if name not in SKIPPED and not scope.ignores(name, folder=True):
-                    found[name + "/"] = path, scope.below(name)
+                if name not in SKIPPED and not _is_ignored(rules, f"{name}/"):
+                    below = tuple((patterns, f"{prefix}{name}/") for patterns, prefix in rules)
+                    found[name + "/"] = path, below
             elif (
                 name.lower().endswith(SUFFIXES)
-                and not scope.ignores(name, folder=False)
+                and not _is_ignored(rules, name)
                 and os.path.isfile(path)
             ):
                 found[name] = path, None
     return [found[key] for key in sorted(found, reverse=True)]
+
+
+# -- what git ignores ----------------------------------------------------------------------------
+
+
+def _is_ignored(rules: _Rules, name: str) -> bool:
+    """Whether git ignores a name in a folder: the last pattern of the innermost file decides."""
+    for patterns, prefix in rules:
+        path = prefix + name
+        for pattern in reversed(patterns):
+            found = pattern.regex.search(path) if pattern.regex is not None else None
+            if found is not None and _is_meant(found, path):
+                return bool(pattern.include)
+    return False
+
+
+def _is_meant(found: re.Match[str], path: str) -> bool:
+    """Whether a pattern is about this path; pathspec also finds what is below a path.
+
+    `a/**` is about whatever is in `a`, and not about `a`.
+    """
+    if "ps_d" in found.re.groupindex:  # the slash behind a folder that the pattern names
+        return found.end("ps_d") in (-1, len(path))
+    return found.end() < len(path)
+
+
+def _rules_of(folder: str, report: _Report) -> _Rules:
+    """The rules of a folder, from the root of its repository down to it.
+
+    Without a repository they begin in the folder itself. Whether the folder is ignored does not
+    matter: who names it wants to look inside.
+    """
+    steps: list[str] = []
+    root = folder
+    while not os.path.lexists(os.path.join(root, ".git")):
+        parent, name = os.path.split(root)
+        if parent == root:
+            return _rules_below((), folder, report)
+        steps.append(name)
+        root = parent
+    rules = _rules_below((), root, report)
+    for name in reversed(steps):
+        root = os.path.join(root, name)
+        rules = tuple((patterns, f"{prefix}{name}/") for patterns, prefix in rules)
+        rules = _rules_below(rules, root, report)
+    return rules
+
+
+def _rules_below(above: _Rules, folder: str, report: _Report) -> _Rules:
+    """A folder's own rules before those from above; a repository inside another begins anew."""
+    git = os.path.join(folder, ".git")
+    text = ""
+    if os.path.lexists(git):
+        above = ()
+        if os.path.isfile(git):  # in a worktree, which shares the patterns of its repository
+            named = _contents(git, report).removeprefix("gitdir: ").rstrip("\r\n")
+            git = os.path.join(folder, named)
+        common = _contents(os.path.join(git, "commondir"), report).rstrip("\r\n")
+        text = _contents(os.path.join(git, common, "info", "exclude"), report) + "\n"
+    text += _contents(os.path.join(folder, ".gitignore"), report)
+    return ((_patterns(text), ""), *above) if text.strip() else above
+
+
+def _patterns(text: str) -> list[GitIgnoreSpecPattern]:
+    """The patterns of a text; a line that is none has no meaning for git either."""
+    from pathspec.patterns.gitignore import GitIgnorePatternError  # noqa: PLC0415 - slow
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
+    found = []
+    for line in text.split("\n"):
+        with suppress(GitIgnorePatternError):
+            found.append(GitIgnoreSpecPattern(line.removesuffix("\r")))
+    return found
+
+
+def _contents(path: str, report: _Report) -> str:
+    """What a file of git's says; nothing if there is none. A pipe must not make us wait.
+
+    Git follows no .gitignore that is a link, so that is reported.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    if path.endswith(".gitignore"):
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with open(os.open(path, flags), "rb") as file:
+            return os.fsdecode(file.read().removeprefix(b"\xef\xbb\xbf"))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
+        return ""
+    except OSError as error:
+        report(error)
+        return ""
 
 
 def _decoded(data: bytes, path: str) -> str:
