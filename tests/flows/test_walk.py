@@ -11,7 +11,7 @@ import pytest
 from quandary.errors import QuandaryError
 from quandary.flows.walk import start, walk
 from quandary.model.ask import Ask, Item, Limits
-from quandary.model.call import Output
+from quandary.model.call import Assignment, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.response import Process, Validation
 from trips import DONE, START, Trip, chart, task
@@ -414,6 +414,34 @@ def test_an_interrupted_validator_has_not_judged() -> None:
         for key in (*keys, *(f"Sa@1/validate-1~{n}" for n in range(3, 9)), "Sa@1/validate-1-again")
     }
     assert "could not be understood" in Trip(started("retry", Step("a", "Write")), for_ever).error
+
+
+def test_every_request_says_which_part_of_the_walk_it_is() -> None:
+    """Step, visit, role and attempt stand in the request, so that nobody takes its key apart."""
+    keys = ("Sa@1/validate-1", "Sa@1/validate-1~2", "Sa@1/validate-1-again")
+    said: dict[str, object] = {keys[0]: lost(keys[0]), "Sa@1/validate-1-interrupted": "AGN"}
+    said |= {keys[1]: "what?", keys[2]: {"fully_completed": False}, "Sb@1/vote-1": "neither"}
+    said |= {"Sb@1/vote-1~2": {"answer": "x"}, "Sb@1/vote-2": "Y", "Sb@1/tie": "X"}
+    voting = Step("b", "Which?", "decision", (), {"votes": "X, HUMAN"})
+    steps = (Step("a", "Write"), voting, task("c"), task("d"))
+    trip = Trip(started("ask", *steps, routes="a>b b>c:x b>d:y", retries=1), said)
+    assert trip.error == ""
+    parts = {key: call.assignment for key, call in trip.calls.items()}
+    parts |= {key: ask.assignment for key, ask in trip.asks.items()}
+    assert parts == {
+        "Sa@1/run": Assignment("1", "a", 1, "run"),
+        keys[0]: Assignment("1", "a", 1, "validate-1", "check"),
+        "Sa@1/validate-1-interrupted": Assignment("1", "a", 1, "validate-1-interrupted", "again"),
+        keys[1]: Assignment("1", "a", 1, "validate-1", "check"),
+        keys[2]: Assignment("1", "a", 1, "validate-1-again", "check"),
+        "Sa@1/retry-1": Assignment("1", "a", 1, "retry-1", "work", 2),
+        "Sa@1/validate-2": Assignment("1", "a", 1, "validate-2", "check", 2),
+        "Sb@1/vote-1": Assignment("1", "b", 1, "vote-1", "vote"),
+        "Sb@1/vote-1~2": Assignment("1", "b", 1, "vote-1", "vote", 2),
+        "Sb@1/vote-2": Assignment("1", "b", 1, "vote-2", "vote", 2),
+        "Sb@1/tie": Assignment("1", "b", 1, "tie", "tie", 2),
+        "Sc@1/run": Assignment("1", "c", 1, "run"),
+    }
 
 
 def test_the_limits_of_a_host_hold_for_headers() -> None:

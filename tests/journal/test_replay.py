@@ -14,7 +14,7 @@ import walks
 from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
-from quandary.journal.entries import Answered, Ended, Noted
+from quandary.journal.entries import Answered, Asked, Called, Ended, Noted
 from quandary.journal.store import open_store
 from quandary.model.ask import Answer, Note, Outcome, Reply
 from quandary.model.call import Do, Done, Output
@@ -599,3 +599,25 @@ def test_a_clock_that_jumps_back_changes_no_order(
     moments = [entry.read().at for entry in store.entries(first.run)]
     assert moments != sorted(moments)
     assert replay.verify(store).ok
+
+
+def test_entries_of_a_walk_say_which_part_of_it_they_are(store: Store) -> None:
+    """Step, visit, role and attempt stand in the body, which outlives the texts."""
+    state = walks.released(store)
+    bodies = [entry.read() for entry in store.entries(state.run, kinds=("asked", "called"))]
+    told = []
+    for body in bodies:
+        assert isinstance(body, Asked | Called)
+        part = body.assignment
+        assert part is not None
+        told.append((part.step, part.visit, part.name, part.role, part.attempt))
+    assert told == [
+        ("build", 1, "run", "work", 1),
+        ("build", 1, "validate-1", "check", 1),
+        ("build", 1, "retry-1", "work", 2),
+        ("build", 1, "validate-2", "check", 2),
+        ("tests", 1, "run", "work", 1),
+        ("mend", 1, "run", "work", 1),
+        ("tests", 2, "run", "work", 1),
+        ("ship", 1, "run", "work", 1),
+    ]

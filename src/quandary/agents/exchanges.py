@@ -15,9 +15,9 @@ from quandary.model.call import HUMAN, Call, Output
 from quandary.model.response import Decision, Validation
 
 if TYPE_CHECKING:
-    from quandary.agents.story import Role
     from quandary.journal.entries import Answered, Asked, Called, Matter, Returned
     from quandary.model.ask import Answer, Ask, Question
+    from quandary.model.call import Role
 
 
 def called(body: Called, matter: Matter) -> Exchange:

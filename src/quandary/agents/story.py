@@ -9,12 +9,10 @@ import msgspec
 from quandary.flows.walk import Outcome
 from quandary.journal.entries import Status, Who
 from quandary.journal.store import Waits
+from quandary.model.call import Role
 from quandary.model.chart import Kind
 from quandary.model.response import Expects, Meaning
 
-Role = Literal["work", "check", "vote", "tie", "again"]
-"""What something is asked for: to do the step or choose the way, to judge what was done, to vote,
-to break a tie, or whether to make an interrupted call again."""
 Verdict = Literal["passed", "failed"]
 
 

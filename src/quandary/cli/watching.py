@@ -83,7 +83,8 @@ class Lines:
         """These calls are about to be made."""
         row = self._row(run)
         row.go()
-        row.step, row.attempt = calls[0].about or calls[0].key, calls[0].attempt
+        row.step = calls[0].about or calls[0].key
+        row.attempt = calls[0].assignment.attempt if calls[0].assignment else 1
         row.agents = ", ".join(dict.fromkeys(call.agent for call in calls))
         for call in calls:
             self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.flows.choosing import Chosen, Inquiry
 from quandary.flows.wording import summary
-from quandary.model import question_ids
+from quandary.model import keys, question_ids
 from quandary.model.ask import Choice
 from quandary.model.response import Decision, Process
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quandary.flows import Request, Response
     from quandary.flows.at_step import Visit
     from quandary.flows.walk_terms import Terms
+    from quandary.model.call import Role
     from quandary.model.response import Meaning
 
 DONE, NOT_DONE = "DONE", "NOT"
@@ -51,13 +52,15 @@ def context(terms: Terms) -> str:
     return "\n\n".join(filter(None, (head, shown(terms.item.context))))
 
 
-def choose(visit: Visit, name: str, why: str = "") -> Generator[Request, Response, Decision]:
+def choose(
+    visit: Visit, name: str, role: Role, why: str = ""
+) -> Generator[Request, Response, Decision]:
     """Have a person choose the way. Words that name none are kept as their reasons."""
     plan = visit.plan
     codes = route_codes(plan.routes)
     targets = dict(zip(codes, plan.targets, strict=True))
     choices = (Choice(code, label, f"On to: {targets[code]}") for code, label in codes.items())
-    chosen, words = yield from _ask(visit, name, tuple(choices), "Which way?", why)
+    chosen, words = yield from _ask(visit, name, role, tuple(choices), "Which way?", why)
     route = codes[chosen.code]
     return Decision(route, plan.routes, words, route)
 
@@ -68,7 +71,7 @@ def do(visit: Visit, name: str) -> Generator[Request, Response, Tried]:
         Choice(DONE, "Done", "The step is finished; what you write under Other is handed on"),
         Choice(NOT_DONE, "Cannot be done", "It is given up; say why under Other"),
     )
-    chosen, words = yield from _ask(visit, name, choices, "Is it done?")
+    chosen, words = yield from _ask(visit, name, "work", choices, "Is it done?")
     if chosen.code == DONE:
         return Tried(words or "Done.", Process(completed=True, comments=words))
     return Tried(words, None, words or "It cannot be done.", again=False)
@@ -82,20 +85,28 @@ def judge(visit: Visit, name: str, work: str) -> Generator[Request, Response, Ve
         Choice(REJECT, "Give up", "Another attempt would be in vain"),
     )
     handed_in = f"What was handed in:\n\n{shown(work) or '(nothing)'}"
-    chosen, words = yield from _ask(visit, name, choices, "Is it good?", block=handed_in)
+    chosen, words = yield from _ask(visit, name, "check", choices, "Is it good?", block=handed_in)
     if chosen.code == ACCEPT:
         return None
     return Verdict(words or "A person was not content with it.", chosen.code == AGAIN)
 
 
-def again(visit: Visit, name: str) -> Generator[Request, Response, bool]:
+def again(visit: Visit, name: str, showing: int) -> Generator[Request, Response, bool]:
     """Ask whether a call that was interrupted is to be made again."""
     choices = (
         Choice(AGAIN, "Make it again", "It counts as one more attempt"),
         Choice(STOP, "Stop here", "The run ends; what was done is kept"),
     )
     why = "A call of this step was interrupted, and nobody knows what it had done by then."
-    chosen, _ = yield from _ask(visit, name, choices, "Make it again?", why)
+    chosen, _ = yield from _ask(
+        visit,
+        f"{name}-interrupted",
+        "again",
+        choices,
+        "Make it again?",
+        why,
+        place=visit.key(f"{keys.turn(name, showing)}-interrupted"),
+    )
     return chosen.code == AGAIN
 
 
@@ -123,10 +134,12 @@ def shown(text: str) -> str:
 def _ask(
     visit: Visit,
     name: str,
+    role: Role,
     choices: tuple[Choice, ...],
     ending: str,
     why: str = "",
     block: str = "",
+    place: str = "",
 ) -> Generator[Request, Response, tuple[Chosen, str]]:
     """Ask until one of the choices is taken; also what was said on the way to it.
 
@@ -138,7 +151,7 @@ def _ask(
     feedback = f"Feedback so far:\n\n{shown(visit.critiques[-1])}" if visit.critiques else ""
     step = f"Step “{plan.name}”:\n\n{shown(visit.task)}"
     inquiry = Inquiry(
-        place=visit.key(name),
+        place=place or visit.key(name),
         label=plan.name,
         text=summary(shown(visit.task)) or plan.name,
         asked=ending,
@@ -149,6 +162,7 @@ def _ask(
         blocks=tuple(filter(None, (step, block, feedback))),
         why=why,
         chain=False,
+        assignment=visit.assign(name, role),
     )
     chosen = yield from asker.choose(inquiry)
     return chosen, "\n".join(asker.remarks.comments.get(item, [])[before:])

@@ -9,7 +9,7 @@ from quandary.flows import prompting
 from quandary.flows.asking_people import Tried, Verdict
 from quandary.flows.responding import heard, match_route
 from quandary.model import keys
-from quandary.model.call import Call, Output, is_human
+from quandary.model.call import Assignment, Call, Output, is_human
 from quandary.model.response import Decision, Process, Validation
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quandary.flows.choosing import Asker
     from quandary.flows.planning import Planned
     from quandary.flows.walk_terms import Spent, Terms
+    from quandary.model.call import Role
     from quandary.model.response import Expects
 
 INTERRUPTIONS = 3
@@ -153,7 +154,7 @@ class Visit:
         self.attempts += 1
         if is_human(self.cli):
             if expects == "decision":
-                decision = yield from people.choose(self, name)
+                decision = yield from people.choose(self, name, "work")
                 return Tried(decision.answer, decision)
             tried = yield from people.do(self, name)
             return tried._replace(again=tried.again or not is_human(plan.retry_cli))
@@ -190,33 +191,45 @@ class Visit:
     # -- calls -----------------------------------------------------------------------------------
 
     def asked(
-        self, name: str, agent: str, prompt: str, expects: Expects
+        self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
     ) -> Generator[Request, Response, Output]:
         """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
         self.afford(1)
-        output = yield self.call(self.key(name), agent, prompt, expects)
+        role: Role = "check" if expects == "validation" else "work"
+        key = keys.turn(self.key(name), showing)
+        output = yield self.call(key, agent, prompt, expects, self.assign(name, role))
         if not isinstance(output, Output):
             raise TypeError("a call is answered with its output")
         self.paid(output)
         if output.interrupted:
-            yield from self.interrupted(name, attempt=expects != "validation")
+            yield from self.interrupted(name, showing, attempt=expects != "validation")
         return output
 
-    def call(self, key: str, agent: str, prompt: str, expects: Expects, calls: int = 1) -> Call:
+    def call(
+        self,
+        key: str,
+        agent: str,
+        prompt: str,
+        expects: Expects,
+        assignment: Assignment,
+        calls: int = 1,
+    ) -> Call:
         """A call, one of so many at once."""
         plan = self.plan
         routes = plan.routes if expects == "decision" else ()
         seconds = self.spent.time(plan.timeout, calls)
-        return Call(key, agent, prompt, expects, routes, seconds, self.attempts, plan.name)
+        return Call(key, agent, prompt, expects, routes, seconds, assignment, plan.name)
 
-    def interrupted(self, name: str, *, attempt: bool) -> Generator[Request, Response, None]:
+    def interrupted(
+        self, name: str, showing: int = 1, *, attempt: bool
+    ) -> Generator[Request, Response, None]:
         """Ask whether to go on after an interruption, where that is wanted.
 
         Whoever wants an attempt to be made again gets it, however many there were.
         """
         if self.terms.defaults.on_interrupted != "ask":
             return
-        again = yield from people.again(self, f"{name}-interrupted")
+        again = yield from people.again(self, name, showing)
         if not again:
             raise Stop("a call was interrupted, and it was not to be made again")
         self.granted += attempt
@@ -245,6 +258,11 @@ class Visit:
         key = f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
         self.first = self.first or key
         return key
+
+    def assign(self, name: str, role: Role) -> Assignment:
+        """Which part of the walk something is that is asked at this visit."""
+        plan = self.plan
+        return Assignment(plan.page, plan.id, self.number, name, role, max(self.attempts, 1))
 
     @property
     def _used_up(self) -> bool:
@@ -286,7 +304,8 @@ def _judged(visit: Visit, name: str, work: str) -> Generator[Request, Response, 
     names = [name, f"{name}-again"]
     prompt, problem, interruptions = first, "", 0
     while names:
-        came = yield from visit.asked(names[0], plan.validate_cli, prompt, "validation")
+        showing = interruptions + 1 if names[0] == name else 1
+        came = yield from visit.asked(names[0], plan.validate_cli, prompt, "validation", showing)
         _, meaning, problem, _ = visit.hear(came, "validation")
         if isinstance(meaning, Validation):
             if meaning.fully_completed:
@@ -294,7 +313,7 @@ def _judged(visit: Visit, name: str, work: str) -> Generator[Request, Response, 
             return Verdict(prompting.critique_of(meaning), meaning.should_retry)
         if came.interrupted and interruptions < INTERRUPTIONS:
             interruptions += 1
-            names[0] = keys.turn(name, interruptions + 1)
+            names[0] = name
             continue
         prompt = prompting.again_prompt(first, problem)
         del names[0]

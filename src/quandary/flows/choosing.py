@@ -23,7 +23,7 @@ from quandary.model.ask import (
     Question,
     Reply,
 )
-from quandary.model.call import Do, Done
+from quandary.model.call import Assignment, Do, Done
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Inquiry(msgspec.Struct, frozen=True):
     why: str = ""
     chain: bool = True
     """Whether it is one of a chain, which goes by numbers and is never decided by preference."""
+    assignment: Assignment | None = None
 
 
 class Chosen(NamedTuple):
@@ -190,7 +191,14 @@ class Asker:
             extras=question.extras,
             hints=" | ".join(hints),
         )
-        return Ask(question.key, "transition", preamble, (question,), notes)
+        return Ask(
+            question.key,
+            "transition",
+            preamble,
+            (question,),
+            notes,
+            assignment=inquiry.assignment,
+        )
 
     # -- an answer, or what stands in its place ------------------------------------------------
 

@@ -26,7 +26,7 @@ def vote(visit: Visit) -> Generator[Request, Response, Ended]:
     votes = yield from _of_agents(visit, {n: v for n, v in voters.items() if not is_human(v)})
     for number, voter in voters.items():
         if is_human(voter):
-            votes[number] = yield from people.choose(visit, f"vote-{number}")
+            votes[number] = yield from people.choose(visit, f"vote-{number}", "vote")
     visit.attempts = max(visit.attempts, 1)
     counted = Counter(votes[number].route for number in voters if number in votes).most_common()
     if counted and (len(counted) == 1 or counted[0][1] > counted[1][1]):
@@ -34,7 +34,7 @@ def vote(visit: Visit) -> Generator[Request, Response, Ended]:
     result = ", ".join(f"{route}: {count}" for route, count in counted) or "none could be read"
     if not visit.terms.person:
         return Ended(why=f"the votes are tied ({result}), and nobody is there to break the tie")
-    broken = yield from people.choose(visit, "tie", f"The votes are tied ({result}).")
+    broken = yield from people.choose(visit, "tie", "tie", f"The votes are tied ({result}).")
     return Ended(broken.route, broken.route, broken.reasons)
 
 
@@ -58,6 +58,7 @@ def _of_agents(
                     [problems[number]] if number in problems else [],
                 ),
                 "decision",
+                visit.assign(f"vote-{number}", "vote"),
                 len(waiting),
             )
             for number, voter in waiting.items()

@@ -142,7 +142,15 @@ class Draft:
         elif isinstance(request, Ask):
             codes = {question.key: offered(question) for question in request.questions}
             self._move("person", request.key)
-            self.add(Asked(key=request.key, offered=codes, **self.said), Matter(ask=request))
+            self.add(
+                Asked(
+                    key=request.key,
+                    offered=codes,
+                    assignment=request.assignment,
+                    **self.said,
+                ),
+                Matter(ask=request),
+            )
         elif isinstance(request, Do):
             self._move("house", request.key)
             self.add(Called(key=request.key, deed=request.deed, **self.said), Matter(sent=request))
@@ -150,7 +158,15 @@ class Draft:
             calls = progress.calls
             self._move("agent", calls[0].key)
             for call in calls:
-                self.add(Called(key=call.key, agent=call.agent, **self.said), Matter(sent=call))
+                self.add(
+                    Called(
+                        key=call.key,
+                        agent=call.agent,
+                        assignment=call.assignment,
+                        **self.said,
+                    ),
+                    Matter(sent=call),
+                )
 
     def end(self, status: clock.End, why: str = "") -> None:
         """Book an end that is not the flow's own."""

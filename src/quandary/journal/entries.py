@@ -17,7 +17,7 @@ import msgspec
 from quandary.errors import StoreError
 from quandary.journal.digests import sha256
 from quandary.model.ask import Answer, Ask, Question, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.call import Assignment, Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,6 +73,8 @@ class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):
     key: str
     offered: dict[str, tuple[str, ...]]
     """The keys of its questions, with the codes that each one offers."""
+    assignment: Assignment | None = None
+    """Of a walk, which part of it this is."""
 
 
 class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry"):
@@ -97,6 +99,8 @@ class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):
     key: str
     agent: str = ""
     deed: str = ""
+    assignment: Assignment | None = None
+    """Of a walk, which part of it this is."""
 
 
 class Returned(Body, frozen=True, kw_only=True, tag="returned", tag_field="entry"):

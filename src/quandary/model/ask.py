@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from quandary.model.call import Assignment
 from quandary.model.tree import Extra
 
 Kind = Literal["transition", "advisory"]
@@ -127,6 +128,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
     """What happened since the Ask before."""
     require: Literal["", "person"] = ""
     """Who has to answer: only a person themselves, or also somebody on their behalf."""
+    assignment: Assignment | None = None
+    """Which part of a walk it is."""
 
     def question(self, key: str) -> Question | None:
         """The question of that key."""

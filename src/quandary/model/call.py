@@ -24,6 +24,25 @@ def is_human(codename: str) -> bool:
     return fold(codename) == fold(HUMAN)
 
 
+Role = Literal["work", "check", "vote", "tie", "again"]
+"""What something is asked for: to do the step or choose the way, to judge what was done, to vote,
+to break a tie, or whether to make an interrupted call again."""
+
+
+class Assignment(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Where a walk stands when it asks somebody. No two visits have page, step and number alike."""
+
+    page: str
+    step: str
+    visit: int
+    """The number of the visit to the step, from 1."""
+    name: str
+    """What it is called at this visit: `run`, `retry-1`, `validate-2`, `vote-3`; however often it
+    is shown or called."""
+    role: Role = "work"
+    attempt: int = 1
+
+
 class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     """A prompt for an agent's command line."""
 
@@ -36,7 +55,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     """What a decision can be answered with."""
     timeout: float | None = None
     """Seconds; without it, those of the settings."""
-    attempt: int = 1
+    assignment: Assignment | None = None
+    """Which part of a walk it is."""
     about: str = ""
     """What it is for, in words for whoever watches."""
 
