@@ -19,6 +19,7 @@ OF_ANY_STORE = {
     "test_crashes",
     "test_exporting",
     "test_ids",
+    "test_kept_stores",
     "test_progress",
     "test_pruning",
     "test_replay",

@@ -202,16 +202,6 @@ def test_a_new_schema_is_brought_to_old_files(path: Path, monkeypatch: pytest.Mo
     new.close()
 
 
-def test_a_file_of_a_newer_schema_is_refused(path: Path) -> None:
-    """What this version does not know, it does not touch."""
-    SqliteStore(path).close()
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-    with pytest.raises(StoreError, match="newer Quandary"):
-        SqliteStore(path)
-
-
 def test_a_migration_that_fails_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
