@@ -23,7 +23,6 @@ from quandary.agents import calling, driving
 from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import read_catalogue
 from quandary.agents.driving import Driver, begun
-from quandary.agents.locks import walking
 from quandary.agents.process import run as run_program
 from quandary.errors import Rejected
 from quandary.journal import replay
@@ -336,14 +335,14 @@ def test_only_one_process_makes_the_calls_of_a_run(house: House) -> None:
     """Whoever comes second is refused, and nothing is made twice."""
     run = house.begin(TWO).run
     other = SqliteStore(house.folder / "journal.db")
-    with walking(house.store, run):
-        with pytest.raises(Rejected, match="being walked by another process"), walking(other, run):
+    with house.store.lock_run(run):
+        with pytest.raises(Rejected, match="being walked by another process"), other.lock_run(run):
             pass
         with pytest.raises(Rejected):
             asyncio.run(house.driver.drive(run))
         assert refused(house, run)
     assert house.called == []
-    with walking(other, run):
+    with other.lock_run(run):
         pass
     assert not refused(house, run)
     other.close()
@@ -351,10 +350,10 @@ def test_only_one_process_makes_the_calls_of_a_run(house: House) -> None:
 
 def test_leaving_one_run_lets_go_of_no_other(house: House) -> None:
     """Neither does being refused one."""
-    with walking(house.store, "one"):
-        with walking(house.store, "two"):
+    with house.store.lock_run("one"):
+        with house.store.lock_run("two"):
             assert refused(house, "two")
-        with contextlib.suppress(Rejected), walking(house.store, "one"):
+        with contextlib.suppress(Rejected), house.store.lock_run("one"):
             pass
         assert refused(house, "one")
         assert not refused(house, "two")
@@ -364,9 +363,8 @@ def refused(house: House, run: str) -> bool:
     """Whether another process cannot walk a run."""
     look = (
         "import sys\n"
-        "from types import SimpleNamespace\n"
-        "from quandary.agents.locks import walking\n"
-        "with walking(SimpleNamespace(path=sys.argv[1]), sys.argv[2]): pass\n"
+        "from quandary.journal.locks import lock\n"
+        "with lock(sys.argv[1], sys.argv[2]): pass\n"
     )
     words = [sys.executable, "-c", look, str(house.folder / "journal.db"), run]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -82,5 +82,5 @@ def test_jobs_by_where_they_stand(store: Store) -> None:
         for (job,), statement in zip(rows, JOBS, strict=False):
             connection.execute(statement, (job,))
 
-    fleet.store.do(change)
+    fleet.store.with_connection(change)
     assert depths() == Fleet((Queue("CLAUDE@small.1", 1, 1, 3, 2, 1),), 1)

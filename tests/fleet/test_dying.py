@@ -199,7 +199,7 @@ def test_each_worker_says_itself_how_long_it_may_be_silent(camp: Camp) -> None:
 def test_a_run_that_another_process_walks_is_left_to_it(camp: Camp) -> None:
     """Even where the queue hands it out, only one makes its calls; the job waits a while."""
     (run,) = camp.queue()
-    with camp.opened() as store, store.alone(run):
+    with camp.opened() as store, store.lock_run(run):
         camp.drain()
     assert camp.calls == []
     sql = "SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs"

@@ -362,21 +362,24 @@ def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str
     """On whatever machine, and only as long as it lives."""
     one, two = small_flows.begin(store).run, small_flows.begin(store).run
     other = PostgresStore(url)
-    with store.alone(one):
+    with store.lock_run(one):
         for who in (store, other):
-            with pytest.raises(Rejected, match="being walked by another process"), who.alone(one):
+            with (
+                pytest.raises(Rejected, match="being walked by another process"),
+                who.lock_run(one),
+            ):
                 pass
-        with other.alone(two):
+        with other.lock_run(two):
             assert other.history() == store.history()
             cut(store, url)
-            with store.alone(small_flows.begin(store).run):
+            with store.lock_run(small_flows.begin(store).run):
                 pass
-        with pytest.raises(Rejected), other.alone(one):
+        with pytest.raises(Rejected), other.lock_run(one):
             pass
-    with other.alone(one), pytest.raises(Rejected), store.alone(one):
+    with other.lock_run(one), pytest.raises(Rejected), store.lock_run(one):
         pass
     store.close()
-    with other.alone(one):
+    with other.lock_run(one):
         pass
     other.close()
 

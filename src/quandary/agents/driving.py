@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from quandary.agents import leftovers
 from quandary.agents.calling import Surroundings, answer
-from quandary.agents.locks import walking
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Called, Noted
@@ -85,7 +84,7 @@ class Driver:
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
         state = start()
-        with walking(self.store, state.run):
+        with self.store.lock_run(state.run):
             return await self._drive(state)
 
     async def drive(
@@ -97,7 +96,7 @@ class Driver:
         """
         if around is not None:
             self.places[run] = around
-        with walking(self.store, run):
+        with self.store.lock_run(run):
             await asyncio.to_thread(leftovers.end_leftovers, self.noted)
             state = replay.look(self.store, run)
             if again is not None and state.status == "failed":

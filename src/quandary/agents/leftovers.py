@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.agents.groups import group_lives, signal_group
-from quandary.agents.locks import IN_MEMORY
+from quandary.journal.sqlite import MEMORY
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
@@ -91,10 +91,10 @@ class _Left(NamedTuple):
 
 def folder_of(store: Store) -> str:
     """Where the programs are noted that work for runs of a store: beside it, if it is a file."""
-    path = str(getattr(store, "path", ""))
-    if path == IN_MEMORY:
+    path = store.path
+    if path == MEMORY:
         return ""
-    if path and "://" not in path:
+    if "://" not in path:
         return f"{os.path.realpath(path)}.agents"
     from quandary.settings import data_folder  # noqa: PLC0415 - only for shared stores
 

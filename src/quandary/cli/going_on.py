@@ -16,7 +16,6 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from quandary.agents.locks import is_walked
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.model.ask import Note
@@ -52,7 +51,7 @@ class Drivers:
 
     def is_under_way(self, run: str) -> bool:
         """Whether somebody goes on with the run, here or elsewhere."""
-        return run in self._programs or is_walked(self.store, run)
+        return run in self._programs or self.store.is_locked(run)
 
     def is_queued(self, run: str) -> bool:
         """Whether a worker of the fleet will go on with the run."""
@@ -146,7 +145,7 @@ class Drivers:
 
     def _tell(self, run: str, status: int, said: list[str]) -> None:
         row = self.store.run(run)
-        if row is None or row.waits != "agent" or is_walked(self.store, run):
+        if row is None or row.waits != "agent" or self.store.is_locked(run):
             return
         complaints = [line for line in said if line.startswith("quandary: ")]
         why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
@@ -168,10 +167,12 @@ def _found(store: Store, sql: str, run: str) -> bool:
         there = connection.execute("SELECT to_regclass('fleet_run') IS NOT NULL").fetchone()
         return there == (True,) and connection.execute(sql, (run,)).fetchone() is not None
 
-    do = getattr(store, "do", None)
-    return do is not None and bool(do(look))
+    shared = store.shared
+    return shared is not None and shared.with_connection(look)
 
 
 def _queue(store: Store, run: str) -> None:
     """Put a run into the queue of the fleet that it belongs to, if it is not there already."""
-    store.do(lambda connection: connection.execute("SELECT fleet_defer(%s)", (run,)))  # type: ignore[attr-defined]  # only such a store has a fleet
+    if store.shared is not None:
+        sql = "SELECT fleet_defer(%s)"
+        store.shared.with_connection(lambda connection: connection.execute(sql, (run,)))

@@ -102,7 +102,7 @@ class McpHouse:
         if not state.calls:
             return
         words = [sys.executable, "-m", "quandary", "walk", "--resume", state.run, "--via", "relay"]
-        path = getattr(self.store, "address", "") or getattr(self.store, "path", "")
+        path = self.store.address
         walking = subprocess.Popen(  # noqa: S603 - our own program, no shell
             words,
             # An address can hold a password, and everybody on the machine can read arguments.

@@ -34,8 +34,7 @@ _WORKERS = """
 
 def depths_of(store: Store) -> Callable[[], Fleet] | None:
     """What tells the depths of a store's queues; nothing where it cannot have any."""
-    do = getattr(store, "do", None)
-    return partial(do, _depths) if do is not None else None
+    return partial(store.shared.with_connection, _depths) if store.shared is not None else None
 
 
 def _depths(connection: Connection[Any]) -> Fleet:

@@ -34,12 +34,12 @@ def shared(store: Store) -> PostgresStore:
     except ImportError as missing:
         raise missing_packages(missing) from None
     if not isinstance(store, PostgresStore):
-        raise not_shared(getattr(store, "path", "this store"))
+        raise not_shared(store.path)
     try:
         import procrastinate  # noqa: F401, PLC0415 - an extra, and slow
     except ImportError as missing:
         raise missing_packages(missing) from None
-    store.do(partial(prepare, place=store.path))
+    store.with_connection(partial(prepare, place=store.path))
     return store
 
 
@@ -73,7 +73,7 @@ class Fleet:
         self.store = shared(store)
         self.queue = queue_of(name, flow)
         self.priority = priority
-        self.store.do(lambda connection: _know(connection, self.queue))
+        self.store.with_connection(lambda connection: _know(connection, self.queue))
 
     def begin_into(self) -> None:
         """From now on, every run that is begun in the store is one of the fleet.
@@ -93,7 +93,7 @@ class Fleet:
                     (run,),
                 )
 
-        self.store.do(action)
+        self.store.with_connection(action)
 
     def _join(self, connection: Connection[Any], run: Run) -> None:
         connection.execute(_JOIN, (run.id, self.queue.full, self.priority))

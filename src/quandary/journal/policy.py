@@ -102,7 +102,7 @@ class Policy:
             yield _IN_A_SPLIT
         if self.settings is not None:
             yield from (text for _, text in _registered(self.settings, id_))
-            if chosen_by_project(self.settings) == getattr(self.store, "path", None):
+            if self.store and chosen_by_project(self.settings) == self.store.path:
                 yield "the store was chosen by the project's own settings"
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psycopg
 from msgspec.structs import asdict, replace
 
-from quandary.errors import StoreError
+from quandary.errors import Rejected, StoreError
 from quandary.journal import postgres_bulk as bulk
 from quandary.journal.entries import Entry, Kind, Status
 from quandary.journal.postgres_appending import ENTRY, appending, beginning, columns
@@ -94,7 +94,12 @@ class PostgresStore:
         """How to connect to it, with the password."""
         return self._connections.conninfo
 
-    def do(self, action: Callable[[Connection], T]) -> T:
+    @property
+    def shared(self) -> PostgresStore:
+        """The same store: its database can also be used for what stands beside a journal."""
+        return self
+
+    def with_connection(self, action: Callable[[Connection], T]) -> T:
         """Do something beside the journal, in its database; again, where a connection was lost."""
         return self._connections.do(action)
 
@@ -266,9 +271,17 @@ class PostgresStore:
             if listener is not None:
                 listener.close()
 
-    def alone(self, run: str) -> AbstractContextManager[None]:
-        """Within it, nobody else walks the run, on whatever machine."""
+    def lock_run(self, run: str) -> AbstractContextManager[None]:
+        """Within it, nobody else drives the run, on whatever machine."""
         return self._locks.alone(run)
+
+    def is_locked(self, run: str) -> bool:
+        """Whether somebody drives the run at this moment."""
+        try:
+            with self._locks.alone(run):
+                return False
+        except Rejected:
+            return True
 
     # -- writing ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ from quandary.journal.store import TABLES, Awaited, Last, Moved, Run, Taken, Wai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from quandary.journal.store import Recorded, Row, Written
 
@@ -139,7 +140,7 @@ class SqliteStore:
     """A journal in a file. Threads may share it; each process opens its own."""
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
-        self.path = os.fspath(path)
+        self.path = self.address = os.fspath(path)
         self.patience = patience
         self._place = os.path.abspath(self.path)
         self._lock = threading.RLock()
@@ -306,6 +307,24 @@ class SqliteStore:
         while True:
             time.sleep(seconds)
             yield True
+
+    @property
+    def shared(self) -> None:
+        """A file is no database for anything else."""
+
+    def lock_run(self, run: str) -> AbstractContextManager[None]:
+        """Within it, nobody else drives the run; nobody reaches a journal in memory."""
+        if self.path == MEMORY:
+            return nullcontext()
+        from quandary.journal.locks import lock  # noqa: PLC0415 - not where a run is answered
+
+        return lock(self.path, run)
+
+    def is_locked(self, run: str) -> bool:
+        """Whether somebody drives the run at this moment."""
+        from quandary.journal.locks import is_locked  # noqa: PLC0415 - the same
+
+        return self.path != MEMORY and is_locked(self.path, run)
 
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""

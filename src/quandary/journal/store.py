@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from psycopg import Connection
+
     from quandary.settings import Part, Settings
 
     Written = tuple["Run", list[Entry]]
 
+T = TypeVar("T")
 Waits = Literal["person", "agent", "house"]
 Row = tuple[Any, ...]
 Recorded = tuple[bytes, bytes | None, int]
@@ -122,6 +125,15 @@ class Taken(Exception):  # noqa: N818 - never leaves the journal
 
 class Store(Protocol):
     """What the journal needs of a database. Every method is one transaction."""
+
+    path: str
+    """Where it is, as it may be shown: without a password."""
+    address: str
+    """The same with all that is needed to open it, for our own programs only."""
+
+    @property
+    def shared(self) -> SharedStore | None:
+        """The same store, where its database can also be used for what stands beside a journal."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -241,6 +253,12 @@ class Store(Protocol):
     def news(self, seconds: float) -> Generator[bool]:
         """Time and again, and never after more than so long: whether to look for new entries."""
 
+    def lock_run(self, run: str) -> AbstractContextManager[None]:
+        """Within it, nobody else drives the run; `Rejected` where somebody does."""
+
+    def is_locked(self, run: str) -> bool:
+        """Whether somebody drives the run at this moment."""
+
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""
 
@@ -248,6 +266,20 @@ class Store(Protocol):
         """Put the rows of another journal into an empty store, all of them or, if `check` raises,
         none: it is called last, and reads the store as it is about to become.
         """
+
+
+class SharedStore(Store, Protocol):
+    """A store on a server, in whose database more can stand than a journal."""
+
+    beside: Callable[[Connection[Any], Run], None] | None
+    """Writes something beside a run that is being begun, in the same transaction."""
+
+    @property
+    def conninfo(self) -> str:
+        """How to connect to its database, with the password."""
+
+    def with_connection(self, action: Callable[[Connection[Any]], T]) -> T:
+        """Do something beside the journal; again, where a connection was lost."""
 
 
 def _is_there(path: str) -> bool:

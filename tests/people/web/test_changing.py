@@ -7,7 +7,6 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import walks
-from quandary.agents.locks import walking
 from quandary.journal import replay
 from quandary.journal.entries import Answered
 from served import PAGE, hidden, send
@@ -150,7 +149,7 @@ def test_no_answer_is_changed_under_working_agents(site: Site) -> None:
     state = walks.answer(site.store, walks.go(site.store, walks.begin(site.store)), "NOT-YET")
     with site.person() as visitor:
         form = form_for(visitor, state.run, "Sship@1/run")
-        with walking(site.store, state.run):
+        with site.store.lock_run(state.run):
             refused = amend(visitor, state.run, form, pick_0="SHIP-IT", why="now")
             assert (refused.status_code, "Agents are at work" in refused.text) == (409, True)
         assert amend(visitor, state.run, form, pick_0="SHIP-IT", why="now").status_code == 303

@@ -16,7 +16,6 @@ import walks
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
 from quandary.agents.groups import group_lives
-from quandary.agents.locks import is_walked, walking
 from quandary.cli.going_on import Drivers
 from quandary.journal import replay
 from quandary.journal.entries import Noted
@@ -283,10 +282,10 @@ def test_never_two_for_one_run_and_never_too_many(shop: Shop) -> None:
 def test_somebody_else_walks_it(shop: Shop) -> None:
     """The lock beside the store is seen, whoever holds it."""
     run = shop.failed()
-    with walking(shop.behind, run), shop.site.person() as visitor:
-        assert is_walked(shop.site.store, run)
+    with shop.behind.lock_run(run), shop.site.person() as visitor:
+        assert shop.site.store.is_locked(run)
         assert resume(visitor, run, **PAGE).status_code == 409
-    assert not is_walked(shop.site.store, run)
+    assert not shop.site.store.is_locked(run)
 
 
 def test_programs_end_with_the_server(shop: Shop) -> None:
@@ -300,7 +299,7 @@ def test_programs_end_with_the_server(shop: Shop) -> None:
         shop.drivers.close()
         assert time.monotonic() - begun < 30
         assert press(visitor, run).status_code == 409
-    assert not is_walked(shop.site.store, run)
+    assert not shop.site.store.is_locked(run)
     assert shop.notes(run, "stopped") == [("agent", "agent", "")]
     state = shop.resume(run)
     assert state["status"] == "waiting"
@@ -328,7 +327,7 @@ def test_a_server_that_is_asked_to_end_leaves_nobody_at_work(shop: Shop) -> None
     server.process.terminate()
     server.process.wait(30)
     assert not group_lives(group)
-    assert not is_walked(shop.site.store, run)
+    assert not shop.site.store.is_locked(run)
     assert shop.notes(run, "stopped") == [("agent", "agent", "")]
 
 

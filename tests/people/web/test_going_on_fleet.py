@@ -33,7 +33,10 @@ def shared() -> Iterator[tuple[PostgresStore, str]]:
 def queued(store: PostgresStore) -> list[Any]:
     """The runs that stand in the queue."""
     sql = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo'"
-    return [row[0] for row in store.do(lambda connection: connection.execute(sql).fetchall())]
+    return [
+        row[0]
+        for row in store.with_connection(lambda connection: connection.execute(sql).fetchall())
+    ]
 
 
 def failing(store: PostgresStore) -> State:
@@ -58,7 +61,7 @@ def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore
     assert drivers.start(run, again).calls[0].key == "Sbuild@1/run~a1"
     assert queued(store) == [run]
     assert drivers.is_queued(run)
-    store.do(lambda connection: connection.execute("DELETE FROM procrastinate_jobs"))
+    store.with_connection(lambda connection: connection.execute("DELETE FROM procrastinate_jobs"))
     assert not drivers.is_queued(run)
     assert drivers.start(run, partial(replay.look, store, run)).status == "waiting"
     assert queued(store) == [run]
@@ -82,7 +85,7 @@ def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStor
     other = PostgresStore(url)
     drivers = Drivers(store, url, "here")
     run = failing(store).run
-    with other.alone(run):
+    with other.lock_run(run):
         assert drivers.is_under_way(run)
         with pytest.raises(Rejected, match="already"):
             drivers.start(run, partial(replay.look, store, run))

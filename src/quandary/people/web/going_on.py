@@ -126,9 +126,7 @@ def is_under_way(house: House, run: str) -> bool:
     """Whether somebody goes on with a run at this moment."""
     if house.driving is not None:
         return house.driving.is_under_way(run)
-    from quandary.agents.locks import is_walked  # noqa: PLC0415 - only for charts
-
-    return is_walked(house.store, run)
+    return house.store.is_locked(run)
 
 
 def may_drive(house: House, request: Visit) -> bool:

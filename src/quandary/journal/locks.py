@@ -1,13 +1,13 @@
-"""Who walks a run: one process at a time.
+"""Runs that a process has to itself, where the store is a file.
 
-A shared store sees to that itself. Beside an embedded one lies one file for all runs, in which each
-run has a place of its own. A lock on that place goes with the process that holds it, however it
-ends.
+Beside the store lies one file for all runs, in which each run has a place of its own. A lock on
+that place goes with the process that holds it, however it ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import threading
@@ -19,12 +19,8 @@ from quandary.errors import Rejected, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.journal.store import Store
-
 _PLACES = 2**62
 """More than anyone has runs; the largest number that a lock can have is not much higher."""
-IN_MEMORY = ":memory:"
-"""The path of a store that no other process can reach."""
 _LOOKS = 5
 _LOOKED = 0.01
 """Seconds after which whoever only looked is gone."""
@@ -51,8 +47,6 @@ class _File:
         raise Rejected(f"run {run} is being walked by another process")
 
     def _locked(self, run: str) -> bool:
-        import fcntl  # noqa: PLC0415 - not on every system
-
         try:
             fcntl.lockf(self.number, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(run))
         except OSError:
@@ -61,8 +55,6 @@ class _File:
 
     def is_free(self, run: str) -> bool:
         """Whether nobody has it, as far as can be seen by taking it for a moment."""
-        import fcntl  # noqa: PLC0415 - not on every system
-
         try:
             fcntl.lockf(self.number, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _place(run))
         except OSError:
@@ -72,8 +64,6 @@ class _File:
 
     def leave(self, run: str) -> None:
         """Let others have it."""
-        import fcntl  # noqa: PLC0415 - not on every system
-
         self.runs.discard(run)
         with contextlib.suppress(OSError):
             fcntl.lockf(self.number, fcntl.LOCK_UN, 1, _place(run))
@@ -86,17 +76,9 @@ _guard = threading.Lock()
 
 
 @contextlib.contextmanager
-def walking(store: Store, run: str) -> Iterator[None]:
-    """Within it, nobody else who uses this store makes the calls of the run."""
-    alone = getattr(store, "alone", None)
-    if alone is not None:
-        with alone(run):
-            yield
-        return
-    place = _beside(store)
-    if not place:
-        yield
-        return
+def lock(store: str, run: str) -> Iterator[None]:
+    """Within it, no other process has the run of the store at this path."""
+    place = _place_beside(store)
     with _opened(place) as file:
         file.take(run)
     try:
@@ -106,28 +88,17 @@ def walking(store: Store, run: str) -> Iterator[None]:
             file.leave(run)
 
 
-def is_walked(store: Store, run: str) -> bool:
-    """Whether somebody walks a run at this moment."""
-    alone = getattr(store, "alone", None)
-    if alone is not None:
-        try:
-            with alone(run):
-                return False
-        except Rejected:
-            return True
-    place = _beside(store)
-    if not place or not os.path.exists(place):
+def is_locked(store: str, run: str) -> bool:
+    """Whether some process has the run at this moment."""
+    place = _place_beside(store)
+    if not os.path.exists(place):
         return False
     with _opened(place) as file:
         return run in file.runs or not file.is_free(run)
 
 
-def _beside(store: Store) -> str:
-    """The file with the locks of a store; nothing where there is none."""
-    path = getattr(store, "path", "")
-    if not path or path == IN_MEMORY or os.name != "posix":  # elsewhere no agent can be run either
-        return ""
-    return f"{os.path.realpath(path)}.walking"
+def _place_beside(store: str) -> str:
+    return f"{os.path.realpath(store)}.walking"
 
 
 @contextlib.contextmanager
