@@ -27,6 +27,7 @@ from textual.widgets import Input
 
 from program import environment
 from quandary.flows.decide import decide
+from quandary.formats import prose
 from quandary.formats.markdown import parse
 from quandary.model.ask import (
     MORE,
@@ -41,7 +42,7 @@ from quandary.model.ask import (
     Reply,
 )
 from quandary.model.tree import Extra
-from quandary.people import prose, terminal
+from quandary.people import terminal
 from quandary.people.box import Box
 from quandary.people.drafts import Draft
 

@@ -12,9 +12,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.model.ask import MORE, Outcome, Reply
-from quandary.people import painting, prose
+from quandary.people import painting
 from quandary.people.drafts import CLOSED, INTERRUPTED, Draft, Mode, Read
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.model.ask import MORE
-from quandary.people import prose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

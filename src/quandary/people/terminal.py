@@ -16,9 +16,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
 from quandary.errors import QuandaryError
+from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.model.ask import Answer, Outcome, Reply
-from quandary.people import prose
 from quandary.people.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, Read
 
 if TYPE_CHECKING:

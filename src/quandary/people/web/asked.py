@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.journal.entries import Began
 from quandary.model.ask import MORE
 from quandary.model.tree import Tree
-from quandary.people import prose
 from quandary.people.web.forms import COMMENT, OTHER, PICK, SEEN, TEXT, field
 
 if TYPE_CHECKING:
