@@ -24,6 +24,7 @@ from litestar.types import Receive, Scope, Send
 from quandary import __version__
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
+from quandary.people.timeline import moment
 from quandary.people.web.api import api
 from quandary.people.web.changing import CHANGES
 from quandary.people.web.doors import LARGEST_BODY, LOOPBACK, Doors
@@ -37,6 +38,7 @@ from quandary.people.web.metrics import REQUESTS, Metrics
 from quandary.people.web.pages import PAGES
 from quandary.people.web.refusing import broken, refused, refused_by_server
 from quandary.people.web.safe import visible
+from quandary.people.web.told import cut
 
 if TYPE_CHECKING:
     from litestar.handlers import ASGIRouteHandler
@@ -172,7 +174,7 @@ class Careful(Request[Any, Any, Any]):
 @cache
 def _templates() -> Environment:
     """What is put into a page is escaped, and a name that nobody gave is a mistake."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(os.path.join(_HERE, "templates")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -180,6 +182,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"cut": cut, "moment": moment}
+    return environment
 
 
 async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
