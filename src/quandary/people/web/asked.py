@@ -12,7 +12,7 @@ from quandary.formats.visible import printable
 from quandary.journal.entries import Began
 from quandary.model.ask import MORE
 from quandary.model.tree import Tree
-from quandary.people.web.forms import COMMENT, OTHER, PICK, SEEN, TEXT, field
+from quandary.people.web.forms import COMMENT, OTHER, PICK, TEXT, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,45 +24,21 @@ if TYPE_CHECKING:
     Levels = set[frozenset[tuple[str, str, str]]]
 
 
-class Card(NamedTuple):
-    """An option as a card."""
-
-    code: str
-    label: str
-    description: str
-    number: int
-    letter: str
-    """The key that leads to it."""
-    ticked: bool
-    kept: bool
-    """It was added before and stays."""
-    more: bool
-
-
 class Sheet(NamedTuple):
-    """One question of the page."""
+    """One question of the page, with what was filled in before."""
 
-    key: str
     number: int
-    header: str
-    text: str
+    question: Question
     spans: tuple[prose.Span, ...]
-    """The same in its styles."""
-    multi: bool
-    menu: bool
-    cards: tuple[Card, ...]
+    """Its text in its styles."""
     before: str
     """What was ticked on other pages of its options."""
-    pick: str
-    typed: str
-    comment: str
-    seen: str
+    picked: list[str]
     words: str
     remark: str
-    other: bool
     problem: str
-    same: str
-    """What it is known by when it comes back, although its key is another then."""
+    other = OTHER
+    more = MORE
 
 
 class Line(NamedTuple):
@@ -87,7 +63,6 @@ class Asking(NamedTuple):
     sheets: tuple[Sheet, ...]
     person: bool
     tree: list[Line]
-    other: str = OTHER
 
 
 def asked(
@@ -131,42 +106,18 @@ def paragraphs(markdown: str) -> list[list[prose.Line]]:
 
 def sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
     """One question of a page, perhaps with what was filled in and could not stand."""
-    picked = fields.get(field(PICK, number), [])
-    cards = tuple(
-        Card(
-            choice.code,
-            choice.shown,
-            choice.description,
-            place,
-            "" if choice.code == MORE else choice.code.rpartition("/")[2][:1].casefold(),
-            choice.code in picked or choice.code in question.gathered,
-            choice.code in question.gathered,
-            choice.code == MORE,
-        )
-        for place, choice in enumerate(question.choices, 1)
-    )
     here = {choice.code for choice in question.choices}
     labels = {choice.code: choice.label for choice in question.options}
     before = [labels.get(code, code) for code in question.gathered if code not in here]
     return Sheet(
-        question.key,
         number,
-        question.header,
-        question.text,
+        question,
         prose.spans(printable(question.text)),
-        question.multi,
-        question.menu,
-        cards,
         ", ".join(before),
-        field(PICK, number),
-        field(TEXT, number),
-        field(COMMENT, number),
-        field(SEEN, number) if question.gathered else "",
+        fields.get(field(PICK, number), []),
         "\n".join(fields.get(field(TEXT, number), [])),
         "\n".join(fields.get(field(COMMENT, number), [])),
-        OTHER in picked,
         problem,
-        f"{question.item}|{question.text}",
     )
 
 
