@@ -122,7 +122,7 @@ def test_an_empty_inbox_teaches(site: Site) -> None:
     """What will appear here, and how to try it."""
     with site.visitor() as visitor:
         page = visitor.get("/").text
-        assert "Nothing waits for you" in page
+        assert "You're all caught up" in page
         assert "quandary ask" in page
         assert "<title>Inbox" in page
 
@@ -158,7 +158,7 @@ def test_the_inbox_is_filtered(site: Site) -> None:
         assert found("flow=walk") == []
         assert found(f"project={site.folder}") == [plain, soft]
         assert found("project=/elsewhere") == []
-        assert "Show all that waits" in visitor.get("/?flow=walk").text
+        assert "Show the whole inbox" in visitor.get("/?flow=walk").text
         assert "kind=advisory" in visitor.get("/").text
 
 

@@ -32,6 +32,7 @@ from quandary.people.web.events import Events
 from quandary.people.web.health import HEALTH, Readiness
 from quandary.people.web.house import House
 from quandary.people.web.keys import Keys
+from quandary.people.web.listing import short
 from quandary.people.web.login import LOGIN
 from quandary.people.web.measured import logged
 from quandary.people.web.metrics import REQUESTS, Metrics
@@ -182,7 +183,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "moment": moment}
+    environment.filters |= {"cut": cut, "moment": moment, "short": short}
     return environment
 
 

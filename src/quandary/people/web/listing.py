@@ -24,25 +24,37 @@ PAGE = 50
 FURTHEST = 1000
 """So many waiting runs are looked through for those that fit a filter before a page is shown."""
 LONGEST = 300
+UNREADABLE = "its question cannot be read; run `quandary verify`"
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 class Row(NamedTuple):
-    """A run in a list."""
+    """A run in a list: what it waits with, or what it is about."""
 
-    run: str
-    flow: str
-    status: str
-    project: str
-    folder: str
-    """The last part of the project, which is how people call it."""
-    about: str
-    since: str
-    age: str
-    questions: tuple[str, ...] = ()
-    kind: str = ""
-    person: bool = False
-    """Only a person can answer it."""
+    run: Run
+    ask: Ask | None = None
+    about: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The last part of the project, which is how people call it."""
+        return self.run.project.rstrip("/").rpartition("/")[2]
+
+    @property
+    def since(self) -> str:
+        """When something happened to it last."""
+        return self.run.since or self.run.began
+
+    @property
+    def age(self) -> str:
+        """How long ago that was, in one unit."""
+        try:
+            seconds = (now() - datetime.fromisoformat(self.since)).total_seconds()
+        except ValueError:
+            return ""
+        units = ((size, unit) for size, unit in _UNITS if seconds >= size)
+        size, unit = next(units, _UNITS[-1])
+        return f"{max(int(seconds // size), 0)} {unit}"
 
 
 class Wanted(NamedTuple):
@@ -52,10 +64,6 @@ class Wanted(NamedTuple):
     flow: str | None = None
     kind: str | None = None
     newest: bool = False
-
-    def fits(self, row: Run, ask: Ask | None) -> bool:
-        """Whether a run is to be shown."""
-        return self.flow in (None, row.flow) and self.kind in (None, ask.kind if ask else "")
 
 
 class Listed(NamedTuple):
@@ -71,14 +79,12 @@ def inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
         for run in store.due(stamp(now())):
             replay.look(store, run)
     found: list[Row] = []
-    seen, last = 0, 0
-    for row in _waiting(store, wanted, after):
+    for seen, row in enumerate(_waiting(store, wanted, after), 1):
         ask = _asked(store, row)
-        seen, last = seen + 1, row.number
-        if wanted.fits(row, ask):
-            found.append(_waits(row, ask))
+        if wanted.flow in (None, row.flow) and wanted.kind in (None, ask.kind if ask else ""):
+            found.append(Row(row, ask, "" if ask else UNREADABLE))
         if len(found) == PAGE or seen == FURTHEST:
-            return Listed(found, last)
+            return Listed(found, row.number)
     return Listed(found, None)
 
 
@@ -100,23 +106,10 @@ def _asked(store: Store, row: Run) -> Ask | None:
     return None
 
 
-def _waits(row: Run, ask: Ask | None) -> Row:
-    if ask is None:
-        return _row(row, "its question cannot be shown; see quandary verify")
-    texts = tuple(short(question.text) for question in ask.questions)
-    return _row(row, "")._replace(questions=texts, kind=ask.kind, person=ask.require == "person")
-
-
-def _row(row: Run, about: str) -> Row:
-    folder = row.project.rstrip("/").rpartition("/")[2]
-    since = row.since or row.began
-    return Row(row.id, row.flow, row.status, row.project, folder, short(about), since, age(since))
-
-
 def runs(store: Store, status: Status | None, after: int = 0) -> Listed:
     """Every run, the newest first."""
     rows = store.runs(status=status, after=after, limit=PAGE, newest=True)
-    found = [_row(row, timeline.about(store, row.id)) for row in rows]
+    found = [Row(row, about=timeline.about(store, row.id)) for row in rows]
     return Listed(found, rows[-1].number if len(rows) == PAGE else None)
 
 
@@ -124,15 +117,3 @@ def short(text: str) -> str:
     """As much of a text as a list shows."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
-
-
-def age(moment: str) -> str:
-    """How long ago, in one unit."""
-    try:
-        seconds = (now() - datetime.fromisoformat(moment)).total_seconds()
-    except ValueError:
-        return ""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return "0 s"
