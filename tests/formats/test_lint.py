@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quandary.formats.diagnostics import Diagnostic
-from quandary.formats.explanations import explanations
-from quandary.formats.lint import across_files, check
+from quandary.formats.lint import Diagnostic, check, check_files, explanations
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES
 
@@ -54,11 +52,8 @@ def example_pairs() -> list[tuple[str, str, str]]:
 
 
 def judged(text: str) -> set[str]:
-    """All that is said of a document, alone or with itself as the only file."""
-    document = parse(text)
-    own = [s for s in document.sections if not s.tree.fenced]
-    between = across_files([("t.md", own)])
-    return {d.rule for d in (*check(document), *between.get("t.md", ()))}
+    """All that is said of a document as the only file."""
+    return {d.rule for d in check_files([("t.md", parse(text))])[0].diagnostics}
 
 
 def test_the_contract_names_rules_that_exist() -> None:
@@ -218,11 +213,10 @@ def test_a_tree_that_extends_another_may_leave_labels_out() -> None:
     """A bare code inherits; the base has to be among the files that are checked."""
     text = "### ¶ASK_U\nExtends: §ASK_T\n\n## Decision: D\n- [YES]\n- [NO]\n- [FIX]\n- [OTH]\n"
     assert found(text) == []
-    sections = parse(text).sections
-    (unknown,) = across_files([("u.md", sections)])["u.md"]
+    (unknown,) = check_files([("u.md", parse(text))])[0].diagnostics
     assert (unknown.rule, unknown.line) == ("extends-unknown", 1)
-    both = across_files([("u.md", sections), ("t.md", parse(CLEAN).sections)])
-    assert both.get("u.md", []) == []
+    both = check_files([("u.md", parse(text)), ("t.md", parse(CLEAN))])
+    assert [file.diagnostics for file in both] == [(), ()]
 
 
 def test_a_name_stands_for_one_tree_in_a_file() -> None:
@@ -234,10 +228,9 @@ def test_a_name_stands_for_one_tree_in_a_file() -> None:
 
 def test_a_name_stands_for_one_tree_across_files() -> None:
     """The later file is told where the first one is."""
-    sections = parse(CLEAN).sections
-    told = across_files([("a.md", sections), ("b.md", sections)])
-    assert told["a.md"] == []
-    assert "a.md:1" in told["b.md"][0].message
+    first, second = check_files([("a.md", parse(CLEAN)), ("b.md", parse(CLEAN))])
+    assert first.diagnostics == ()
+    assert "a.md:1" in second.diagnostics[0].message
 
 
 def test_two_decisions_of_a_tree_have_two_names() -> None:
@@ -262,8 +255,8 @@ def test_rules_between_files_can_be_silenced_too(rule: str) -> None:
     quiet = text.replace("## Decision", f"<!-- quandary: ignore {rule} -->\n\n## Decision")
 
     def told(second: str) -> list[str]:
-        files = [("a.md", parse(CLEAN).sections), ("b.md", parse(second).sections)]
-        return [diagnostic.rule for diagnostic in across_files(files)["b.md"]]
+        files = [("a.md", parse(CLEAN)), ("b.md", parse(second))]
+        return [diagnostic.rule for diagnostic in check_files(files)[1].diagnostics]
 
     assert told(text) == ["name-duplicate", "extends-unknown"]
     assert told(quiet) == [name for name in told(text) if name != rule]

@@ -18,7 +18,7 @@ from quandary.model.tree import Decision, Extra, Option, Tree
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from quandary.formats.diagnostics import Diagnostic
+    from quandary.formats.lint import Diagnostic
     from quandary.formats.markdown import Document
 
 STEP_REVIEW = """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,19 +11,14 @@ from quandary.cli.gathering import Gathered, gather
 from quandary.cli.screen import coloured, put, tell
 from quandary.errors import QuandaryError
 from quandary.formats import lint
-from quandary.formats.diagnostics import Checked
-from quandary.formats.markdown import Document, parse
+from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from quandary.formats.diagnostics import Diagnostic
-
-
-class _Read(NamedTuple):
-    path: str
-    document: Document
+    from quandary.formats.lint import Checked, Diagnostic
+    from quandary.formats.markdown import Document
 
 
 @click.command(
@@ -74,7 +69,7 @@ def check(
         raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
     gathered = gather(paths or (".",))
     read, fixed = _read(gathered, rules if fix else set())
-    files = _judge(read, rules, fenced=fenced)
+    files = lint.check_files(read, rules, fenced=fenced)
     _report(form, files)
     if files and form in ("text", "github"):
         tell(reports.summary(files, fixed, fixable=0 if fix else _fixable(files)))
@@ -97,9 +92,9 @@ def _names(values: Iterable[str]) -> list[str]:
     return [name for value in values for name in value.replace(",", " ").split()]
 
 
-def _read(gathered: Gathered, mend: set[str]) -> tuple[list[_Read], int]:
+def _read(gathered: Gathered, mend: set[str]) -> tuple[list[tuple[str, Document]], int]:
     """Every file's document, mended and written back first if that is wanted."""
-    read: list[_Read] = []
+    read: list[tuple[str, Document]] = []
     fixed = 0
     for path, text in gathered.texts():
         if mend:
@@ -114,31 +109,15 @@ def _read(gathered: Gathered, mend: set[str]) -> tuple[list[_Read], int]:
                     gathered.fail(error)
                 else:
                     text, fixed = mended, fixed + count  # noqa: PLW2901
-        read.append(_Read(path, parse(text)))
+        read.append((path, parse(text)))
     return read, fixed
-
-
-def _judge(read: list[_Read], rules: set[str], *, fenced: bool) -> list[Checked]:
-    declared = [
-        (file.path, [section for section in file.document.sections if not section.tree.fenced])
-        for file in read
-    ]
-    between = lint.across_files(declared)
-    files = []
-    for file in read:
-        found = (*lint.check(file.document, fenced=fenced), *between.get(file.path, ()))
-        kept = sorted((d for d in found if d.rule in rules), key=lambda d: (d.line, d.column))
-        files.append(Checked(file.path, file.document.trees, tuple(kept)))
-    return files
 
 
 def _report(form: str, files: list[Checked]) -> None:
     if form == "json":
         put(reports.json_report(files))
     elif form == "sarif":
-        from quandary.formats.explanations import explanations  # noqa: PLC0415 - long texts
-
-        put(reports.sarif_report(files, list(explanations().values())))
+        put(reports.sarif_report(files))
     elif form == "github":
         put(reports.github_report(files))
     else:

@@ -16,7 +16,6 @@ from quandary.cli.ages import end_what_expired, later
 from quandary.cli.runs import as_json
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
-from quandary.formats.diagnostics import Checked
 from quandary.formats.files import markdown_files, project_root, read_text
 from quandary.formats.markdown import parse
 from quandary.formats.visible import printable
@@ -28,7 +27,6 @@ from quandary.people.timeline import events
 
 if TYPE_CHECKING:
     from quandary.cli.beginnings import Begun
-    from quandary.formats.markdown import Document
     from quandary.journal.store import State, Store
     from quandary.model.ask import Reply
     from quandary.people.mcp.house import Caller
@@ -140,12 +138,12 @@ class McpHouse:
         if bool(wanted.path) == bool(wanted.text):
             raise QuandaryError("give a path, or the Markdown itself as text")
         if wanted.text:
-            return reports.json_report(_judged([("-", parse(wanted.text))]))
+            return reports.json_report(lint.check_files([("-", parse(wanted.text))]))
         self._require_inside(wanted.path)
         found = [(path, parse(read_text(path))) for path in markdown_files(wanted.path)]
         if not found:
             raise ParseError(f"{printable(wanted.path)}: no Markdown files below it")
-        return reports.json_report(_judged(found))
+        return reports.json_report(lint.check_files(found))
 
     def trees(self) -> list[Listed]:
         """The trees of the project, each name once."""
@@ -171,12 +169,3 @@ class McpHouse:
         root = os.path.realpath(project_root(os.curdir) or os.curdir)
         if os.path.commonpath([root, os.path.realpath(path)]) != root:
             raise NotFound(f"{printable(path)} is not in this project")
-
-
-def _judged(read: list[tuple[str, Document]]) -> list[Checked]:
-    declared = [(path, [s for s in found.sections if not s.tree.fenced]) for path, found in read]
-    between = lint.across_files(declared)
-    return [
-        Checked(path, found.trees, (*lint.check(found), *between.get(path, ())))
-        for path, found in read
-    ]

@@ -6,18 +6,19 @@ ends with a line break unless it is empty.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import os
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from quandary import __version__
+from quandary.formats.lint import explanations
 from quandary.formats.visible import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import PurePath
 
-    from quandary.formats.diagnostics import Checked, Diagnostic
+    from quandary.formats.lint import Checked, Diagnostic, Explanation
     from quandary.model.tree import Tree
 
 SARIF_SCHEMA = (
@@ -28,19 +29,6 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 _IN_SARIF = str.maketrans({"{": "{{", "}": "}}"})
-
-
-class Rule(Protocol):
-    """A rule as a code scanner wants to know it; `text` explains it in Markdown."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def text(self) -> str: ...
 
 
 def text_report(files: Sequence[Checked], *, colour: bool) -> str:
@@ -86,7 +74,7 @@ def json_report(files: Sequence[Checked]) -> bytes:
             {
                 "path": _unicode(file.path),
                 "trees": [_tree(tree) for tree in file.trees],
-                "diagnostics": [_diagnostic(problem) for problem in _in_order(file)],
+                "diagnostics": [_diagnostic(problem) for problem in file.diagnostics],
             }
             for file in files
         ],
@@ -98,12 +86,12 @@ def json_report(files: Sequence[Checked]) -> bytes:
 
 def github_report(files: Sequence[Checked]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a pull request."""
-    from pathlib import PurePath  # noqa: PLC0415 - slow to load, and other reports do without
+    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load, and others do without
 
     lines = []
     for path, problem in _problems(files):
-        # GitHub knows a file by its path in the repository: no `./`, no backslashes.
-        file = _unicode(PurePath(path).as_posix()).translate(_IN_PROPERTY)
+        # GitHub knows a file by its path in the repository, without `./`.
+        file = _unicode(str(PurePosixPath(path))).translate(_IN_PROPERTY)
         line, column = _place(problem)
         title = problem.rule.translate(_IN_PROPERTY)
         message = _unicode(problem.message).translate(_IN_MESSAGE)
@@ -113,8 +101,9 @@ def github_report(files: Sequence[Checked]) -> str:
     return "".join(lines)
 
 
-def sarif_report(files: Sequence[Checked], rules: Sequence[Rule]) -> bytes:
+def sarif_report(files: Sequence[Checked]) -> bytes:
     """A SARIF 2.1.0 log with one run that knows every rule, broken or not."""
+    rules = list(explanations().values())
     numbers = {rule.name: number for number, rule in enumerate(rules)}
     driver = {
         "name": "quandary",
@@ -130,26 +119,20 @@ def sarif_report(files: Sequence[Checked], rules: Sequence[Rule]) -> bytes:
     return msgspec.json.encode(log) + b"\n"
 
 
-def uri(path: PurePath) -> str:
+def uri(path: str) -> str:
     """A path as a URI reference: a relative one stays relative, an absolute one is a file: URI."""
-    from urllib.parse import quote_from_bytes  # noqa: PLC0415 - slow to load and rarely needed
+    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load
+    from urllib.parse import quote_from_bytes  # noqa: PLC0415
 
-    octets = _octets(path.as_posix())
-    if not path.is_absolute():
-        # A colon in the first segment would make what stands before it a scheme.
-        return quote_from_bytes(octets, safe="/")
-    quoted = quote_from_bytes(octets, safe="/:")
-    if path.drive.startswith("\\"):
-        return f"file:{quoted}"
-    return f"file:///{quoted}" if path.drive else f"file://{quoted}"
+    octets = os.fsencode(PurePosixPath(path))
+    if octets.startswith(b"/"):
+        return f"file://{quote_from_bytes(octets, safe='/:')}"
+    # A colon in the first segment would make what stands before it a scheme.
+    return quote_from_bytes(octets, safe="/")
 
 
 def _problems(files: Sequence[Checked]) -> Iterator[tuple[str, Diagnostic]]:
-    return ((file.path, problem) for file in files for problem in _in_order(file))
-
-
-def _in_order(file: Checked) -> list[Diagnostic]:
-    return sorted(file.diagnostics, key=lambda problem: (problem.line, problem.column))
+    return ((file.path, problem) for file in files for problem in file.diagnostics)
 
 
 def _total(files: Sequence[Checked], severity: str) -> int:
@@ -184,7 +167,7 @@ def _diagnostic(problem: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _descriptor(rule: Rule) -> dict[str, Any]:
+def _descriptor(rule: Explanation) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.summary},
@@ -196,16 +179,14 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
 
 
 def _results(file: Checked, numbers: dict[str, int]) -> Iterator[dict[str, Any]]:
-    from pathlib import PurePath  # noqa: PLC0415 - slow to load, and other reports do without
-
-    artifact = {"uri": uri(PurePath(file.path))}
-    problems = _in_order(file)
-    for problem, fingerprint in zip(problems, _fingerprints(problems), strict=True):
+    artifact = {"uri": uri(file.path)}
+    prints = _fingerprints(file.diagnostics)
+    for problem, fingerprint in zip(file.diagnostics, prints, strict=True):
         line, column = _place(problem)
         region = {"startLine": line, "startColumn": column}
         yield {
             "ruleId": problem.rule,
-            "ruleIndex": numbers.get(problem.rule, -1),
+            "ruleIndex": numbers[problem.rule],
             "level": problem.severity,
             # Braces are placeholders in a SARIF message unless doubled.
             "message": {"text": _unicode(problem.message).translate(_IN_SARIF)},
@@ -235,11 +216,3 @@ def _place(problem: Diagnostic) -> tuple[int, int]:
 def _unicode(text: str) -> str:
     """Text that every encoder takes: bytes of a path that are no Unicode become U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _octets(path: str) -> bytes:
-    """The bytes a path has on disk; half a surrogate pair, which Windows allows, keeps its own."""
-    try:
-        return path.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return path.encode("utf-8", "surrogatepass")

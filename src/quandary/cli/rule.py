@@ -7,7 +7,7 @@ import click
 from quandary.cli import completing
 from quandary.cli.screen import coloured, put
 from quandary.errors import QuandaryError
-from quandary.formats.explanations import explanations
+from quandary.formats.lint import explanations
 from quandary.formats.rules import RULES, suggestion
 
 

@@ -13,7 +13,7 @@ from quandary.formats.writing import rewrite
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from quandary.formats.diagnostics import Diagnostic
+    from quandary.formats.lint import Diagnostic
 
 
 def fixable(diagnostic: Diagnostic) -> bool:

@@ -9,8 +9,8 @@ from quandary.formats import quick
 from quandary.formats.keys import MARK
 
 if TYPE_CHECKING:
-    from quandary.formats.diagnostics import Diagnostic
     from quandary.formats.findings import Note, Section
+    from quandary.formats.lint import Diagnostic
     from quandary.model.tree import Tree
 
 _BARE = re.compile("decision|choose", re.IGNORECASE)

@@ -1,28 +1,38 @@
 """The rules that trees keep: one small function each.
 
-A rule looks at a section and yields what is wrong: a line, a column and a message that ends with
-the remedy. Its explanation, with a bad and a good example, is in `rules.md` beside this file.
+A rule looks at a section and yields what is wrong: the part of it that breaks the rule, and a
+message that ends with the remedy. Where the reader has noted what is wrong, a message is all that a
+rule is. Each is explained in `rules.md` beside this file.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from quandary.formats.diagnostics import Severity
     from quandary.formats.findings import Note, Section
+    from quandary.formats.lint import Severity
 
-    Finding = tuple[int, int, str]
+    Finding = tuple["Place", str]
     Check = Callable[[Section], Iterator[Finding]]
 
 LEVELS = 3
 _CODE = re.compile(r"[A-Z]{1,4}")
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+
+
+class Place(Protocol):
+    """Anything that stands somewhere in a document."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
 
 
 class Rule(NamedTuple):
@@ -45,6 +55,19 @@ def _rule(name: str, severity: Severity, *, fixable: bool = False) -> Callable[[
     return register
 
 
+def _notes(section: Section, rule: str) -> Iterator[Note]:
+    return (note for note in section.notes if note.rule == rule)
+
+
+def _noted(name: str, message: str, *, fixable: bool = False) -> None:
+    """A rule about something that was seen while reading, with `{}` for what was noted."""
+
+    def check(section: Section) -> Iterator[Finding]:
+        return ((note, message.format(short(note.text, 200))) for note in _notes(section, name))
+
+    RULES[name] = Rule(name, "warning", check, fixable)
+
+
 class Level(NamedTuple):
     """The options that are shown together, and what they hang from."""
 
@@ -60,30 +83,22 @@ def levels(tree: Tree) -> Iterator[Level]:
     """Every level of a tree that has options."""
     waiting: list[Level] = []
     for decision in reversed(tree.decisions):
-        if decision.options:
-            place = (decision.line, decision.column)
-            waiting.append(
-                Level(decision.options, 1, *place, False, f"Decision {short(decision.name)}")
-            )
+        name = f"Decision {short(decision.name)}"
+        waiting.append(Level(decision.options, 1, decision.line, decision.column, False, name))
     while waiting:
         level = waiting.pop()
+        if not level.options:
+            continue
         yield level
         other = other_of(level.options)
         for option in reversed(level.options):
-            if option.options:
-                place = (option.line, option.column)
-                name = f"[{option.code}]"
-                waiting.append(
-                    Level(option.options, level.depth + 1, *place, option is other, name)
-                )
+            place = (option.line, option.column)
+            name, below = f"[{option.code}]", level.depth + 1
+            waiting.append(Level(option.options, below, *place, option is other, name))
 
 
-def _options(tree: Tree) -> Iterator[tuple[Level, Option]]:
-    return ((level, option) for level in levels(tree) for option in level.options)
-
-
-def _noted(section: Section, rule: str) -> Iterator[Note]:
-    return (note for note in section.notes if note.rule == rule)
+def _options(tree: Tree) -> Iterator[Option]:
+    return (option for level in levels(tree) for option in level.options)
 
 
 def _number(count: int, noun: str) -> str:
@@ -98,16 +113,14 @@ def always_four(section: Section) -> Iterator[Finding]:
         if level.under_other:
             if other is not None:
                 message = f"[{other.code}] stands under [OTH]; give that level named options only"
-                yield other.line, other.column, message
+                yield other, message
             if count > LEVELS:
-                message = f"{level.name} has {count} options; keep two or three under [OTH]"
-                yield level.line, level.column, message
+                yield level, f"{level.name} has {count} options; keep two or three under [OTH]"
         elif count != LEVELS:
             has = _number(count, "named option")
             remedy = "add" if count < LEVELS else "move"
             where = "another" if count < LEVELS else "what is less common under [OTH]"
-            message = f"{level.name} has {has} where three belong beside [OTH]; {remedy} {where}"
-            yield level.line, level.column, message
+            yield level, f"{level.name} has {has} where three belong beside [OTH]; {remedy} {where}"
 
 
 @_rule("depth-limit", "error")
@@ -116,17 +129,15 @@ def depth_limit(section: Section) -> Iterator[Finding]:
     for level in levels(section.tree):
         if level.depth == LEVELS + 1:
             first = level.options[0]
-            message = f"level {level.depth} under {level.name}; flatten the tree to three levels"
-            yield first.line, first.column, message
+            yield first, f"level {level.depth} under {level.name}; flatten the tree to three levels"
 
 
 @_rule("code-format", "error")
 def code_format(section: Section) -> Iterator[Finding]:
     """A code is one to four capital letters."""
-    for _, option in _options(section.tree):
+    for option in _options(section.tree):
         if not option.derived and not _CODE.fullmatch(option.code):
-            message = f"code [{option.code}]: write one to four capital letters A-Z"
-            yield option.line, option.column, message
+            yield option, f"code [{option.code}]: write one to four capital letters A-Z"
 
 
 @_rule("code-duplicate", "error")
@@ -137,8 +148,7 @@ def code_duplicate(section: Section) -> Iterator[Finding]:
         for option in level.options:
             first = seen.setdefault(option.code.upper(), option)
             if first is not option:
-                message = f"code [{option.code}] is taken on line {first.line}; choose another"
-                yield option.line, option.column, message
+                yield option, f"code [{option.code}] is taken on line {first.line}; choose another"
 
 
 @_rule("name-format", "error")
@@ -147,7 +157,7 @@ def name_format(section: Section) -> Iterator[Finding]:
     tree = section.tree
     if not tree.bare and not _NAME.fullmatch(tree.name):
         better = re.sub(r"[^A-Z0-9]+", "_", tree.name.upper()).strip("_0123456789") or "A_NAME"
-        yield tree.line, tree.column, f"name ¶ASK_{tree.name}: write it as ¶ASK_{better}"
+        yield tree, f"name ¶ASK_{tree.name}: write it as ¶ASK_{better}"
 
 
 @_rule("name-duplicate", "error")
@@ -158,7 +168,7 @@ def name_duplicate(section: Section) -> Iterator[Finding]:
         first = seen.setdefault(decision.name, decision.line)
         if first != decision.line:
             message = f"decision {decision.name} is already on line {first}; name it otherwise"
-            yield decision.line, decision.column, message
+            yield decision, message
 
 
 @_rule("other-subtree", "error")
@@ -168,8 +178,7 @@ def other_subtree(section: Section) -> Iterator[Finding]:
         other = other_of(level.options)
         inside = level.depth < LEVELS and not level.under_other
         if other is not None and not other.options and inside and not _inherits(section, other):
-            message = f"[{other.code}] has no options; put two or three under it"
-            yield other.line, other.column, message
+            yield other, f"[{other.code}] has no options; put two or three under it"
 
 
 @_rule("other-missing", "error")
@@ -180,11 +189,9 @@ def other_missing(section: Section) -> Iterator[Finding]:
         if level.under_other:
             continue
         if other is None:
-            message = f"{level.name} has no [OTH]; add `- [OTH] Other` with two or three options"
-            yield level.line, level.column, message
+            yield level, f"{level.name} has no [OTH]; add `- [OTH] Other` with two or three options"
         elif other.code != "OTH":
-            message = f"[{other.code}] stands where [OTH] belongs; write [OTH]"
-            yield other.line, other.column, message
+            yield other, f"[{other.code}] stands where [OTH] belongs; write [OTH]"
 
 
 @_rule("no-options", "error")
@@ -193,17 +200,17 @@ def no_options(section: Section) -> Iterator[Finding]:
     tree = section.tree
     if not tree.decisions:
         message = f"¶ASK_{tree.name} has no decision; add `## Decision: Name` and a list of options"
-        yield tree.line, tree.column, message
+        yield tree, message
     for decision in tree.decisions:
         if not decision.options:
             message = f"Decision {decision.name} has no options; list them as `- [CODE] Label`"
-            yield decision.line, decision.column, message
+            yield decision, message
 
 
 @_rule("indent", "error", fixable=True)
 def indent(section: Section) -> Iterator[Finding]:
     """Each level is indented by two spaces, and what looks like an option is one."""
-    for note in _noted(section, "indent"):
+    for note in _notes(section, "indent"):
         if note.text.isdigit():
             message = f"indent this option by {_number(int(note.text), 'space')}, two per level"
         else:
@@ -211,16 +218,16 @@ def indent(section: Section) -> Iterator[Finding]:
                 f"Markdown reads “{short(note.text)}” as text of what stands above; "
                 "indent it by two spaces per level"
             )
-        yield note.line, note.column, message
+        yield note, message
 
 
 @_rule("label-missing", "error")
 def label_missing(section: Section) -> Iterator[Finding]:
     """Every option has a label, unless it inherits one."""
-    for _, option in _options(section.tree):
+    for option in _options(section.tree):
         if not option.label and not _inherits(section, option):
             shown = "the option" if option.derived else f"[{option.code}]"
-            yield option.line, option.column, f"{shown} has no label; write one behind the code"
+            yield option, f"{shown} has no label; write one behind the code"
 
 
 @_rule("other-single", "warning")
@@ -230,7 +237,7 @@ def other_single(section: Section) -> Iterator[Finding]:
         if level.under_other and len(level.options) == 1:
             only = level.options[0]
             message = f"[{only.code}] is alone under {level.name} and is picked by itself; add one"
-            yield level.line, level.column, message
+            yield level, message
 
 
 @_rule("description-missing", "warning")
@@ -241,8 +248,7 @@ def description_missing(section: Section) -> Iterator[Finding]:
         for option in level.options:
             described = option.description or option is other
             if not described and option.label and not _inherits(section, option):
-                message = f"[{option.code}] has no description; add a line below it, indented"
-                yield option.line, option.column, message
+                yield option, f"[{option.code}] has no description; add a line below it, indented"
 
 
 @_rule("trigger-missing", "warning")
@@ -250,7 +256,7 @@ def trigger_missing(section: Section) -> Iterator[Finding]:
     """A tree says when it is to be asked."""
     tree = section.tree
     if not tree.trigger and not tree.extends:
-        yield tree.line, tree.column, "no Trigger: line; say when this is to be asked"
+        yield tree, "no Trigger: line; say when this is to be asked"
 
 
 @_rule("mixed-multi-select", "warning", fixable=True)
@@ -267,7 +273,7 @@ def mixed_multi_select(section: Section) -> Iterator[Finding]:
                 f"[{plain[0].code}] has no [ ] but others on its level have, "
                 "which makes it multi-select; mark all or none"
             )
-            yield plain[0].line, plain[0].column, message
+            yield plain[0], message
 
 
 @_rule("label-comma", "warning")
@@ -276,42 +282,34 @@ def label_comma(section: Section) -> Iterator[Finding]:
     for level in levels(section.tree):
         for option in level.options if is_multi(level.options) else ():
             if "," in option.label:
-                message = f"label “{short(option.label)}” has a comma; reword it"
-                yield option.line, option.column, message
+                yield option, f"label “{short(option.label)}” has a comma; reword it"
 
 
 @_rule("label-ellipsis", "warning", fixable=True)
 def label_ellipsis(section: Section) -> Iterator[Finding]:
     """Dots behind the label of a branch are ours to add."""
-    for _, option in _options(section.tree):
+    for option in _options(section.tree):
         if option.label.endswith(("...", "…")):
-            message = f"label “{short(option.label)}” ends in dots; leave them out"
-            yield option.line, option.column, message
+            yield option, f"label “{short(option.label)}” ends in dots; leave them out"
 
 
 @_rule("code-letter", "warning")
 def code_letter(section: Section) -> Iterator[Finding]:
     """Codes A, B and C are left to the extras."""
-    for _, option in _options(section.tree):
+    for option in _options(section.tree):
         if option.code.upper() in ("A", "B", "C"):
-            message = f"code [{option.code}] is a letter that extras use; take a longer one"
-            yield option.line, option.column, message
+            yield option, f"code [{option.code}] is a letter that extras use; take a longer one"
 
 
 @_rule("code-missing", "warning", fixable=True)
 def code_missing(section: Section) -> Iterator[Finding]:
     """Every option has a code that its author chose."""
-    for _, option in _options(section.tree):
+    for option in _options(section.tree):
         if option.derived and option.label:
-            message = f"“{short(option.label)}” has no code; [{option.code}] is used, write it"
-            yield option.line, option.column, message
+            yield option, f"“{short(option.label)}” has no code; [{option.code}] is used, write it"
 
 
-@_rule("checkbox-order", "warning", fixable=True)
-def checkbox_order(section: Section) -> Iterator[Finding]:
-    """`[ ]` stands behind the code."""
-    for note in _noted(section, "checkbox-order"):
-        yield note.line, note.column, "[ ] stands before the code; write `- [CODE] [ ] Label`"
+_noted("checkbox-order", "[ ] stands before the code; write `- [CODE] [ ] Label`", fixable=True)
 
 
 @_rule("label-duplicate", "warning")
@@ -323,64 +321,27 @@ def label_duplicate(section: Section) -> Iterator[Finding]:
             first = seen.setdefault(option.label.casefold(), option)
             if first is not option and option.label:
                 message = f"label “{short(option.label)}” is on line {first.line} too; reword one"
-                yield option.line, option.column, message
+                yield option, message
 
 
-@_rule("description-indent", "warning", fixable=True)
-def description_indent(section: Section) -> Iterator[Finding]:
-    """A description is indented under its option."""
-    for note in _noted(section, "description-indent"):
-        yield note.line, note.column, "this text belongs to the option above; indent it under it"
-
-
-@_rule("stray-text", "warning")
-def stray_text(section: Section) -> Iterator[Finding]:
-    """Nothing stands between the options that belongs to none of them."""
-    for note in _noted(section, "stray-text"):
-        shown = short(note.text, 200)
-        message = f"“{shown}” stands between options and belongs to none; indent or move it"
-        yield note.line, note.column, message
-
-
-@_rule("decision-missing", "warning")
-def decision_missing(section: Section) -> Iterator[Finding]:
-    """Options stand under a `## Decision:` heading."""
-    for note in _noted(section, "decision-missing"):
-        message = "options without a decision heading; put `## Decision: Name` above them"
-        yield note.line, note.column, message
-
-
-@_rule("kind-unknown", "warning")
-def kind_unknown(section: Section) -> Iterator[Finding]:
-    """A kind is transition or advisory."""
-    for note in _noted(section, "kind-unknown"):
-        message = f"Kind: {short(note.text)} is unknown; write transition or advisory"
-        yield note.line, note.column, message
-
-
-@_rule("extras-format", "warning")
-def extras_format(section: Section) -> Iterator[Finding]:
-    """Extras are `A: text | B: text | C: text`."""
-    for note in _noted(section, "extras-format"):
-        yield note.line, note.column, "write extras as `Extras: A: text | B: text | C: text`"
-
-
-@_rule("key-unknown", "warning")
-def key_unknown(section: Section) -> Iterator[Finding]:
-    """Keys are those that trees have."""
-    for note in _noted(section, "key-unknown"):
-        message = (
-            f"key {note.text}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends; "
-            "put an empty line above it if it is prose"
-        )
-        yield note.line, note.column, message
-
-
-@_rule("key-duplicate", "warning")
-def key_duplicate(section: Section) -> Iterator[Finding]:
-    """A key stands once."""
-    for note in _noted(section, "key-duplicate"):
-        yield note.line, note.column, f"a second {note.text}: line; the first one counts"
+_noted(
+    "description-indent",
+    "this text belongs to the option above; indent it under it",
+    fixable=True,
+)
+_noted("stray-text", "“{}” stands between options and belongs to none; indent or move it")
+_noted(
+    "decision-missing",
+    "options without a decision heading; put `## Decision: Name` above them",
+)
+_noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
+_noted("extras-format", "write extras as `Extras: A: text | B: text | C: text`")
+_noted(
+    "key-unknown",
+    "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends; "
+    "put an empty line above it if it is prose",
+)
+_noted("key-duplicate", "a second {}: line; the first one counts")
 
 
 @_rule("extends-unknown", "warning")
@@ -390,51 +351,28 @@ def extends_unknown(_section: Section) -> Iterator[Finding]:
 
 
 @_rule("tree-hidden", "warning")
-def treehidden(section: Section) -> Iterator[Finding]:
+def tree_hidden(section: Section) -> Iterator[Finding]:
     """A tree is where it can be read."""
-    return hidden(section.notes)
+    for note in _notes(section, "tree-hidden"):
+        if note.text.startswith("no space"):
+            yield note, f"{note.text}, so Markdown reads this as text; add one"
+        else:
+            yield note, f"this tree stands in {note.text} and is not read; move it to the margin"
 
 
-def hidden(notes: Iterable[Note]) -> Iterator[Finding]:
-    for note in notes:
-        if note.rule == "tree-hidden" and note.text.startswith("no space"):
-            message = f"{note.text}, so Markdown reads this as text; add one"
-            yield note.line, note.column, message
-        elif note.rule == "tree-hidden":
-            message = f"this tree stands in {note.text} and is not read; move it to the margin"
-            yield note.line, note.column, message
-
-
-@_rule("fence-open", "warning")
-def fence_open(section: Section) -> Iterator[Finding]:
-    """A fence that is opened is closed."""
-    return left_open(section.notes)
-
-
-def left_open(notes: Iterable[Note]) -> Iterator[Finding]:
-    for note in notes:
-        if note.rule == "fence-open":
-            message = "this code fence is never closed, so the trees below are taken for examples"
-            yield note.line, note.column, message
+_noted("fence-open", "this code fence is never closed, so the trees below are taken for examples")
 
 
 @_rule("ignore-unknown", "warning")
 def ignore_unknown(section: Section) -> Iterator[Finding]:
     """Only rules that exist can be ignored."""
-    return vain(section.notes)
-
-
-def vain(notes: Iterable[Note]) -> Iterator[Finding]:
-    for note in notes:
-        if note.rule != "ignore-unknown" or note.text in RULES:
-            continue
+    for note in _notes(section, "ignore-unknown"):
         if note.text == "\0":
-            message = "this comment stands in no tree; put it above a tree's heading"
+            yield note, "this comment stands in no tree; put it above a tree's heading"
         elif not note.text:
-            message = "name the rules to ignore"
-        else:
-            message = f"there is no rule {short(note.text)}; {suggestion(note.text)}"
-        yield note.line, note.column, message
+            yield note, "name the rules to ignore"
+        elif note.text not in RULES:
+            yield note, f"there is no rule {short(note.text)}; {suggestion(note.text)}"
 
 
 def suggestion(name: str) -> str:

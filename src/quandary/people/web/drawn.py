@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.errors import QuandaryError
 from quandary.formats.files import markdown_files, read_text
-from quandary.formats.lint import check
 from quandary.formats.markdown import parse
 from quandary.people.web.asked import lines
 from quandary.settings import read_settings
@@ -53,7 +52,7 @@ def _in_file(path: str, shown: str) -> Iterator[Drawn]:
         yield Drawn(shown, "", "", [], [("error", str(error))])
         return
     declared = [tree for tree in document.trees if not tree.fenced]
-    found = check(document) if declared else ()
+    found = document.diagnostics if declared else ()
     for tree in declared:
         problems = [
             (d.severity, f"line {d.line}: {d.message} ({d.rule})")
