@@ -18,12 +18,12 @@ import msgspec
 
 from measuring import Row, at_most, by_turns, table, timed, told, turns
 from quandary import load
+from quandary.desk import sheets
 from quandary.flows.asking import Terms
 from quandary.journal import replay
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Item, Reply
-from quandary.people import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def begin(store: SqliteStore) -> State:
     )
     context = "The plan for the move to the new office has been written; say what you think of it."
     arguments = msgspec.to_builtins(
-        Terms(load(str(TREE)), context, items, limits=hosts.limits("claude"))
+        Terms(load(str(TREE)), context, items, limits=sheets.limits("claude"))
     )
     tree = {"tree": arguments.pop("tree")}
     return replay.begin(store, "decide", arguments, documents=tree, who="agent", through="command")

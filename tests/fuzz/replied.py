@@ -10,6 +10,7 @@ import walks
 from fuzz.target import Target, hold, shaped, text_of
 from quandary.agents.known import KNOWN
 from quandary.agents.responses import unwrap
+from quandary.desk import returns
 from quandary.errors import QuandaryError
 from quandary.flows.responding import hear
 from quandary.journal import replay
@@ -19,7 +20,7 @@ from quandary.model.ask import Answer, Ask, Choice, Kind, Outcome, Preamble, Que
 from quandary.model.call import Output
 from quandary.model.response import Decision
 from quandary.model.tree import Extra
-from quandary.people import hook, relay
+from quandary.people import hook
 from quandary.people.reading import read
 from quandary.settings import Part, Settings
 
@@ -84,7 +85,7 @@ def _relayed(data: bytes) -> None:
     """Any bytes are answers to what was asked, no answer, or refused."""
     how = data[0] if data else 0
     ask = _ask(how)
-    meant = relay.parse(shaped(data[1:], _RELAY), ask, read, as_text=bool(how & 32))
+    meant = returns.parse(shaped(data[1:], _RELAY), ask, read, as_text=bool(how & 32))
     if isinstance(meant, Outcome):
         return
     _fitting(meant, ask)

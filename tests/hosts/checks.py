@@ -6,7 +6,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.people.hosts import shortened
+from quandary.desk.sheets import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def tried(one: Check) -> Row:
     try:
         said = one.work()
     except Exception as error:  # noqa: BLE001 - whatever went wrong, the others are tried too
-        detail = shortened(f"{type(error).__name__}: {error}")
+        detail = shorten(f"{type(error).__name__}: {error}")
         return Row(one.client.name, one.what, "FAILED", detail, traceback.format_exc())
     seconds = f"{time.monotonic() - begun:.1f} s"
     return Row(one.client.name, one.what, "ok", f"{seconds}; {said}" if said else seconds)

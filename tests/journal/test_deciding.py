@@ -20,13 +20,14 @@ from hypothesis.stateful import (
     rule,
 )
 
+from quandary.desk import returns
 from quandary.errors import Rejected
 from quandary.journal import progress, replay
 from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Ask, Outcome, Question, Reply
 from quandary.model.tree import Tree, walk
-from quandary.people import reading, relay
+from quandary.people import reading
 from strategies import trees
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Deciding(RuleBasedStateMachine):
         """Options are ticked; perhaps not for every question."""
         questions = self.ask.questions[: 1 if fewer else None]
         data = {"answers": [picks(question, numbers) for question in questions]}
-        reply = relay.parse(msgspec.json.encode(data), self.ask, reading.read)
+        reply = returns.parse(msgspec.json.encode(data), self.ask, reading.read)
         self._advance(reply)
 
     @precondition(_waits)
@@ -134,7 +135,7 @@ class Deciding(RuleBasedStateMachine):
         question = self.ask.questions[0]
         entry = {"key": question.key, "text": words_for(question, number)}
         data = msgspec.json.encode({"answers": [entry]})
-        self._advance(relay.parse(data, self.ask, reading.read, as_text=as_text))
+        self._advance(returns.parse(data, self.ask, reading.read, as_text=as_text))
 
     @precondition(_waits)
     @rule(kind=st.sampled_from(["idle", "dismissed", "unavailable", "error"]))
@@ -164,7 +165,7 @@ class Deciding(RuleBasedStateMachine):
         asked = asks_of(self.store, self.state.run)
         earlier = asked[number % len(asked)]
         data = {"answers": [picks(earlier.questions[0], [number])]}
-        reply = relay.parse(msgspec.json.encode(data), earlier, reading.read)
+        reply = returns.parse(msgspec.json.encode(data), earlier, reading.read)
         assert isinstance(reply, Reply)
         try:
             self.state = replay.amend(
@@ -262,7 +263,7 @@ def typed(store: SqliteStore) -> State:
         if state.ask is None:
             break
         data = [{"key": q.key, "text": text} for q in state.ask.questions]
-        reply = relay.parse(msgspec.json.encode({"answers": data}), state.ask, reading.read)
+        reply = returns.parse(msgspec.json.encode({"answers": data}), state.ask, reading.read)
         state = replay.advance(store, state.run, reply, to=state.key, **PERSON)
     return state
 

@@ -17,13 +17,13 @@ import msgspec
 
 import small_flows
 import walks
+from quandary.desk import returns
 from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Question, Reply
 from quandary.model.call import Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
-from quandary.people import relay
 from quandary.people.reading import read
 
 
@@ -95,7 +95,7 @@ def fill_decisions(store: SqliteStore) -> None:
         )
         for text in REPLIES[:count]:
             if state.ask is not None:
-                reply = relay.parse(text, state.ask, read)
+                reply = returns.parse(text, state.ask, read)
                 state = replay.advance(
                     store, state.run, reply, to=state.key, who="agent", through="relay"
                 )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from asks import asks
+from quandary.desk import sheets
 from quandary.model.ask import Ask, Choice, Note, Preamble, Question
-from quandary.people import plain, relay
 from quandary.people.states import Status, state_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_a_waiting_run_says_what_waits_and_how_to_reply() -> None:
             "preamble": "A plan.\n\n",
             "keys": ["1:", "2:"],
             "reply_with": ["quandary", "reply", "01J", "--to", "1:", "-"],
-            "tool_input": relay.tool_input(ASK),
+            "tool_input": sheets.tool_input(ASK),
         },
     }
     assert list(state(ask=ASK)) == ["run", "flow", "status", "notes", "ask"]
@@ -66,7 +66,7 @@ def test_a_waiting_run_says_what_waits_and_how_to_reply() -> None:
 def test_text_has_one_question_and_no_form() -> None:
     """Plain text asks one item at a time; what is shown is what waits."""
     asked = state(ask=ASK, via="text")["ask"]
-    assert plain.text(ASK) == asked["text"]
+    assert sheets.plain_text(ASK) == asked["text"]
     assert asked["keys"] == ["1:"]
     assert "tool_input" not in asked
 
@@ -75,8 +75,8 @@ def test_an_advisory_question_has_its_text_beside_the_form() -> None:
     """READINGS 18: it is meant to be read, and the host's form is there if it is wanted."""
     advisory = Ask("1:", "advisory", ASK.preamble, QUESTIONS)
     asked = state(ask=advisory)["ask"]
-    assert plain.text(advisory) == asked["text"]
-    assert relay.tool_input(advisory) == asked["tool_input"]
+    assert sheets.plain_text(advisory) == asked["text"]
+    assert sheets.tool_input(advisory) == asked["tool_input"]
 
 
 def test_the_form_is_the_hosts() -> None:

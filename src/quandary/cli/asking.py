@@ -17,9 +17,9 @@ from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.ages import later
 from quandary.cli.options import store_option
+from quandary.desk import sheets
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.people import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ class Way(NamedTuple):
 
     def limits(self, *, as_text: bool = False) -> Limits:
         """What fits into one Ask; text is read one question at a time."""
-        limits = hosts.limits(self.host, self.header_max)
+        limits = sheets.limits(self.host, self.header_max)
         if as_text or self.via == "text":
             limits = msgspec.structs.replace(limits, questions=1)
         return limits

@@ -14,13 +14,13 @@ from quandary import deeds
 from quandary.cli import beginnings, reports, running
 from quandary.cli.ages import end_what_expired, later
 from quandary.cli.runs import as_json
+from quandary.desk import sheets
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.files import markdown_files, project_root, read_text
 from quandary.formats.markdown import parse
 from quandary.formats.visible import printable
 from quandary.journal import replay
-from quandary.people import hosts
 from quandary.people.mcp.house import THROUGH, WHO, Listed
 from quandary.people.mcp.tools import Asking, Gating, Splitting
 from quandary.people.timeline import events
@@ -48,7 +48,7 @@ class McpHouse:
 
     def begin(self, wanted: Beginning, caller: Caller) -> State:
         """Begin a run, and have agents called where they come first."""
-        box = hosts.host("codex" if "codex" in caller.name.casefold() else "claude")
+        box = sheets.find_host("codex" if "codex" in caller.name.casefold() else "claude")
         begun = self._begun(wanted, box)
         age = wanted.expires if isinstance(wanted, Asking) else ""
         state = replay.begin(
@@ -67,7 +67,7 @@ class McpHouse:
         self._have_called(state)
         return state
 
-    def _begun(self, wanted: Beginning, box: hosts.Host) -> Begun:
+    def _begun(self, wanted: Beginning, box: sheets.Host) -> Begun:
         if isinstance(wanted, Asking):
             self._require_inside(sources.split(wanted.source)[0] if not wanted.text else None)
             return beginnings.decide(wanted, box.limits)

@@ -112,14 +112,14 @@ def answered(
     store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
 ) -> Reply | Outcome:
     """What a reply to an Ask of a run means; plain text answers the question that is named."""
-    from quandary.people import relay  # noqa: PLC0415 - not every command asks
+    from quandary.desk import returns  # noqa: PLC0415 - not every command asks
 
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     question = ask.question(to) if to is not None else None
     if question is not None and not text.lstrip().startswith(("{", "[")):
         ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
     as_text = settings_of(store, run).get("via") == "text"
-    return relay.parse(data, ask, read, as_text=as_text)
+    return returns.parse(data, ask, read, as_text=as_text)
 
 
 def script(path: str) -> list[Any]:

@@ -198,15 +198,15 @@ def beginning(store: Store) -> Callable[[Asking, str, str], State]:
     """Begins runs for whoever asks over HTTP: with trees of this project, or sent along."""
     from quandary.cli import beginnings  # noqa: PLC0415 - slow
     from quandary.cli.ages import later  # noqa: PLC0415 - the same
+    from quandary.desk import sheets  # noqa: PLC0415 - the same
     from quandary.formats import sources  # noqa: PLC0415 - the same
     from quandary.journal import replay  # noqa: PLC0415 - the same
-    from quandary.people import hosts  # noqa: PLC0415 - the same
     from quandary.people.web.house import REQUEST, digest  # noqa: PLC0415 - the same
 
     def begin(wanted: Asking, by: str, key: str) -> State:
         if not wanted.text:
             _require_inside(sources.split(wanted.source)[0])
-        begun = beginnings.decide(wanted, hosts.limits("claude"))
+        begun = beginnings.decide(wanted, sheets.limits("claude"))
         return replay.begin(
             store,
             begun.flow,

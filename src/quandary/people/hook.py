@@ -14,16 +14,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.errors import ContextRequired
+from quandary.desk import returns
+from quandary.desk.sheets import Sheet, Shown, shorten
+from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.wording import require_filled
 from quandary.journal import replay
 from quandary.journal.digests import sha256
 from quandary.journal.policy import policy_of
 from quandary.journal.settling import answer_of, settle
 from quandary.model import question_ids
-from quandary.model.ask import Answer, Ask, Choice, Outcome, Preamble, Question, Reply
-from quandary.people import hosts
-from quandary.people.sheets import ticked
+from quandary.model.ask import (
+    Answer,
+    Ask,
+    Choice,
+    Outcome,
+    Preamble,
+    Question,
+    Reading,
+    Reply,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -61,6 +70,17 @@ class Told(NamedTuple):
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
         return dict(zip(_CODES, map(label_of, options(self._entry(question))), strict=False))
+
+    @property
+    def sheets(self) -> tuple[Sheet, ...]:
+        """The questions as the host shows them."""
+        shown = []
+        for question in self.questions:
+            labels = self.labels(question)
+            pairs = ((choice, labels[choice.code].strip()) for choice in question.choices)
+            options = tuple(Shown(label, "", choice) for choice, label in pairs if label)
+            shown.append(Sheet(question, self.text(question), options))
+        return tuple(shown)
 
     def _entry(self, question: Question) -> dict[str, Any]:
         """The question as the host sent it."""
@@ -195,7 +215,7 @@ def unfit(questions: tuple[Question, ...]) -> str:
     """What keeps a person from answering these questions, and how to mend it."""
     texts = [question.text for question in questions]
     for question in questions:
-        what = f"“{hosts.shortened(question.text, 80)}”"
+        what = f"“{shorten(question.text, 80)}”"
         if texts.count(question.text) > 1:
             return f"{what} is asked twice in one call; give each question its own text."
         told = any(choice.description.strip() for choice in question.choices)
@@ -238,19 +258,15 @@ def after(told: Told, store: Store, project: str) -> list[State]:
 
     if routing.relayed(told, store, project) is not None:
         return []
-    outcome, answers, notes = response_of(told)
+    meant = response_of(told)
     states = []
     for question in told.questions:
         state = kept(store, told, question, project, prefer=False)
-        said = answers.get(question.text)
-        meant = None
-        if outcome is None and said is not None:
-            labels = {label: code for code, label in told.labels(question).items()}
-            meant = _meant(question, labels, said, notes.get(question.text))
-        if meant is not None:
-            state = _settled(store, told, state, question, meant, said)
+        answer = meant.to(question.key) if isinstance(meant, Reply) else None
+        if answer is not None and not answer.blank:
+            state = _settled(store, told, state, question, answer)
         elif state.status == "waiting":
-            state = _given_up(store, state, outcome)
+            state = _given_up(store, state, meant if isinstance(meant, Outcome) else None)
         states.append(state)
     return states
 
@@ -292,14 +308,14 @@ def spelt(told: Told, question: Question, answer: Answer) -> str:
     return ", ".join([*words, *([own.strip()] if own else [])])
 
 
-def _settled(
-    store: Store, told: Told, state: State, question: Question, meant: Answer, said: object
-) -> State:
+def _settled(store: Store, told: Told, state: State, question: Question, meant: Answer) -> State:
     """The record with its answer, unless it has this very answer already."""
     known = answer_of(store, state.run)
     if known is not None:
-        before = spelt(told, question, known[1])
-        if before in (said, spelt(told, question, meant)):
+        handed = {"answers": {told.text(question): spelt(told, question, known[1])}}
+        again = response_of(told._replace(response=handed))
+        same = again.to(question.key) if isinstance(again, Reply) else None
+        if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
             return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
     return settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
@@ -315,54 +331,15 @@ def _given_up(store: Store, state: State, outcome: Outcome | None) -> State:
     return state
 
 
-def response_of(told: Told) -> tuple[Outcome | None, dict[str, Any], dict[str, str]]:
-    """No answer at all and why, or the answers and the notes by the texts of their questions."""
-    response = told.response
-    if isinstance(response, list):
-        texts = [b.get("text") for b in response if isinstance(b, dict)]
-        response = "\n".join(text for text in texts if isinstance(text, str))
-    if isinstance(response, str):
-        said = hosts.said(response.strip())
-        if said is not None:
-            return said, {}, {}
-        spoken = hosts.spoken(response.strip(), [question.text for question in told.questions])
-        response = _decoded(response) if spoken is None else spoken
-    if not isinstance(response, dict):
-        return Outcome("error", "nothing came back that could be understood"), {}, {}
-    none = hosts.no_answer(response)
-    answers = response.get("answers")
-    if none is not None or not isinstance(answers, dict) or not answers:
-        return none or Outcome("dismissed", "no question was answered"), {}, {}
-    annotations = response.get("annotations")
-    notes = {
-        text: str(note["notes"])
-        for text, note in (annotations if isinstance(annotations, dict) else {}).items()
-        if isinstance(note, dict) and note.get("notes")
-    }
-    return None, {str(text).strip(): value for text, value in answers.items()}, notes
+def response_of(told: Told) -> Reply | Outcome:
+    """What came back from the host's form. Words that fit no question are kept in the outcome.
 
-
-def _decoded(text: str) -> object:
+    A label is what the host spells; all else is kept in the person's own words, as the agent was
+    told them.
+    """
     try:
-        found: object = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return found
-
-
-def _meant(
-    question: Question, labels: dict[str, str], said: object, note: str | None
-) -> Answer | None:
-    """The options that were ticked, or the person's own words."""
-    parts = [str(part) for part in said] if isinstance(said, list) else [str(said)]
-    whole = ", ".join(parts)
-    text = whole if whole in labels else whole.strip()
-    if text in labels:
-        return Answer(question.key, (labels[text],), comment=note)
-    if not text or text in hosts.NOTHING_CHOSEN:
-        return Answer(question.key, text=note, raw=note) if note else None
-    found, rest = ticked(text, labels) if question.multi else ([], text)
-    if found:
-        own = rest.strip() or None
-        return Answer(question.key, tuple(labels[f] for f in found), text=own, comment=note)
-    return Answer(question.key, text=text, comment=note, raw=text)
+        return returns.parse_response(told.response, told.sheets, lambda *_: Reading("own-words"))
+    except QuandaryError:
+        response = told.response
+        words = response if isinstance(response, str) else msgspec.json.encode(response).decode()
+        return Outcome("error", f"what the host sent back answers no question of the call: {words}")

@@ -70,8 +70,8 @@ def tell(run: Run, ask: Ask) -> None:
 
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
     """What is told of a question."""
+    from quandary.desk.sheets import shorten  # noqa: PLC0415 - the same
     from quandary.formats.visible import printable  # noqa: PLC0415 - only where somebody is told
-    from quandary.people.hosts import shortened  # noqa: PLC0415 - the same
 
     texts = "; ".join(question.text or question.title for question in ask.questions)
     where = f" in {os.path.basename(run.project)}" if run.project else ""
@@ -83,7 +83,7 @@ def notice(run: Run, ask: Ask) -> dict[str, Any]:
         "project": run.project,
         "key": ask.key,
         "since": run.since,
-        "text": printable(shortened(told, _LONGEST_TEXT)),
+        "text": printable(shorten(told, _LONGEST_TEXT)),
         "questions": [
             {"text": question.text, "options": [choice.label for choice in question.choices]}
             for question in ask.questions

@@ -20,6 +20,7 @@ from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any, Self
 
+from quandary.desk.sheets import sheets
 from quandary.errors import ParseError, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
@@ -28,7 +29,6 @@ from quandary.journal.entries import Answered, Asked, Noted, stamp
 from quandary.journal.settling import answer_of
 from quandary.model.ask import Ask, Preamble
 from quandary.people import hook
-from quandary.people.sheets import sheets
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

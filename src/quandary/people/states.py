@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from quandary.people import plain, relay
+from quandary.desk import sheets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def _asked(run: str, ask: Ask, via: Via, host: str) -> dict[str, Any]:
     An advisory question is meant to be read as text, so that it has the text beside the form.
     """
     if via == "text":
-        ask = plain.one_at_a_time(ask)
+        ask = sheets.keep_first_question(ask)
     asked: dict[str, Any] = {
         "key": ask.key,
         "kind": ask.kind,
@@ -66,7 +66,7 @@ def _asked(run: str, ask: Ask, via: Via, host: str) -> dict[str, Any]:
         "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
     }
     if via == "relay":
-        asked["tool_input"] = relay.tool_input(ask, host)
+        asked["tool_input"] = sheets.tool_input(ask, host)
     if via == "text" or ask.kind == "advisory":
-        asked["text"] = plain.text(ask)
+        asked["text"] = sheets.plain_text(ask)
     return asked

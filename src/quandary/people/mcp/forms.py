@@ -19,20 +19,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from quandary.desk import returns
+from quandary.desk.returns import kind_of, text_of
+from quandary.desk.sheets import fold, plain_text, sheets, shorten
 from quandary.errors import ParseError, QuandaryError
 from quandary.model.ask import Note, Outcome, Reply
 from quandary.model.tree import OTHER
-from quandary.people import plain, relay
-from quandary.people.documents import kind_of, text_of
-from quandary.people.hosts import shortened
 from quandary.people.reading import read
-from quandary.people.sheets import sheets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from quandary.desk.sheets import Sheet
     from quandary.model.ask import Ask, Question
-    from quandary.people.sheets import Sheet
 
 CHOICE, WORDS, COMMENT, REPLY = "answer", "other", "comment", "reply"
 INSTANT = 0.5
@@ -64,12 +63,12 @@ def form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> Form:
     """
     if ask.kind == "advisory":
         line = _line("Your reply", "A number, a label, or your own words")
-        text = _told(ask, [note for note in notes if note not in ask.notes], plain.text(ask))
+        text = _told(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
         return Form(text, _object({REPLY: line}, required=[REPLY]))
     fields: dict[str, Any] = {}
     several = len(ask.questions) > 1
     for number, sheet in enumerate(sheets(ask), 1):
-        name = plain.folded(sheet.question.header) or f"Question {number}"
+        name = fold(sheet.question.header) or f"Question {number}"
         words, comment = "In your own words", "Comment"
         if several:
             words, comment = f"{name}: in your own words", f"{name}: comment"
@@ -157,7 +156,7 @@ def _filled_in(ask: Ask, content: Mapping[str, Any]) -> Came:
     if ask.kind == "advisory":
         text = _text(content, REPLY)
         told: dict[str, Any] = {"response": text}
-        return Came(relay.parse(json.dumps(told), ask, read) if text else _nothing())
+        return Came(returns.parse(json.dumps(told), ask, read) if text else _nothing())
     entries, notes = [], []
     for number, question in enumerate(ask.questions, 1):
         entry = _entry(question, content, number)
@@ -166,7 +165,7 @@ def _filled_in(ask: Ask, content: Mapping[str, Any]) -> Came:
         elif entry is not None:
             entries.append({"key": question.key, **entry})
     if entries:
-        return Came(relay.parse(json.dumps({"answers": entries}), ask, read), tuple(notes))
+        return Came(returns.parse(json.dumps({"answers": entries}), ask, read), tuple(notes))
     return Came(None if notes else _nothing(), tuple(notes))
 
 
@@ -187,7 +186,7 @@ def _entry(
     chosen = [code for code in codes if code != OTHER]
     if words and chosen and not question.multi:
         known = {choice.code: choice.label for choice in question.choices}
-        both = f"{known.get(chosen[0], chosen[0])} was chosen, and “{shortened(words)}” was written"
+        both = f"{known.get(chosen[0], chosen[0])} was chosen, and “{shorten(words)}” was written"
         return Note("refused", f"{both} in the place of a choice. Which is meant?", question.item)
     if not codes and not words:
         if picked is not None and question.gathered:

@@ -9,12 +9,12 @@ import msgspec
 from litestar import Router, get, post
 from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter
 
+from quandary.desk import returns
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.tokens import replied
 from quandary.model.ask import Outcome
-from quandary.people import relay
 from quandary.people.drafts import meaning
 from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
@@ -163,7 +163,7 @@ def reply(
             raise house.already(state)
         if data.text is not None:
             asked = msgspec.structs.replace(asked, key=question.key, questions=(question,))
-    meant = relay.parse(body, asked, reader, as_text=house.told(name).get("via") == "text")
+    meant = returns.parse(body, asked, reader, as_text=house.told(name).get("via") == "text")
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = house.advance(

@@ -13,7 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asks import asks, picks
+from quandary.desk import returns, sheets
 from quandary.errors import AlreadyAnswered, QuandaryError
+from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import (
     MORE,
     Answer,
@@ -26,10 +28,14 @@ from quandary.model.ask import (
     Reading,
     Reply,
 )
-from quandary.people import hosts, relay
+from quandary.people import hook
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hypothesis.strategies import DataObject
+
+    from quandary.journal.store import State
 
 CHOICES = (
     Choice("OK", "Looks good", "No changes"),
@@ -68,7 +74,7 @@ def codes_only(text: str, question: Question, mode: str) -> Reading:
 def answers(data: object, *questions: Question, kind: Kind = "transition") -> tuple[Answer, ...]:
     """The answers in a reply that has some."""
     text = data if isinstance(data, str) else json.dumps(data)
-    reply = relay.parse(text, make(*(questions or (ONE,)), kind=kind), codes_only)
+    reply = returns.parse(text, make(*(questions or (ONE,)), kind=kind), codes_only)
     assert isinstance(reply, Reply)
     return reply.answers
 
@@ -77,14 +83,14 @@ def refusal(data: object, *questions: Question) -> str:
     """The message with which a reply is refused."""
     text = data if isinstance(data, str) else json.dumps(data)
     with pytest.raises(QuandaryError) as caught:
-        relay.parse(text, make(*(questions or (ONE,))), codes_only)
+        returns.parse(text, make(*(questions or (ONE,))), codes_only)
     return str(caught.value)
 
 
 def outcome(data: bytes | str, ask: Ask) -> Reply | Outcome | QuandaryError:
     """What becomes of a reply, whatever it is."""
     try:
-        return relay.parse(data, ask, own_words)
+        return returns.parse(data, ask, own_words)
     except QuandaryError as refused:
         return refused
 
@@ -98,7 +104,7 @@ WORDS = Answer("1.3/2:", text="merge it", raw="merge it")
 
 def test_a_form_has_what_the_tool_wants() -> None:
     """Question, header, multiSelect, and options with the dots of a branch."""
-    assert relay.tool_input(make(ONE)) == {
+    assert sheets.tool_input(make(ONE)) == {
         "questions": [
             {
                 "question": "Is Auth good?",
@@ -116,16 +122,16 @@ def test_a_form_has_what_the_tool_wants() -> None:
 
 def test_codex_gets_ids_and_is_told_how_to_choose_several() -> None:
     """Its box takes one choice, so that several are named under Other."""
-    (form,) = relay.tool_input(make(MANY), "codex")["questions"]
+    (form,) = sheets.tool_input(make(MANY), "codex")["questions"]
     assert form["id"] == "2:"
-    assert f"Which tags? {relay.SEVERAL}" == form["question"]
+    assert f"Which tags? {sheets.SEVERAL}" == form["question"]
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_other_fills_up_a_question_with_too_few_choices(count: int) -> None:
     """A host refuses fewer than two options; choosing Other is Other left blank."""
     question = Question("1.3/2:", "1. x", "Why?", CHOICES[:count])
-    (form,) = relay.tool_input(make(question))["questions"]
+    (form,) = sheets.tool_input(make(question))["questions"]
     labels = [option["label"] for option in form["options"]]
     assert [*[c.label for c in CHOICES[:count]], "Other", "None of these"][:2] == labels
     for label in labels[count:]:
@@ -135,7 +141,7 @@ def test_other_fills_up_a_question_with_too_few_choices(count: int) -> None:
 def test_labels_that_are_alike_get_their_codes() -> None:
     """Hosts refuse one label twice, and nobody could tell which was meant."""
     question = Question("1:", "1. x", "Why?", (Choice("A", "Same"), Choice("B", "Same\n")))
-    (form,) = relay.tool_input(make(question))["questions"]
+    (form,) = sheets.tool_input(make(question))["questions"]
     assert [option["label"] for option in form["options"]] == ["Same (A)", "Same (B)"]
     assert (Answer("1:", picked=("B",)),) == answers({"answers": {"Why?": "Same (B)"}}, question)
 
@@ -143,7 +149,7 @@ def test_labels_that_are_alike_get_their_codes() -> None:
 def test_a_choice_that_is_called_other_gets_its_code() -> None:
     """Just “Other” is always the host's own, which the person left blank."""
     question = Question("1.3/2:", "1. x", "Why?", (Choice("A", "Other"), Choice("B", "None")))
-    (form,) = relay.tool_input(make(question))["questions"]
+    (form,) = sheets.tool_input(make(question))["questions"]
     assert [option["label"] for option in form["options"]] == ["Other (A)", "None"]
     assert answers({"answers": {"Why?": "Other"}}, question) == (BLANK,)
     assert answers({"answers": {"Why?": "Other (A)"}}, question)[0].picked == ("A",)
@@ -152,7 +158,7 @@ def test_a_choice_that_is_called_other_gets_its_code() -> None:
 def test_questions_that_are_alike_get_their_keys() -> None:
     """Hosts key answers by the text."""
     first, second = (Question(key, "x", "Why?", CHOICES) for key in ("1:", "2:"))
-    forms = relay.tool_input(make(first, second))["questions"]
+    forms = sheets.tool_input(make(first, second))["questions"]
     assert [form["question"] for form in forms] == ["Why? (1:)", "Why? (2:)"]
     assert "already answered" in refusal({"answers": {"Why?": "Looks good"}}, first, second)
 
@@ -170,18 +176,18 @@ def test_a_box_that_is_too_small_is_not_filled() -> None:
     """No option is dropped to make a question fit."""
     wide = Question("1:", "1. x", "Why?", (*CHOICES, Choice("D", "Four")))
     with pytest.raises(QuandaryError, match="4 options wait and request_user_input holds 3"):
-        relay.tool_input(make(wide), "codex")
+        sheets.tool_input(make(wide), "codex")
     with pytest.raises(QuandaryError, match="5 questions wait and AskUserQuestion holds 4"):
-        relay.tool_input(make(*[ONE] * 5))
+        sheets.tool_input(make(*[ONE] * 5))
 
 
-@pytest.mark.parametrize("host", hosts.HOSTS)
+@pytest.mark.parametrize("host", sheets.HOSTS)
 @given(data=st.data())
 def test_a_host_takes_the_form_of_any_ask(host: str, data: DataObject) -> None:
     """One to so many questions, two to so many options, nothing empty, nothing twice."""
-    limits = hosts.limits(host)
+    limits = sheets.limits(host)
     ask = data.draw(asks(limits))
-    forms = relay.tool_input(ask, host)["questions"]
+    forms = sheets.tool_input(ask, host)["questions"]
     assert 1 <= len(forms) <= limits.questions
     assert len(forms) == len({form["question"] for form in forms}) == len(ask.questions)
     for form in forms:
@@ -201,15 +207,15 @@ def test_a_host_takes_the_form_of_any_ask(host: str, data: DataObject) -> None:
 @given(data=st.data())
 def test_any_picks_survive_the_way_through_a_host(shape: str, data: DataObject) -> None:
     """Commas, quotes, line breaks, emoji: what was ticked is what is booked."""
-    limits = hosts.limits("codex" if shape == "codex" else "claude")
+    limits = sheets.limits("codex" if shape == "codex" else "claude")
     ask = data.draw(asks(limits))
     chosen = data.draw(picks(ask))
-    forms = relay.tool_input(ask, "codex" if shape == "codex" else "claude")["questions"]
+    forms = sheets.tool_input(ask, "codex" if shape == "codex" else "claude")["questions"]
     ticked = [
         [form["options"][n]["label"] for n in order]
         for form, order in zip(forms, chosen, strict=True)
     ]
-    reply = relay.parse(_told(shape, ask, forms, ticked, chosen), ask, _unread)
+    reply = returns.parse(_told(shape, ask, forms, ticked, chosen), ask, _unread)
     expected = tuple(
         Answer(question.key, picked=tuple(question.choices[n].code for n in order))
         for question, order in zip(ask.questions, chosen, strict=True)
@@ -325,7 +331,7 @@ def _unread(text: str, question: Question, mode: str) -> Reading:
 def test_every_shape_of_an_answer_is_understood(data: object, expected: Answer) -> None:
     """The host's response in any of its shapes, our own, and plain text."""
     if isinstance(data, bytes):
-        assert Reply((expected,)) == relay.parse(data, make(ONE), codes_only)
+        assert Reply((expected,)) == returns.parse(data, make(ONE), codes_only)
     else:
         assert (expected,) == answers(data)
 
@@ -441,7 +447,7 @@ def test_typed_text_is_read_in_the_mode_of_the_ask(kind: Kind, mode: str) -> Non
         return own_words(text, question, mode)
 
     for text in ("the second", "Looks good", "Rework..."):
-        relay.parse(text, make(ONE, kind=kind), read)
+        returns.parse(text, make(ONE, kind=kind), read)
     assert [mode] == modes
 
 
@@ -592,7 +598,7 @@ def test_what_an_option_or_a_prefix_could_mean_is_no_name(text: str) -> None:
 def test_what_is_no_answer_is_never_taken_for_one(kind: str, data: object) -> None:
     """A closed pipe, an idle time-out, an error, a closed box: the question stays open."""
     text = data if isinstance(data, str) else json.dumps(data)
-    found = relay.parse(text.encode(), make(ONE), _unread)
+    found = returns.parse(text.encode(), make(ONE), _unread)
     assert isinstance(found, Outcome)
     assert kind == found.kind
 
@@ -605,7 +611,7 @@ def test_only_an_explicit_decline_is_a_decline() -> None:
 
 def test_an_error_says_what_it_was() -> None:
     """The first words of it, whatever its size."""
-    found = relay.parse(json.dumps({"error": "broken " * 1_000_000}), make(ONE), _unread)
+    found = returns.parse(json.dumps({"error": "broken " * 1_000_000}), make(ONE), _unread)
     assert isinstance(found, Outcome)
     assert found.detail.startswith("broken broken")
     assert len(found.detail) <= 200
@@ -633,7 +639,7 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
     """It is booked on nothing, and the message names what waits."""
     text = data if isinstance(data, str) else json.dumps(data)
     with pytest.raises(AlreadyAnswered, match=r"already answered: .*1.3/2: “Is Auth good\?”"):
-        relay.parse(text, make(ONE), _unread)
+        returns.parse(text, make(ONE), _unread)
 
 
 @pytest.mark.parametrize(
@@ -695,7 +701,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     """Nor is a command line with bytes that are no UTF-8."""
     for data in (b"\xff\xfeO\x00K\x00", "\udcff"):
         with pytest.raises(QuandaryError, match="not UTF-8"):
-            relay.parse(data, make(ONE), own_words)
+            returns.parse(data, make(ONE), own_words)
 
 
 def test_ten_megabytes_are_read_in_reasonable_time() -> None:
@@ -781,8 +787,219 @@ def test_any_text_for_any_ask_is_read_or_refused(ask: Ask, text: str) -> None:
 def test_relaying_loads_nothing_heavy() -> None:
     """`reply` runs inside agents' loops."""
     code = (
-        "import sys; import quandary.people.relay, quandary.people.states;"
+        "import sys; import quandary.desk.returns, quandary.people.states;"
         "print({'rich', 'asyncio', 'rapidfuzz', 'textual', 'platformdirs'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"
+
+
+# -- a host's own sentences ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("dismissed", "User declined to answer questions"),
+        ("dismissed", "User declined to answer the questions. Continue with the task."),
+        ("dismissed", "(User declined to answer questions)"),
+        ("dismissed", "User rejected tool use"),
+        ("dismissed", "The user doesn't want to proceed with this tool use. It was rejected."),
+        ("dismissed", "The user wants to clarify these questions.\n  This means…"),
+        ("dismissed", "The user did not answer the questions."),
+        ("dismissed", "[User dismissed - do not proceed, wait for next instruction]"),
+        ("dismissed", "[Request interrupted by user for tool use]"),
+        ("dismissed", "request_user_input was cancelled before receiving a response"),
+        ("idle", "No response after 60s — the user may be away from keyboard."),
+        ("unavailable", "request_user_input is unavailable in Default mode"),
+        ("unavailable", "Cannot ask user questions in non-interactive mode without ACP support"),
+        ("error", "[Tool result missing due to internal error]"),
+        ("error", "<tool_use_error>InputValidationError: options</tool_use_error>"),
+        ("error", "InputValidationError: 5 questions"),
+    ],
+)
+def test_what_a_host_says_without_an_answer_is_known(kind: str, text: str) -> None:
+    """Its sentence about declining is no decline: it also comes when the box was never shown."""
+    outcome = returns.parse_refusal(text)
+    assert outcome is not None
+    assert kind == outcome.kind
+    assert outcome.detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "OK",
+        "The user declined the offer, so change it",
+        "I declined to answer",
+        "No response is fine",
+        "No response after all",
+        "[OK]",
+        "[Tool result missing due to internal error] is what I saw",
+    ],
+)
+def test_what_a_person_says_is_not_taken_for_a_host(text: str) -> None:
+    """Only the hosts' own sentences count."""
+    assert returns.parse_refusal(text) is None
+
+
+def test_answers_told_in_a_sentence_are_found_by_their_questions() -> None:
+    """Quotation marks in questions, answers and notes do no harm, since the texts are known."""
+    text = (
+        'The user answered: "Is "A" good?"="say "yes", then go" notes: or "no", '
+        '"And, B?"="Fine", "C?"=(no option selected) notes: any. Read the answers carefully — x'
+    )
+    told = returns.parse_sentence(text, ['Is "A" good?', "And, B?", "C?"])
+    assert told == {
+        "answers": {'Is "A" good?': 'say "yes", then go', "And, B?": "Fine", "C?": None},
+        "annotations": {'Is "A" good?': {"notes": 'or "no"'}, "C?": {"notes": "any"}},
+    }
+
+
+def test_a_preview_in_the_sentence_is_passed_over() -> None:
+    """It repeats what was shown and says nothing new."""
+    text = 'User has answered your questions: "Q"="A" selected preview:\n| x | user notes: slow'
+    told = returns.parse_sentence(text, ["Q"])
+    assert told == {"answers": {"Q": "A"}, "annotations": {"Q": {"notes": "slow"}}}
+
+
+@pytest.mark.parametrize(
+    "body", ['"Q"="A", "Gone?"="B"', '"Q"=A', '"Q"="A" and more', '"Q"="A", "Q"="B"']
+)
+def test_a_sentence_that_cannot_be_told_apart_is_refused(body: str) -> None:
+    """Nothing is guessed; the JSON has it without doubt."""
+    with pytest.raises(QuandaryError, match="cannot be told apart"):
+        returns.parse_sentence(f"Your questions have been answered: {body}", ["Q"])
+
+
+def test_other_words_are_no_told_answers() -> None:
+    """A sentence of the person's own stays what it is."""
+    assert returns.parse_sentence("The user story is wrong: fix it", ["Q"]) is None
+
+
+# -- one reader for replies and for hooks ----------------------------------------------------------
+
+LEVEL = "Which level should it use?"
+OPTIONS = (Choice("A", "Info"), Choice("B", "Debug"))
+WAITING = make(Question("1:", "Level", LEVEL, OPTIONS, item="1"))
+PICKED, SAID = (("B",), None), ((), "as the others do")
+ANSWERS: dict[str, tuple[object, tuple[tuple[str, ...], str | None]]] = {
+    "a map": ({"answers": {LEVEL: "Debug"}}, PICKED),
+    "a map with an echo": (
+        {"questions": [{"question": LEVEL, "options": []}], "answers": {LEVEL: "Debug"}},
+        PICKED,
+    ),
+    "a map of lists": ({"answers": {LEVEL: ["Debug"]}}, PICKED),
+    "a map of words": ({"answers": {LEVEL: "as the others do"}}, SAID),
+    "only notes": (
+        {"answers": {}, "annotations": {LEVEL: {"notes": "as the others do"}}},
+        SAID,
+    ),
+    "a list below answers": ({"answers": [{"option_label": "Debug"}]}, PICKED),
+    "a list of words": (
+        {"answers": [{"option_label": "Other", "free_text": "as the others do"}]},
+        SAID,
+    ),
+    "a bare list": ([{"option_label": "Debug"}], PICKED),
+    "a bare list of texts": (["Debug"], PICKED),
+    "questions with answers": (
+        {"questions": [{"question": LEVEL, "user_answer": "Debug"}]},
+        PICKED,
+    ),
+    "a response": ({"response": "as the others do"}, SAID),
+    "content": ({"content": [{"text": "as the others do"}]}, SAID),
+    "content with types": ({"content": [{"type": "text", "text": "Debug"}]}, PICKED),
+    "JSON in content": (
+        {"content": [{"type": "text", "text": json.dumps({"answers": {LEVEL: "Debug"}})}]},
+        PICKED,
+    ),
+    "content that is text": ({"content": "Debug"}, PICKED),
+    "a list of blocks": ([{"type": "text", "text": "Debug"}], PICKED),
+    "our own form": ({"answers": [{"key": "1:", "picked": ["B"]}]}, PICKED),
+    "our own form without keys": ({"answers": [{"text": "as the others do"}]}, SAID),
+    "a client's form": ({"action": "accept", "content": {LEVEL: "Debug"}}, PICKED),
+    "a sentence": (
+        f'Your questions have been answered: "{LEVEL}"="Debug". You can now continue',
+        PICKED,
+    ),
+    "a label": ("Debug", PICKED),
+    "plain text": ("as the others do", SAID),
+}
+NO_ANSWERS: dict[str, tuple[object, str]] = {
+    "nothing": (None, "error"),
+    "no text": ("", "error"),
+    "an empty object": ({}, "error"),
+    "an error": ({"is_error": True, "content": "boom"}, "error"),
+    "another error": ({"error": "boom"}, "error"),
+    "the sentinel": ("[Tool result missing due to internal error]", "error"),
+    "the sentinel in content": (
+        {"content": [{"type": "text", "text": "[Tool result missing due to internal error]"}]},
+        "error",
+    ),
+    "idle": ({"answers": {}, "afkTimeoutMs": 60000}, "idle"),
+    "idle with ticks": ({"answers": {LEVEL: "Debug"}, "afkTimeoutMs": 60000}, "idle"),
+    "no answers": ({"answers": {}}, "dismissed"),
+    "no list": ({"answers": []}, "dismissed"),
+    "closed": ({"action": "cancel"}, "dismissed"),
+    "a sentence about declining": ("User declined to answer questions", "dismissed"),
+}
+
+
+def kept_by_hook(store: SqliteStore, response: object) -> State:
+    """What a hook keeps of the same question, asked by the host itself."""
+    options = [{"label": choice.label, "description": ""} for choice in OPTIONS]
+    asked = {"question": LEVEL, "header": "Level", "multiSelect": False, "options": options}
+    told = hook.heard(
+        {
+            "session_id": "s",
+            "tool_use_id": "t",
+            "tool_name": "AskUserQuestion",
+            "tool_input": {"questions": [asked]},
+            "tool_response": response,
+        }
+    )
+    assert told is not None
+    (state,) = hook.after(told, store, "here")
+    return state
+
+
+@pytest.mark.parametrize("shape", ANSWERS)
+def test_a_reply_and_a_hook_read_every_shape_alike(shape: str, tmp_path: Path) -> None:
+    """What a person said is never lost because of the way in which a host tells it."""
+    data, (picked, text) = ANSWERS[shape]
+    reply = returns.parse(data if isinstance(data, str) else json.dumps(data), WAITING, own_words)
+    assert isinstance(reply, Reply)
+    assert [(answer.picked, answer.text) for answer in reply.answers] == [(picked, text)]
+    state = kept_by_hook(SqliteStore(tmp_path / "journal.db"), data)
+    assert (state.status, state.result["codes"], state.result["text"]) == (
+        "done",
+        list(picked),
+        text,
+    )
+
+
+@pytest.mark.parametrize("shape", NO_ANSWERS)
+def test_what_is_no_answer_is_none_for_a_reply_and_a_hook(shape: str, tmp_path: Path) -> None:
+    """Silence, a closed form, a time-out and an error decide nothing, through either door."""
+    data, kind = NO_ANSWERS[shape]
+    meant = returns.parse(data if isinstance(data, str) else json.dumps(data), WAITING, own_words)
+    assert isinstance(meant, Outcome)
+    assert meant.kind == kind
+    store = SqliteStore(tmp_path / "journal.db")
+    state = kept_by_hook(store, data)
+    assert state.status == "withdrawn"
+    (noted,) = store.entries(state.run, kinds=("noted",))
+    assert noted.read().kind == kind  # type: ignore[union-attr]  # it is a note
+    assert store.entries(state.run, kinds=("answered",)) == []
+
+
+@pytest.mark.parametrize("response", [{"answers": {"Which colour?": "Red"}}, "[ ] later", [3, "x"]])
+def test_words_that_fit_no_question_are_kept_by_the_hook(response: object, tmp_path: Path) -> None:
+    """They answer nothing, and yet somebody said them."""
+    store = SqliteStore(tmp_path / "journal.db")
+    state = kept_by_hook(store, response)
+    assert state.status == "withdrawn"
+    (noted,) = store.entries(state.run, kinds=("noted",))
+    words = response if isinstance(response, str) else json.dumps(response, separators=(",", ":"))
+    assert (noted.read_matter().text or "").endswith(words)

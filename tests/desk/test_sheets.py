@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 
 from asks import asks
+from quandary.desk import sheets
+from quandary.errors import QuandaryError
 from quandary.flows import wording
-from quandary.model.ask import Ask, Choice, Note, Preamble, Question
+from quandary.model.ask import Ask, Choice, Limits, Note, Preamble, Question
 from quandary.model.tree import Extra
-from quandary.people import plain
 
 CHOICES = (
     Choice("FIL", "Fill the gaps", "return to\nthe work"),
@@ -33,64 +35,66 @@ def question(text: str = "Two gaps are left. What is next?", **more: object) -> 
 
 def test_summary_numbered_choices_and_question_stand_together() -> None:
     """The text is what a person needs to answer, in the order in which it is read."""
-    assert plain.text(make(question(menu=True))) == (
+    assert sheets.plain_text(make(question(menu=True))) == (
         "The review found gaps.\n\n"
         "Two gaps are left.\n\n"
         "1. **Fill the gaps** — return to the work\n"
         "2. **Ask for counsel...** — get advice\n"
         "3. **Discuss**\n"
-        f"4. **Other** — {plain.OTHER}\n\n"
+        f"4. **Other** — {sheets.OWN_WORDS}\n\n"
         "What is next?"
     )
 
 
 def test_other_is_last_and_only_where_something_is_behind_it() -> None:
     """Where the tree has no such menu, own words can be typed without a number for them."""
-    assert "Other" not in plain.text(make(question()))
+    assert "Other" not in sheets.plain_text(make(question()))
 
 
 def test_notes_come_first_and_are_not_said_twice() -> None:
     """What happened is told once, even when it is also the reason why the question is back."""
     notes = (Note("matched", "> Matched: Discuss", "1"), Note("refused", "Nothing is there.", "1"))
-    text = plain.text(make(question(), notes=notes, why="Nothing is there."))
+    text = sheets.plain_text(make(question(), notes=notes, why="Nothing is there."))
     assert text.startswith("> Matched: Discuss\n\nNothing is there.\n\nThe review found gaps.")
     assert text.count("Nothing is there.") == 1
 
 
 def test_extras_are_told_with_the_preamble() -> None:
     """The letters have to be known before they can be typed."""
-    text = plain.text(make(question(), extras=(Extra("A", "Run the tests first"),)))
+    text = sheets.plain_text(make(question(), extras=(Extra("A", "Run the tests first"),)))
     assert "**Also:** A: Run the tests first" in text
 
 
 def test_a_text_without_a_question_gets_one() -> None:
     """A summary alone does not ask anything."""
-    text = plain.text(make(question("Two gaps are left.")))
-    assert text.endswith(f"3. **Discuss**\n\n{plain.ASKED}")
+    text = sheets.plain_text(make(question("Two gaps are left.")))
+    assert text.endswith(f"3. **Discuss**\n\n{sheets.WHICH}")
     assert "\n\nTwo gaps are left.\n\n" in text
 
 
 def test_a_question_alone_stands_behind_the_choices() -> None:
     """There is no summary to part it from, nor does an abbreviation end a sentence."""
-    text = plain.text(make(question("[OTH]: Which one, e.g. the first?")))
+    text = sheets.plain_text(make(question("[OTH]: Which one, e.g. the first?")))
     assert text.endswith("\n\n[OTH]: Which one, e.g. the first?")
 
 
 def test_several_may_be_chosen_and_the_text_says_so() -> None:
     """A number alone would look like the only way to answer."""
-    assert plain.text(make(question(multi=True))).endswith(f"What is next? {plain.SEVERAL}")
+    assert sheets.plain_text(make(question(multi=True))).endswith(
+        f"What is next? {sheets.SEVERAL_NUMBERS}"
+    )
 
 
 def test_the_item_is_named_where_the_question_does_not() -> None:
     """One item at a time, and it is clear which."""
-    assert "\n\n**Auth** (1)\n\nTwo gaps" in plain.text(make(question(title="Auth")))
-    assert "**Auth**" not in plain.text(make(question("Is Auth good?", title="Auth")))
+    assert "\n\n**Auth** (1)\n\nTwo gaps" in sheets.plain_text(make(question(title="Auth")))
+    assert "**Auth**" not in sheets.plain_text(make(question("Is Auth good?", title="Auth")))
 
 
 def test_a_clarifying_question_names_just_the_candidates() -> None:
     """What typed text may name besides is not listed."""
     asked = question(choices=CHOICES[:2], named=(CHOICES[2],))
-    text = plain.text(make(asked, why="“a” fits more than one option. Which is meant?"))
+    text = sheets.plain_text(make(asked, why="“a” fits more than one option. Which is meant?"))
     assert text.startswith("“a” fits more than one option. Which is meant?")
     assert re.findall(r"(?m)^(\d+)\. ", text) == ["1", "2"]
     assert "Discuss" not in text
@@ -99,7 +103,7 @@ def test_a_clarifying_question_names_just_the_candidates() -> None:
 def test_a_label_with_asterisks_is_left_alone() -> None:
     """Bold around it would garble both."""
     asked = question(choices=(Choice("A", "Use **kwargs"), Choice("B", "1. One")))
-    text = plain.text(make(asked))
+    text = sheets.plain_text(make(asked))
     assert "1. Use **kwargs\n2. **1. One**" in text
 
 
@@ -107,11 +111,11 @@ def test_only_the_first_of_several_questions_is_shown() -> None:
     """READINGS 20: one item at a time, with what is said on that item."""
     blocks = ("**1. Review** — all of it", "**2. Auth** — tokens")
     ask = make(question(), question("And this?", key="2:", item="2"), blocks=blocks)
-    first = plain.one_at_a_time(ask)
+    first = sheets.keep_first_question(ask)
     assert tuple(q.key for q in first.questions) == ("1:",)
     assert blocks[:1] == first.preamble.blocks
-    assert plain.text(first) == plain.text(ask)
-    assert "tokens" not in plain.text(ask)
+    assert sheets.plain_text(first) == sheets.plain_text(ask)
+    assert "tokens" not in sheets.plain_text(ask)
 
 
 @given(asks())
@@ -119,7 +123,7 @@ def test_any_ask_is_numbered_without_a_gap(ask: Ask) -> None:
     """Whatever labels and descriptions hold, each choice is one line with its number."""
     question = ask.questions[0]
     count = len(question.choices) + question.menu
-    lines = plain.text(ask).splitlines()
+    lines = sheets.plain_text(ask).splitlines()
     if count:
         at = [i for i in range(len(lines)) if lines[i : i + 1] and lines[i].startswith("1. ")]
         assert any(
@@ -132,34 +136,64 @@ def test_any_ask_is_numbered_without_a_gap(ask: Ask) -> None:
 @given(asks())
 def test_narrowing_twice_is_narrowing_once(ask: Ask) -> None:
     """One question stays one question."""
-    once = plain.one_at_a_time(ask)
-    assert once == plain.one_at_a_time(once)
+    once = sheets.keep_first_question(ask)
+    assert once == sheets.keep_first_question(once)
     assert ask.questions[:1] == once.questions
 
 
 def test_the_place_in_the_tree_goes_with_the_question() -> None:
     """A summary is about the item wherever in the tree the person is."""
-    text = plain.text(make(question("[OTH]: Two gaps are left. What is next?")))
+    text = sheets.plain_text(make(question("[OTH]: Two gaps are left. What is next?")))
     assert "\n\nTwo gaps are left.\n\n1. " in text
     assert text.endswith("\n\n[OTH]: What is next?")
-    assert plain.text(make(question("[A/B]: Two gaps."))).endswith(f"\n\n[A/B]: {plain.ASKED}")
+    assert sheets.plain_text(make(question("[A/B]: Two gaps."))).endswith(
+        f"\n\n[A/B]: {sheets.WHICH}"
+    )
 
 
 def test_a_summary_is_left_out_where_the_preamble_says_just_that() -> None:
     """It stands right above; a context that says more is summed up again before the choices."""
     ask = make(question("The review found gaps. What is next?"))
-    assert plain.text(ask).count("The review found gaps.") == 1
+    assert sheets.plain_text(ask).count("The review found gaps.") == 1
     ask = make(question("Tokens expire. What is next?"), blocks=("**1. Auth** — Tokens\nexpire.",))
-    assert "Tokens expire." not in plain.text(ask)
+    assert "Tokens expire." not in sheets.plain_text(ask)
     ask = make(
         question("Tokens expire. What is next?"), blocks=("**1. Auth** — Tokens expire. A lot.",)
     )
-    assert plain.text(ask).count("Tokens expire.") == 2
+    assert sheets.plain_text(ask).count("Tokens expire.") == 2
 
 
 def test_text_does_not_ask_for_a_blank_reply() -> None:
     """An empty message is no answer, and Other has a number."""
-    text = plain.text(
+    text = sheets.plain_text(
         make(question(menu=True), hints=f"{wording.BLANK} | Q: asks something | ! skips")
     )
     assert "**Try:** Q: asks something | ! skips\n" in text
+
+
+def test_each_host_has_the_limits_that_were_found() -> None:
+    """Claude Code takes four questions of two to four options, Codex three of two or three."""
+    assert Limits(4, 4) == sheets.limits("claude")
+    assert Limits(3, 3) == sheets.limits("codex")
+
+
+def test_text_shows_one_question_at_a_time() -> None:
+    """Plain text has one question, and never more than four options."""
+    assert Limits(1, 4) == sheets.TEXT
+
+
+def test_the_caller_can_want_a_shorter_header() -> None:
+    """`--header-max` narrows the header and nothing else."""
+    assert Limits(3, 3, 12) == sheets.limits("codex", 12)
+
+
+def test_an_unknown_host_is_refused_with_the_known_ones() -> None:
+    """The message names what there is."""
+    with pytest.raises(QuandaryError, match="no host is called gemini; there are claude, codex"):
+        sheets.find_host("gemini")
+
+
+def test_a_long_text_is_shortened_to_its_beginning() -> None:
+    """A megabyte in an error message helps nobody."""
+    assert sheets.shorten("a\n\n b") == "a b"
+    assert len(sheets.shorten("x" * 10_000_000)) == 200

@@ -1,8 +1,8 @@
-"""Questions for a host's own question box, and whatever comes back from it.
+"""What a host sends back: the one reader, for replies and for hooks alike.
 
-`tool_input` is what an agent hands to its question tool; `parse` takes the tool's response in any
-of its shapes, our own JSON, or plain text. What the person typed is read by the `read` that the
-caller gives; what was merely ticked needs no reading.
+`parse` takes the response of a host's question tool in any of its shapes, our own JSON, or plain
+text. What the person typed is read by the `read` that the caller gives; what was merely ticked
+needs no reading.
 
 What is an answer, and what is not:
 
@@ -21,59 +21,68 @@ What is an answer, and what is not:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec.structs import replace
 
+from quandary.desk.sheets import (
+    NOTHING_CHOSEN,
+    OTHERS,
+    SEVERAL,
+    Sheet,
+    is_other,
+    sheets,
+    shorten,
+    split_labels,
+)
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.model.ask import Answer, Ask, Outcome, Question, Reading, Reply
 from quandary.model.tree import OTHER
-from quandary.people import hosts
-from quandary.people.documents import decoded, kind_of, loaded, text_of, unquoted
-from quandary.people.plain import folded
-from quandary.people.sheets import OTHERS, Sheet, sheets, ticked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]
 
-SEVERAL = "(To choose several, name them under Other.)"
 _ENTRY = frozenset({"picked", "text", "option_label", "free_text", "user_answer"})
 _SHAPES = 'the tool\'s response, {"answers": [{"key", "picked", "text", "comment"}]}, or plain text'
+_LONE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
+NOTE = "user_note: "
+"""Read: what Codex puts before the note in a list of answers."""
 
-# -- out: what the agent hands to its tool -----------------------------------------------------
+_SAID = (
+    # The sentence about declining is what several hosts say when their box was closed, or was
+    # never on the screen at all. That is nobody's decision, so it never ends a run.
+    ("dismissed", r"\(?(?:the )?user declined to answer\b"),
+    ("dismissed", r"(?:the )?user rejected tool use\b"),
+    ("dismissed", r"the user doesn't want to proceed with this tool use\b"),
+    ("dismissed", r"the user wants to clarify these questions\b"),
+    ("dismissed", r"the user did not answer\b"),
+    ("dismissed", r"\[user dismissed\b"),
+    ("dismissed", r"\[request interrupted by user\b"),
+    ("dismissed", r"request_user_input was cancelled\b"),
+    ("idle", r"no response after \d+ ?(?:m?s|sec|min)\w*\b"),
+    ("unavailable", r"request_user_input is (?:unavailable|not supported)\b"),
+    ("unavailable", r"cannot ask user questions in non-interactive mode\b"),
+    ("error", r"\[tool result missing due to internal error\]\Z"),
+    ("error", r"<tool_use_error>"),
+    ("error", r"InputValidationError\b"),
+)
 
-
-def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
-    """The input for the host's question tool; refused where the box cannot hold the Ask."""
-    box = hosts.host(host)
-    if len(ask.questions) > box.limits.questions:
-        raise _too_many(box, f"{len(ask.questions)} questions", box.limits.questions)
-    questions = []
-    for sheet in sheets(ask):
-        if len(sheet.options) > box.limits.options:
-            raise _too_many(box, f"{len(sheet.options)} options", box.limits.options)
-        question = sheet.question
-        form: dict[str, Any] = {"id": question.key} if box.ids else {}
-        unaided = question.multi and not box.several
-        form["question"] = f"{sheet.text} {SEVERAL}" if unaided else sheet.text
-        form["header"] = folded(question.header) or question.item or question.key
-        if box.several:
-            form["multiSelect"] = question.multi
-        form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
-        questions.append(form)
-    return {"questions": questions}
-
-
-def _too_many(box: hosts.Host, what: str, room: int) -> QuandaryError:
-    return QuandaryError(
-        f"{what} wait and {box.tool} holds {room}; start the run with --host {box.name}"
-    )
-
-
-# -- back: from a reply to what was meant --------------------------------------------------------
+_ANSWERED = re.compile(
+    r"(?:your questions have been answered|"
+    r"(?:the )?user (?:has )?answered(?: your questions)?):\s*",
+    re.IGNORECASE,
+)
+_RESPONDED = re.compile(r"the user responded:\s*", re.IGNORECASE)
+_CLOSINGS = ("You can now continue", "Read the answers carefully")
+_SEGMENT = re.compile(
+    r'(?:"(?P<value>.*?)"|\(no option selected\))'
+    r"(?: selected preview:\n.*?)?(?: (?:user )?notes: (?P<notes>.*))?",
+    re.DOTALL,
+)
 
 
 def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> Reply | Outcome:
@@ -82,21 +91,31 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
     The mode is plain where the question was shown as text, as an advisory one always is: its
     choices are numbered, and people reply in words. For a form it is strict.
     """
-    try:
-        return _Form(ask, read, as_text=as_text).from_text(decoded(data))
-    except RecursionError:
-        raise ParseError("the reply is nested too deeply to be read") from None
+    form = _Form(sheets(ask), read, as_text=as_text or ask.kind == "advisory")
+    return form.parse(decode(data))
+
+
+def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
+    """What a host's response means, given as JSON data, to questions that the host itself asked."""
+    return _Form(shown, read).parse(response)
 
 
 class _Form:
     """The questions as they were shown, and the answers entered so far."""
 
-    def __init__(self, ask: Ask, read: Read, *, as_text: bool = False) -> None:
-        self.sheets = sheets(ask)
-        self.order: Sequence[Sheet] = self.sheets
+    def __init__(self, shown: Sequence[Sheet], read: Read, *, as_text: bool = False) -> None:
+        self.sheets = shown
+        self.order = shown
         self.read = read
-        self.as_text = as_text or ask.kind == "advisory"
+        self.as_text = as_text
         self.answers: dict[str, Answer] = {}
+
+    def parse(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
+        """Whatever it is, within what the interpreter can take."""
+        try:
+            return self.from_data(data)
+        except RecursionError:
+            raise ParseError("the reply is nested too deeply to be read") from None
 
     # -- the shapes of a whole reply -------------------------------------------------------------
 
@@ -105,15 +124,15 @@ class _Form:
         text = text.strip()
         if not text or text == "null":
             return Outcome("error", "nothing came back")
-        outcome = hosts.said(text)
+        outcome = parse_refusal(text)
         if outcome is not None:
             return outcome
-        spoken = hosts.spoken(text, [sheet.text for sheet in self.sheets])
-        if spoken is not None:
-            return self.from_data(spoken)
+        answers = parse_sentence(text, [sheet.text for sheet in self.sheets])
+        if answers is not None:
+            return self.from_data(answers)
         if text[0] in "{[":
-            return self.from_data(loaded(text))
-        quoted = unquoted(text)
+            return self.from_data(load_json(text))
+        quoted = unquote(text)
         return self.from_words(text) if quoted is None else self.from_text(quoted)
 
     def from_data(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
@@ -122,16 +141,17 @@ class _Form:
             return self.from_text(data)
         if isinstance(data, list):
             return self._from_list(data)
-        if data == {}:
+        if data is None or data == {}:
             return Outcome("error", "nothing came back")
         if isinstance(data, dict):
-            return hosts.no_answer(data) or self._from_object(data)
+            return find_refusal(data) or self._from_object(data)
         raise ParseError(f"the reply is {kind_of(data)}; send {_SHAPES}")
 
-    def _from_list(self, data: list[Any]) -> Reply | Outcome:
-        blocks = [b.get("text") for b in data if isinstance(b, dict) and b.get("type") == "text"]
-        if blocks and len(blocks) == len(data):
-            return self.from_text("\n".join(text_of(block, "text") or "" for block in blocks))
+    def _from_list(self, data: list[Any], *, blocks: bool = False) -> Reply | Outcome:
+        """Answers, or blocks of text; below `content`, a block need not say that it is one."""
+        kinds = ("text", None) if blocks else ("text",)
+        if data and all(isinstance(b, dict) and b.get("type") in kinds for b in data):
+            return self.from_text("\n".join(text_of(b.get("text"), "text") or "" for b in data))
         self.enter_list(data)
         return self.reply()
 
@@ -162,8 +182,10 @@ class _Form:
             self.enter_list([{name: q.get(name) for name in told} for q in questions])
         elif data.keys() & _ENTRY:
             self.enter_list([data])
-        elif isinstance(data.get("content"), str | list):
-            return self.from_data(data["content"])
+        elif isinstance(data.get("content"), list):
+            return self._from_list(data["content"], blocks=True)
+        elif isinstance(data.get("content"), str):
+            return self.from_text(data["content"])
         elif any(self._find(name) for name in data):
             self.enter_map(data)
         else:
@@ -333,8 +355,8 @@ class _Form:
             raise ParseError(f"the answer to {sheet.question.key} is {kind_of(value)}, not text")
         if not noted:
             return self.listed(sheet, values)
-        notes = [said.removeprefix(hosts.NOTE) for said in values if said.startswith(hosts.NOTE)]
-        chosen = [said for said in values if not said.startswith(hosts.NOTE)]
+        notes = [said.removeprefix(NOTE) for said in values if said.startswith(NOTE)]
+        chosen = [said for said in values if not said.startswith(NOTE)]
         answer = self.listed(sheet, chosen) if chosen else None
         note = "\n".join(notes).strip()
         if note and (answer is None or answer.blank):
@@ -349,8 +371,8 @@ class _Form:
             raise QuandaryError(f"{sheet.question.key} takes one answer and got {len(values)}")
         codes = sheet.codes
         told = [value.strip() for value in values]
-        chosen = [codes.get(v, "") for v in told if v in codes or hosts.is_other(v)]
-        typed = [v for v in told if v not in codes and not hosts.is_other(v)]
+        chosen = [codes.get(v, "") for v in told if v in codes or is_other(v)]
+        typed = [v for v in told if v not in codes and not is_other(v)]
         return self.together(sheet, chosen, ", ".join(typed))
 
     def said(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
@@ -361,10 +383,10 @@ class _Form:
         """
         text = text.strip()
         codes = sheet.codes
-        if text in hosts.NOTHING_CHOSEN:
+        if text in NOTHING_CHOSEN:
             return None
         if sheet.question.multi and text not in codes:
-            labels, rest = ticked(text, [*codes, *OTHERS])
+            labels, rest = split_labels(text, [*codes, *OTHERS])
             if labels and not (typed and rest):
                 return self.together(sheet, [codes.get(name, "") for name in labels], rest)
         return self.typed(sheet, text)
@@ -387,7 +409,7 @@ class _Form:
         key, codes = sheet.question.key, sheet.codes
         if text in codes:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
-        if not text or hosts.is_other(text):
+        if not text or is_other(text):
             return Answer(key)
         return self.read(text, sheet.question, "plain" if self.as_text else "strict").answer(
             key, text
@@ -407,12 +429,9 @@ class _Form:
         """The question of that text or key; any other has been answered before."""
         found = self._find(name)
         if found is None:
-            waiting = ", ".join(
-                f"{s.question.key} “{hosts.shortened(s.text)}”" for s in self.sheets
-            )
+            waiting = ", ".join(f"{s.question.key} “{shorten(s.text)}”" for s in self.sheets)
             raise AlreadyAnswered(
-                f"already answered: “{hosts.shortened(name)}” does not wait now; "
-                f"what waits is {waiting}"
+                f"already answered: “{shorten(name)}” does not wait now; what waits is {waiting}"
             )
         return found
 
@@ -446,7 +465,7 @@ def _code(question: Question, given: str) -> str:
     if given == OTHER:
         return ""
     raise QuandaryError(
-        f"{question.key} has no option {hosts.shortened(given)}; there are {', '.join(offered)}"
+        f"{question.key} has no option {shorten(given)}; there are {', '.join(offered)}"
     )
 
 
@@ -467,3 +486,147 @@ def _remarked(answer: Answer | None, remark: str) -> Answer | None:
     if answer is None or not remark:
         return answer
     return replace(answer, comment="\n".join(filter(None, (answer.comment, remark))))
+
+
+# -- what a host says in its own words ------------------------------------------------------------
+
+
+def parse_refusal(text: str) -> Outcome | None:
+    """What a host says in words of its own when there is no answer."""
+    if text.startswith("{"):  # no sentence begins like that, and most replies do
+        return None
+    for kind, pattern in _SAID:
+        if re.match(pattern, text, re.IGNORECASE):
+            return Outcome(kind, shorten(text))  # type: ignore[arg-type]
+    return None
+
+
+def find_refusal(data: dict[str, Any]) -> Outcome | None:
+    """What an object says where there is no answer in it: an error, an idle time-out, a refusal."""
+    if data.get("is_error") is True or data.get("isError") is True or data.get("error"):
+        details = (data.get(name) for name in ("error", "message", "content", "result"))
+        detail = next((d for d in details if isinstance(d, str) and d.strip()), "")
+        if not detail and isinstance(data.get("error"), dict):
+            detail = str(data["error"].get("message") or "")
+        return parse_refusal(detail.strip()) or Outcome("error", shorten(detail))
+    if data.get("afkTimeoutMs"):
+        return Outcome("idle", f"nobody answered in {shorten(str(data['afkTimeoutMs']))} ms")
+    action = data.get("action")
+    if action == "decline":
+        return Outcome("declined")
+    gone = ("cancelled", "canceled", "dismissed")
+    if action == "cancel" or any(data.get(name) is True for name in gone):
+        return Outcome("dismissed")
+    if action not in (None, "accept"):
+        raise ParseError("action is accept, decline or cancel")
+    return None
+
+
+def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None:
+    """The answers that a host tells in a sentence, `… answered: "Question"="Label"`, as JSON.
+
+    This is the form in which an agent sees what its tool gave back. The texts of the questions are
+    known, so that quotation marks inside them and inside the answers do no harm.
+    """
+    responded = _RESPONDED.match(text)
+    if responded:
+        return {"response": text[responded.end() :]}
+    answered = _ANSWERED.match(text)
+    if not answered:
+        return None
+    body = text[answered.end() :]
+    cuts = [place for closing in _CLOSINGS if (place := body.rfind(closing)) >= 0]
+    body = body[: max(cuts)] if cuts else body
+    return _split_sentence(body.strip().removesuffix("."), questions)
+
+
+def _split_sentence(body: str, questions: Iterable[str]) -> dict[str, Any]:
+    names = "|".join(re.escape(text) for text in sorted(questions, key=len, reverse=True))
+    marks = list(re.finditer(rf'(?:\A|(?<=, ))"({names})"=', body))
+    answers: dict[str, Any] = {}
+    notes: dict[str, Any] = {}
+    if not body:
+        return {"answers": answers}
+    if not marks or marks[0].start() > 0:
+        # A question that is not among those that wait; who looks it up will say so.
+        return {"answers": {body.partition('"=')[0].removeprefix('"'): ""}}
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    for mark, end in zip(marks, ends, strict=True):
+        found = _SEGMENT.fullmatch(body[mark.end() : end].removesuffix(", "))
+        # A question that does not wait, told between two that do, ends up inside an answer.
+        hidden = '"=' in (found["value"] or "").partition('", "')[2] if found else True
+        if not found or hidden or mark[1] in answers:
+            raise QuandaryError("the answers cannot be told apart; pipe the tool's JSON instead")
+        answers[mark[1]] = found["value"]
+        if found["notes"]:
+            notes[mark[1]] = {"notes": found["notes"]}
+    return {"answers": answers, "annotations": notes}
+
+
+# -- JSON that others wrote ------------------------------------------------------------------------
+
+
+def decode(data: bytes | str) -> str:
+    """The text of a reply."""
+    try:
+        if isinstance(data, bytes):
+            return data.decode("utf-8-sig")
+        data.encode()
+    except UnicodeError:
+        raise ParseError("the reply is not UTF-8 text") from None
+    return data
+
+
+def load_json(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON document that a text is; nothing in it is said twice."""
+    import json  # noqa: PLC0415 - not every reply is JSON
+
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+        if _LONE_HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as problem:
+        raise ParseError(
+            f"the reply is no JSON at line {problem.lineno}, column {problem.colno} "
+            f"({problem.msg}); "
+            'words that begin with a bracket can be sent as {"response": "…"}'
+        ) from None
+    except ValueError as problem:
+        reason = "half a character" if isinstance(problem, UnicodeError) else "too long a number"
+        raise ParseError(f"the reply holds {reason}") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise QuandaryError(f"the reply has “{shorten(twice)}” twice; send one of them")
+    return found
+
+
+def unquote(text: str) -> str | None:
+    """The text that a JSON string holds, if the reply is one."""
+    if text[0] != '"':
+        return None
+    import json  # noqa: PLC0415 - the same
+
+    try:
+        found = json.loads(text)
+        found.encode()
+    except ValueError:
+        return None
+    return str(found)
+
+
+def text_of(value: Any, name: str) -> str | None:  # noqa: ANN401 - any JSON
+    """A text, or nothing."""
+    if value is None or isinstance(value, str):
+        return value
+    raise ParseError(f"{name} is {kind_of(value)}; it is text")
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, for telling the sender."""
+    names = {dict: "an object", list: "a list", str: "text", bool: "a truth value"}
+    return "nothing" if value is None else names.get(type(value), "a number")
