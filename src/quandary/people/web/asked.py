@@ -37,8 +37,8 @@ class Sheet(NamedTuple):
     words: str
     remark: str
     problem: str
-    other = OTHER
-    more = MORE
+    other: str = OTHER
+    more: str = MORE
 
 
 class Line(NamedTuple):

@@ -81,7 +81,7 @@ class Tracked(NamedTuple):
     passed: dict[str, str]
     """Who let the track go on from a phase the last time, by the label of the phase."""
     history: list[Passed]
-    signs = SIGNS
+    signs: dict[str, str] = SIGNS
 
 
 class Told(NamedTuple):
