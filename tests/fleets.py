@@ -21,9 +21,8 @@ from outings import Outing
 from program import PROGRAM
 from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import read_catalogue
-from quandary.fleet.members import shared_at
-from quandary.fleet.orders import Orders
-from quandary.fleet.worker import Worker
+from quandary.fleet.queue import open_shared
+from quandary.fleet.worker import Orders, Worker
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.settings import read_settings
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     import pytest
 
     from quandary.journal.postgres import PostgresStore
+    from quandary.journal.store import SharedStore
 
 COUNTING = Path(__file__).parent / "fleet" / "counting_agent.py"
 SOON = 60.0
@@ -88,8 +88,16 @@ class Camp(Outing):
             return cursor.fetchall() if cursor.description else []
 
     def jobs(self) -> list[tuple[str, str]]:
-        """The jobs: their runs and where they stand, oldest first."""
-        return self.rows("SELECT lock, status::text FROM procrastinate_jobs ORDER BY id")
+        """The runs in the queue, and how they stand in it: taken by a worker, due, or given up."""
+        return self.rows(
+            "SELECT run, 'taken' FROM fleet_run WHERE worker IS NOT NULL "
+            "UNION ALL SELECT run, 'due' FROM fleet_run WHERE due IS NOT NULL "
+            "UNION ALL SELECT run, 'failed' FROM fleet_run WHERE failed ORDER BY 1, 2 DESC"
+        )
+
+    def make_due(self) -> None:
+        """Nobody waits any longer before they try again what was put back."""
+        self.rows("UPDATE fleet_run SET due = now() WHERE due IS NOT NULL")
 
     def statuses(self) -> dict[str, int]:
         """How many runs stand where."""
@@ -102,7 +110,7 @@ class Camp(Outing):
 
     # -- workers -----------------------------------------------------------------------------------
 
-    def worker(self, store: PostgresStore, **orders: Any) -> Worker:  # noqa: ANN401
+    def worker(self, store: SharedStore, **orders: Any) -> Worker:  # noqa: ANN401
         """A worker in this process; made where it runs, in an event loop."""
         settings = read_settings()
         around = Surroundings(os.getcwd(), os.environ)
@@ -111,7 +119,7 @@ class Camp(Outing):
 
     def drain(self, **orders: Any) -> Worker:  # noqa: ANN401
         """Have a worker in this process do all there is to do."""
-        store = shared_at(self.url)
+        store = open_shared(self.url)
 
         async def work() -> Worker:
             worker = self.worker(store, drain=True, **orders)
@@ -170,7 +178,7 @@ class Working(threading.Thread):
 
     def run(self) -> None:
         """Work until told to stop."""
-        store = shared_at(self.camp.url)
+        store = open_shared(self.camp.url)
 
         async def work() -> None:
             self.worker = self.camp.worker(store, **self.orders)

@@ -78,7 +78,7 @@ def _whole(texts: Iterable[str]) -> list[str]:
 @pytest.fixture
 def _loggers() -> Iterator[None]:
     """What a test does to the loggers is undone."""
-    names = ("", "quandary", "psycopg.pool", "procrastinate")
+    names = ("", "quandary", "psycopg.pool")
     before = {name: logging.getLogger(name).level for name in names}
     handlers = logging.root.handlers[:]
     logging.root.handlers.clear()

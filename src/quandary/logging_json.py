@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 Form = Literal["text", "json"]
-_TELL_THEMSELVES = ("psycopg.pool", "procrastinate")
+_TELL_THEMSELVES = ("psycopg.pool",)
 """Whoever uses these says in words of our own what goes wrong with them."""
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {

@@ -22,7 +22,7 @@ from processes import children, told
 from quandary.agents import calling, driving
 from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import read_catalogue
-from quandary.agents.driving import Driver, begun
+from quandary.agents.driving import Driver, Watcher, begun
 from quandary.agents.process import run as run_program
 from quandary.errors import Rejected
 from quandary.journal import replay
@@ -41,17 +41,11 @@ if TYPE_CHECKING:
 FAKE = Path(__file__).parent / "fake.py"
 
 
-class Notes:
+class Notes(Watcher):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        return None
 
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
         self.told += [f"call {call.key}" for call in calls if run]

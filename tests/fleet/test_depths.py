@@ -8,8 +8,8 @@ import pytest
 
 import databases
 import small_flows
-from quandary.fleet.depths import depths_of
-from quandary.fleet.members import Fleet as Members
+from quandary.fleet.queue import Fleet as Members
+from quandary.fleet.queue import depths_of
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.journal.store import open_store
 from quandary.people.web.metrics import Fleet, Queue
@@ -21,23 +21,18 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Store
 
-WORKERS = (
-    "INSERT INTO procrastinate_workers DEFAULT VALUES",
-    "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')",
-)
-_DOING = """
-    UPDATE procrastinate_jobs SET status = 'doing',
-        worker_id = (SELECT id FROM procrastinate_workers ORDER BY last_heartbeat {} LIMIT 1)
-    WHERE id = %s
+WORKERS = """
+    INSERT INTO fleet_worker (seen, silence, host, version)
+    VALUES (now(), 15, '', ''), (now() - interval '1 hour', 15, '', '')
 """
 JOBS = (
-    "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '1 hour' WHERE id = %s",
-    _DOING.format("ASC"),
-    _DOING.format("DESC"),
-    "UPDATE procrastinate_jobs SET status = 'doing' WHERE id = %s",
-    "UPDATE procrastinate_jobs SET status = 'failed' WHERE id = %s",
+    "due = now() + interval '1 hour'",
+    "due = NULL, worker = 1",
+    "due = NULL, worker = 2",
+    "due = NULL, worker = 99",
+    "due = NULL, failed = true",
 )
-"""Of six jobs, what becomes of the first five."""
+"""Of six runs, what becomes of the first five."""
 
 
 @pytest.fixture
@@ -70,17 +65,16 @@ def test_jobs_by_where_they_stand(store: Store) -> None:
     depths = depths_of(store)
     assert depths is not None
     fleet = Members(store, "claude", flow="small")
-    fleet.begin_into()
+    fleet.take_new_runs()
     for _ in range(6):
         small_flows.answer(store, small_flows.begin(store, "errand"))
     assert depths() == Fleet((Queue("CLAUDE@small.1", 6, 0, 0, 0, 0),), 0)
 
     def change(connection: Connection[Any]) -> None:
-        for statement in WORKERS:
-            connection.execute(statement)
-        rows = connection.execute("SELECT id FROM procrastinate_jobs ORDER BY id").fetchall()
-        for (job,), statement in zip(rows, JOBS, strict=False):
-            connection.execute(statement, (job,))
+        connection.execute(WORKERS)
+        rows = connection.execute("SELECT run FROM fleet_run ORDER BY run").fetchall()
+        for (run,), change in zip(rows, JOBS, strict=False):
+            connection.execute(f"UPDATE fleet_run SET {change} WHERE run = %s", (run,))  # noqa: S608
 
     fleet.store.with_connection(change)
     assert depths() == Fleet((Queue("CLAUDE@small.1", 1, 1, 3, 2, 1),), 1)

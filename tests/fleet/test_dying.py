@@ -1,4 +1,4 @@
-"""What dies in the middle: workers, the server, and those who were only taken for dead."""
+"""What dies in the middle: workers, the server, and those who were only presumed dead."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import pytest
 import databases
 from fleets import Camp, ended, until
 from outings import DONE, lucid
-from quandary.fleet.members import shared_at
-from quandary.fleet.outcomes import Outcome
-from quandary.fleet.queue import JobQueue
+from quandary.fleet.queue import JobQueue, Outcome, open_shared
 from quandary.journal.entries import Returned
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def test_when_a_worker_is_killed_another_goes_on(camp: Camp) -> None:
     with camp.workers() as (first,):
         until(lambda: len(camp.calls) == 2)
         with camp.workers() as (second,):
-            until(lambda: len(camp.rows("SELECT 1 FROM procrastinate_workers")) == 2)
+            until(lambda: len(camp.rows("SELECT 1 FROM fleet_worker")) == 2)
             first.kill()
             until(lambda: camp.statuses() == {"done": 1})
             status, said = ended(second, signal.SIGTERM)
@@ -67,7 +65,7 @@ def test_when_a_worker_is_killed_another_goes_on(camp: Camp) -> None:
     returned = [body.key for body in camp.entries(run) if isinstance(body, Returned)]
     assert len(returned) == len(set(returned)) == 4
     assert camp.jobs() == []
-    assert camp.rows("SELECT 1 FROM procrastinate_workers") == []
+    assert camp.rows("SELECT 1 FROM fleet_worker") == []
     assert camp.verified()
 
 
@@ -109,47 +107,44 @@ def test_a_worker_that_comes_before_its_server_waits_for_it(
     server.start()
 
 
-def test_a_worker_that_was_taken_for_dead_does_no_harm(camp: Camp) -> None:
+def test_a_worker_that_was_presumed_dead_does_no_harm(camp: Camp) -> None:
     """What it says of a job does not count any more, and it goes on under another number."""
     (run,) = camp.queue()
-    store = shared_at(camp.url)
+    store = open_shared(camp.url)
 
     async def scene() -> None:
         async with JobQueue(store) as queue:
             slow, quick = await queue.register(1.0), await queue.register(60.0)
-            job = await queue.fetch(["ANN@walk.1"], slow)
+            job = await queue.take(["ANN@walk.1"], slow)
             assert job is not None
-            assert job.id is not None
             camp.rows(
-                "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour' "
-                "WHERE id = %s",
-                slow,
+                "UPDATE fleet_worker SET seen = now() - interval '1 hour' WHERE id = %s", slow
             )
-            assert await queue.rescue() == [run]
-            assert await queue.rescue() == []
-            assert await queue.fetch(["ANN@walk.1"], slow) is None
-            await queue.settle(job.id, slow, Outcome("done"))
-            assert camp.jobs() == [(run, "todo")]
-            again = await queue.fetch(["ANN@walk.1"], quick)
+            assert await queue.rescue(quick, ()) == [run]
+            assert await queue.rescue(quick, ()) == []
+            assert await queue.take(["ANN@walk.1"], slow) is None
+            await queue.settle(job, Outcome("done"))
+            assert camp.jobs() == [(run, "due")]
+            again = await queue.take(["ANN@walk.1"], quick)
             assert again is not None
             for kind in ("done", "failed", "back"):
-                await queue.settle(job.id, slow, Outcome(kind))
-            assert camp.jobs() == [(run, "doing")]
+                await queue.settle(job, Outcome(kind))
+            assert camp.jobs() == [(run, "taken")]
             assert not await queue.beat(slow)
             assert await queue.beat(quick)
-            await queue.settle(job.id, quick, Outcome("done"))
+            await queue.settle(again, Outcome("done"))
             assert camp.jobs() == []
 
     asyncio.run(scene())
     store.close()
 
 
-def test_a_worker_that_was_taken_for_dead_goes_on_under_another_number(
+def test_a_worker_that_was_presumed_dead_goes_on_under_another_number(
     camp: Camp, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is told when it wants to take something, or when it gives its next sign of life."""
     camp.queue()
-    store = shared_at(camp.url)
+    store = open_shared(camp.url)
 
     async def scene() -> None:
         worker = camp.worker(store, drain=True, heartbeat=600)
@@ -157,7 +152,7 @@ def test_a_worker_that_was_taken_for_dead_goes_on_under_another_number(
 
         async def forgotten() -> None:
             await asyncio.sleep(0.1)
-            camp.rows("DELETE FROM procrastinate_workers")
+            camp.rows("DELETE FROM fleet_worker")
             await take()
 
         worker._take = forgotten  # type: ignore[method-assign]  # between two signs of life
@@ -165,34 +160,59 @@ def test_a_worker_that_was_taken_for_dead_goes_on_under_another_number(
 
     asyncio.run(scene())
     store.close()
-    assert "was taken for dead; it is 2 now" in caplog.text
+    assert "was presumed dead; it is 2 now" in caplog.text
     assert camp.statuses() == {"done": 1}
 
 
-def test_nobody_is_taken_for_dead_by_a_server_that_was_away(camp: Camp) -> None:
+def test_nobody_is_presumed_dead_by_a_server_that_was_away(camp: Camp) -> None:
     """Signs of life cannot reach one that is down, so after a start it waits for them."""
     (run,) = camp.queue()
-    camp.rows("SELECT procrastinate_register_worker_v1()")
-    camp.rows("SELECT procrastinate_fetch_job_v2(NULL, id) FROM procrastinate_workers")
-    camp.rows("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '10 years'")
-    camp.rows("INSERT INTO fleet_worker SELECT id, 3e8, '', '' FROM procrastinate_workers")
-    assert camp.rows("SELECT fleet_rescue()") == []
-    camp.rows("UPDATE fleet_worker SET silence = 0.01")
-    assert camp.rows("SELECT fleet_rescue()") == [(run,)]
+    store = open_shared(camp.url)
+
+    async def scene() -> None:
+        async with JobQueue(store) as queue:
+            worker = await queue.register(3e8)
+            await queue.take(["ANN@walk.1"], worker)
+            camp.rows("UPDATE fleet_worker SET seen = now() - interval '10 years'")
+            assert await queue.rescue(0, ()) == []
+            camp.rows("UPDATE fleet_worker SET silence = 0.01")
+            assert await queue.rescue(0, ()) == [run]
+
+    asyncio.run(scene())
+    store.close()
     assert camp.rows("SELECT 1 FROM fleet_worker") == []
+
+
+def test_a_run_that_a_worker_took_without_hearing_of_it_is_put_back(camp: Camp) -> None:
+    """The server may have been lost between the taking and the word of it."""
+    run, other = camp.queue("--item", "1|A", "--item", "2|B")
+    store = open_shared(camp.url)
+
+    async def scene() -> None:
+        async with JobQueue(store) as queue:
+            worker = await queue.register(60.0)
+            for _ in range(2):
+                await queue.take(["ANN@walk.1"], worker)
+            assert await queue.rescue(worker, [run]) == [other]
+
+    asyncio.run(scene())
+    store.close()
+    assert camp.jobs() == [(run, "taken"), (other, "due")]
 
 
 def test_each_worker_says_itself_how_long_it_may_be_silent(camp: Camp) -> None:
     """A worker that gives many signs of life takes nobody for dead who promised fewer."""
-    camp.queue()
-    for silence in (60.0, 0.01):
-        camp.rows("SELECT procrastinate_register_worker_v1()")
-        camp.rows(
-            "INSERT INTO fleet_worker SELECT max(id), %s, '', '' FROM procrastinate_workers",
-            silence,
-        )
-    camp.rows("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '5 seconds'")
-    camp.rows("SELECT fleet_rescue()")
+    store = open_shared(camp.url)
+
+    async def scene() -> None:
+        async with JobQueue(store) as queue:
+            for silence in (60.0, 0.01):
+                await queue.register(silence)
+            camp.rows("UPDATE fleet_worker SET seen = now() - interval '5 seconds'")
+            await queue.rescue(0, ())
+
+    asyncio.run(scene())
+    store.close()
     assert camp.rows("SELECT silence FROM fleet_worker") == [(60.0,)]
 
 
@@ -202,8 +222,8 @@ def test_a_run_that_another_process_walks_is_left_to_it(camp: Camp) -> None:
     with camp.opened() as store, store.lock_run(run):
         camp.drain()
     assert camp.calls == []
-    sql = "SELECT status::text, attempts, scheduled_at > now() FROM procrastinate_jobs"
-    assert camp.rows(sql) == [("todo", 1, True)]
+    sql = "SELECT worker, attempts, due > now() FROM fleet_run"
+    assert camp.rows(sql) == [(None, 1, True)]
 
 
 def test_a_worker_keeps_few_connections(camp: Camp) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from procrastinate.schema import SchemaManager
 
 from fleets import until
 from outings import lucid
 from program import PROGRAM
 from quandary.errors import QuandaryError
-from quandary.fleet import schema
-from quandary.fleet.members import Fleet, shared
-from quandary.fleet.queue import JobQueue
-from quandary.fleet.queues import LONGEST, Queue, queue_of, takeable
+from quandary.fleet.queue import (
+    LONGEST,
+    MIGRATIONS,
+    Fleet,
+    JobQueue,
+    Queue,
+    queue_of,
+    share,
+    takeable,
+)
 from quandary.journal import replay
 from quandary.journal.postgres import PostgresStore
 from quandary.model.ask import Answer, Reply
@@ -42,6 +46,29 @@ ASKING = lucid(
     "1>2 2>3 3>4:yes 3>6:no 4>5",
 )
 """An agent, a person, an agent."""
+TAKE = """
+    UPDATE fleet_run SET worker = 1, due = NULL WHERE run = (
+        SELECT run FROM fleet_run WHERE due <= now() AND worker IS NULL FOR UPDATE SKIP LOCKED
+    ) RETURNING run
+"""
+VERSION_1 = """
+    DROP TRIGGER fleet_follow_new ON run;
+    DROP TRIGGER fleet_follow ON run;
+    DROP FUNCTION fleet_follow, fleet_enqueue;
+    DROP TABLE fleet_worker;
+    ALTER TABLE fleet_run DROP due, DROP worker, DROP attempts, DROP failed,
+        ADD priority integer NOT NULL DEFAULT 0;
+    CREATE TABLE procrastinate_workers (id bigint PRIMARY KEY);
+    CREATE TABLE fleet_worker (
+        worker bigint PRIMARY KEY REFERENCES procrastinate_workers (id) ON DELETE CASCADE,
+        silence double precision NOT NULL, host text NOT NULL, version text NOT NULL
+    );
+    CREATE FUNCTION fleet_defer(wanted text) RETURNS void LANGUAGE sql AS '';
+    CREATE FUNCTION fleet_follow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+    CREATE TRIGGER fleet_follow AFTER UPDATE ON run FOR EACH ROW EXECUTE FUNCTION fleet_follow();
+    UPDATE fleet SET version = 1, procrastinate = '3.5.3';
+"""
+"""What makes of a fleet one that still uses procrastinate."""
 
 
 def asked(camp: Camp) -> str:
@@ -63,8 +90,8 @@ def test_a_walk_is_put_into_the_queue_of_its_first_agent(camp: Camp) -> None:
     state = camp.walk("--fleet")
     assert (state["flow"], state["status"]) == ("walk", "waiting")
     assert "A worker goes on with it" in state["notes"][0]["text"]
-    assert camp.rows("SELECT queue_name, lock, queueing_lock FROM procrastinate_jobs") == [
-        ("BEN@walk.1", state["run"], state["run"])
+    assert camp.rows("SELECT queue, run, due <= now() FROM fleet_run") == [
+        ("BEN@walk.1", state["run"], True)
     ]
     assert camp.calls == []
 
@@ -122,7 +149,7 @@ def test_a_run_and_its_job_are_one_transaction(camp: Camp) -> None:
         with pytest.raises(InterruptedError):
             _begun(store)
         assert (camp.statuses(), camp.jobs()) == before
-        fleet.begin_into()
+        fleet.take_new_runs()
         _begun(store)
     assert len(camp.jobs()) == 2
 
@@ -181,7 +208,7 @@ def test_an_answer_puts_the_run_back(camp: Camp, answer: Callable[[Camp, str], N
     """Whatever door it comes through, the run stands in the queue when it is in the journal."""
     run = asked(camp)
     answer(camp, run)
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "due")]
     camp.drain()
     state = camp.state(run)
     assert state["status"] == "done"
@@ -195,7 +222,9 @@ def test_an_answer_and_the_job_are_one_transaction(camp: Camp) -> None:
     run = asked(camp)
     with psycopg.connect(camp.url) as door:
         door.execute("UPDATE run SET waits = 'agent', key = 'x' WHERE id = %s", (run,))
-        assert door.execute("SELECT lock FROM procrastinate_jobs").fetchall() == [(run,)]
+        assert door.execute("SELECT run FROM fleet_run WHERE due IS NOT NULL").fetchall() == [
+            (run,)
+        ]
         assert camp.jobs() == []
         door.rollback()
     assert camp.jobs() == []
@@ -214,7 +243,7 @@ def test_an_answer_that_comes_while_the_job_ends_is_not_lost(
         if not answered:
             answered.append(1)
             by_store(camp, run)
-            assert camp.jobs() == [(run, "doing"), (run, "todo")]
+            assert camp.jobs() == [(run, "taken"), (run, "due")]
         await settle(self, *words)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr(JobQueue, "settle", late)
@@ -226,38 +255,27 @@ def test_an_answer_that_comes_while_the_job_ends_is_not_lost(
 def test_a_job_in_the_queue_waits_for_the_answer_that_relies_on_it(camp: Camp) -> None:
     """Nobody takes it before the answer can be seen, or they would find nothing to do."""
     run = asked(camp)
-    camp.rows("SELECT fleet_defer(%s)", run)
-    fetch = "SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)"
+    camp.rows("SELECT fleet_enqueue(%s)", run)
     with psycopg.connect(camp.url) as door:
         door.execute("UPDATE run SET waits = 'agent', key = 'x' WHERE id = %s", (run,))
-        assert camp.rows(fetch) == [(None,)]
+        assert camp.rows(TAKE) == []
         door.commit()
-    assert camp.rows(fetch) != [(None,)]
-    assert camp.jobs() == [(run, "doing")]
+    assert camp.rows(TAKE) == [(run,)]
+    assert camp.jobs() == [(run, "taken")]
 
 
 def test_a_taken_job_does_not_stand_for_an_answer(camp: Camp) -> None:
-    """One that a worker is about to take is not relied upon: there is another."""
+    """What a worker is about to take is not relied upon: it is due again."""
     run = asked(camp)
-    camp.rows("SELECT fleet_defer(%s)", run)
+    camp.rows("SELECT fleet_enqueue(%s)", run)
     with psycopg.connect(camp.url) as worker:
-        worker.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+        worker.execute(TAKE)
         door = threading.Thread(target=by_store, args=(camp, run))
         door.start()
         until(lambda: bool(camp.rows("SELECT 1 FROM pg_locks WHERE NOT granted")))
         worker.commit()
         door.join()
-    assert camp.jobs() == [(run, "doing"), (run, "todo")]
-
-
-def test_a_job_is_put_back_only_once(camp: Camp) -> None:
-    """Where another one for its run is in the queue by then, it is dropped."""
-    run = asked(camp)
-    camp.rows("SELECT fleet_defer(%s)", run)
-    ((job,),) = camp.rows("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)")
-    camp.rows("SELECT fleet_defer(%s)", run)
-    assert camp.rows("SELECT fleet_return(%s, NULL, 0)", job) == [(True,)]
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "taken"), (run, "due")]
 
 
 def test_runs_outside_the_fleet_are_left_alone(camp: Camp) -> None:
@@ -276,7 +294,7 @@ def test_a_run_can_be_taken_into_the_fleet_later(camp: Camp) -> None:
     camp.reply(run, "yes")
     state = camp.resume(run, "--fleet")
     assert state["status"] == "waiting"
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "due")]
     camp.drain()
     assert camp.state(run)["status"] == "done"
 
@@ -300,7 +318,7 @@ def test_a_run_that_is_withdrawn_leaves_the_queue(camp: Camp) -> None:
     """Nobody has to take it to find out."""
     run, other = camp.queue("--item", "1|A", "--item", "2|B")
     assert camp.call("withdraw", run, "--why", "Not needed").status == 0
-    assert camp.jobs() == [(other, "todo")]
+    assert camp.jobs() == [(other, "due")]
     camp.drain()
     assert camp.statuses() == {"withdrawn": 1, "done": 1}
 
@@ -315,7 +333,7 @@ def test_several_that_start_at_once_make_the_tables_once(camp: Camp) -> None:
 
     def start(store: PostgresStore) -> None:
         try:
-            shared(store)
+            share(store)
         except Exception as error:  # noqa: BLE001 - told below
             errors.append(error)
 
@@ -327,7 +345,7 @@ def test_several_that_start_at_once_make_the_tables_once(camp: Camp) -> None:
     for store in stores:
         store.close()
     assert errors == []
-    assert camp.rows("SELECT version FROM fleet") == [(len(schema.MIGRATIONS),)]
+    assert camp.rows("SELECT version FROM fleet") == [(len(MIGRATIONS),)]
 
 
 def test_a_queue_of_a_newer_version_is_refused(camp: Camp) -> None:
@@ -339,20 +357,19 @@ def test_a_queue_of_a_newer_version_is_refused(camp: Camp) -> None:
     assert "queue of a newer Quandary (version 99" in ended.err
 
 
-def test_procrastinate_is_brought_up_to_date_without_what_would_hurt_older_workers(
-    camp: Camp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of its migrations since then, only those parts are taken that add something."""
-    camp.queue()
-    for name in ("03.00.00_01_pre_old", "99.01.00_01_pre_new", "99.01.00_50_post_new"):
-        (camp.folder / f"{name}.sql").write_text(f"CREATE TABLE t{name[-8:]} ()", encoding="utf-8")
-    monkeypatch.setattr(SchemaManager, "get_migrations_path", lambda: str(camp.folder))
-    monkeypatch.setattr(schema, "_ours", lambda: "99.1.0")
+def test_a_fleet_of_version_1_goes_on_with_its_runs(camp: Camp) -> None:
+    """It used the tables of procrastinate; which runs wait for an agent is in the journal."""
+    answered = asked(camp)
+    waiting = asked(camp)
+    (queued,) = camp.queue()
+    camp.rows(VERSION_1)
+    by_store(camp, answered)
     camp.drain()
-    assert camp.rows("SELECT procrastinate FROM fleet") == [("99.1.0",)]
-    found = camp.rows("SELECT to_regclass('t_pre_new') IS NULL, to_regclass('tpost_new') IS NULL")
-    assert found == [(False, True)]
+    assert camp.state(answered)["status"] == "done"
+    assert camp.state(queued)["ask"]["key"] == "S3@1/run"
+    by_store(camp, waiting)
     camp.drain()
+    assert camp.state(waiting)["status"] == "done"
 
 
 def test_whoever_answers_needs_no_rights_to_the_queue(camp: Camp) -> None:
@@ -368,7 +385,7 @@ def test_whoever_answers_needs_no_rights_to_the_queue(camp: Camp) -> None:
             door.execute("SET ROLE clerk")
             door.execute("UPDATE run SET waits = 'agent', key = 'x' WHERE id = %s", (run,))
             door.commit()
-        assert camp.jobs() == [(run, "todo")]
+        assert camp.jobs() == [(run, "due")]
     finally:
         camp.rows("DROP OWNED BY clerk")
         camp.rows("DROP ROLE clerk")
@@ -389,14 +406,6 @@ def test_queues_are_taken_by_name_version_and_means() -> None:
 @pytest.mark.parametrize("name", ["", " ", "@", "a@b", "-x", "x" * (LONGEST + 1), "a\0b"])
 def test_what_names_no_queue_is_refused(name: str) -> None:
     """Names are short, and what stands behind them is ours."""
-    with pytest.raises(QuandaryError, match="names no queue"):
+    with pytest.raises(QuandaryError, match="is no name of a queue"):
         queue_of(name)
     assert queue_of("x" * LONGEST).full == f"{'X' * LONGEST}@walk.1"
-
-
-def test_the_fleet_needs_its_packages(camp: Camp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says what to install."""
-    monkeypatch.setitem(sys.modules, "procrastinate", None)
-    ended = camp.call("walk", "c.csv", "--fleet")
-    assert ended.status == 2
-    assert "pip install 'quandary[fleet]'" in ended.err

@@ -21,9 +21,14 @@ from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import Catalogue
 from quandary.agents.driving import SET_ASIDE, STOPPED
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
-from quandary.fleet.going import GIVEN_UP
-from quandary.fleet.means import Means
-from quandary.fleet.outcomes import LONGEST_PAUSE, MOST_ATTEMPTS, back, verdict
+from quandary.fleet.worker import (
+    GIVEN_UP,
+    LONGEST_PAUSE,
+    MOST_ATTEMPTS,
+    LocalAgents,
+    judge,
+    put_back,
+)
 from quandary.journal import replay
 from quandary.journal.entries import Noted
 from quandary.model.ask import Answer, Reply
@@ -91,7 +96,7 @@ def test_a_limit_leaves_room_for_other_agents(camp: Camp) -> None:
     camp.queue("--cli", "BEN")
     with camp.working(concurrency=2, limits={"ann": 1}):
         until(lambda: camp.statuses() == {"waiting": 3, "done": 1})
-        until(lambda: [status for _, status in camp.jobs()] == ["doing", "todo", "todo"])
+        until(lambda: sorted(status for _, status in camp.jobs()) == ["due", "due", "taken"])
         assert sorted(camp.called) == ["ANN", "BEN", "BEN"]
 
 
@@ -108,7 +113,7 @@ def test_a_worker_takes_only_the_queues_that_it_is_given(camp: Camp) -> None:
     camp.queue("--queue", "night")
     camp.drain(queues=frozenset({"night"}))
     assert camp.statuses() == {"done": 1, "waiting": 1}
-    assert camp.rows("SELECT queue_name FROM procrastinate_jobs") == [("DAY@walk.1",)]
+    assert camp.rows("SELECT queue FROM fleet_run WHERE due IS NOT NULL") == [("DAY@walk.1",)]
 
 
 def test_a_worker_hears_of_new_runs_at_once(camp: Camp) -> None:
@@ -138,15 +143,14 @@ def test_what_an_agent_needs_is_looked_for_before_a_call_is_begun(camp: Camp) ->
     (run,) = camp.queue()
     assert camp.drain().failed == 0
     assert camp.called == ["ANN"]
-    sql = "SELECT status::text, scheduled_at > now() FROM procrastinate_jobs"
-    assert camp.rows(sql) == [("todo", True)]
+    assert camp.rows("SELECT worker, due > now() FROM fleet_run") == [(None, True)]
     written = notes(camp, run)
     assert written[-2:] == [STOPPED, SET_ASIDE]
-    camp.rows("UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    camp.make_due()
     camp.drain()
     assert notes(camp, run) == written
     camp.settings(f"[agents.FAR]\nargv = {json.dumps(camp.argv('FAR'))}\n")
-    camp.rows("UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    camp.make_due()
     camp.drain()
     assert camp.called == ["ANN", "FAR"]
     assert attempts(camp, run) == [1, 1]
@@ -158,7 +162,7 @@ def test_a_machine_without_the_folder_puts_the_run_back(camp: Camp) -> None:
     camp.queue("--workdir", "/only/elsewhere")
     camp.drain()
     assert camp.calls == []
-    camp.rows("UPDATE procrastinate_jobs SET scheduled_at = NULL")
+    camp.make_due()
     camp.drain(workdir=str(camp.folder))
     assert camp.statuses() == {"done": 1}
 
@@ -168,7 +172,7 @@ def test_queues_of_agents_that_are_not_here_are_left_alone(camp: Camp) -> None:
     camp.settings('[agents.FAR]\nargv = ["no-such-program"]\n')
     camp.queue("--cli", "FAR")
     camp.drain()
-    assert camp.rows("SELECT attempts, scheduled_at FROM procrastinate_jobs") == [(0, None)]
+    assert camp.rows("SELECT attempts, due <= now() FROM fleet_run") == [(0, True)]
 
 
 def test_many_runs_look_up_a_login_once(tmp_path: Path) -> None:
@@ -180,8 +184,8 @@ def test_many_runs_look_up_a_login_once(tmp_path: Path) -> None:
     around = Surroundings(str(tmp_path), {"PATH": ""})
 
     async def ask() -> list[str]:
-        means = Means(Catalogue({"guest": agent}), {})
-        return await asyncio.gather(*(means.lacking("Guest", around) for _ in range(5)))
+        agents = LocalAgents(Catalogue({"guest": agent}), {})
+        return await asyncio.gather(*(agents.obstacle("Guest", around) for _ in range(5)))
 
     said = asyncio.run(ask())
     assert all("nobody is logged in" in one for one in said)
@@ -200,7 +204,7 @@ def test_versions_side_by_side_neither_strand_nor_repeat_a_run(camp: Camp) -> No
     newer = patched(camp.folder, "from quandary.flows import walk; walk.VERSION = 2")
     (old,) = camp.queue("--item", "1|OLD")
     with camp.workers(program=newer) as (new_worker,):
-        until(lambda: bool(camp.rows("SELECT 1 FROM procrastinate_workers")))
+        until(lambda: bool(camp.rows("SELECT 1 FROM fleet_worker")))
         begun = _called(camp, *newer, "walk", "c.csv", "--fleet", "--item", "2|NEW")
         new = json.loads(begun)["run"]
         until(lambda: camp.rows("SELECT waits FROM run WHERE id = %s", new) == [("person",)])
@@ -236,8 +240,8 @@ def test_a_worker_that_is_told_to_stop_lets_calls_end(camp: Camp) -> None:
         until(lambda: len(camp.calls) == 1)
         assert ended(worker, signal.SIGTERM)[0] == 0
     assert len(camp.calls) == 1
-    assert camp.jobs() == [(run, "todo")]
-    assert camp.rows("SELECT 1 FROM procrastinate_workers") == []
+    assert camp.jobs() == [(run, "due")]
+    assert camp.rows("SELECT 1 FROM fleet_worker") == []
     camp.drain()
     assert attempts(camp, run) == [1, 1]
     assert len(camp.calls) == 2
@@ -270,7 +274,7 @@ def test_calls_that_do_not_end_in_time_are_stopped(camp: Camp) -> None:
         assert worker.stopped()
         assert time.monotonic() - began < 30
     assert notes(camp, run)[-1] == STOPPED
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "due")]
     camp.drain()
     assert attempts(camp, run) == [1, 1]
 
@@ -286,7 +290,7 @@ def test_who_says_stop_twice_does_not_want_to_wait(camp: Camp) -> None:
         assert worker.poll() is None
         assert ended(worker, signal.SIGINT)[0] == 130
     assert notes(camp, run)[-1] == STOPPED
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "due")]
 
 
 def test_a_run_that_is_withdrawn_has_its_programs_ended(camp: Camp) -> None:
@@ -329,21 +333,24 @@ def test_a_run_that_cannot_go_on_is_given_up(camp: Camp) -> None:
 
 def test_only_what_has_nothing_to_do_with_the_run_is_tried_again() -> None:
     """The database or another process is in the way; everything else would fail again."""
-    assert verdict(StoreError("away"), 0).kind == "back"
-    assert verdict(Rejected("walked by another process"), 40).kind == "back"
+    assert judge(StoreError("away"), 0).kind == "back"
+    assert judge(Rejected("walked by another process"), 40).kind == "back"
     for error in (Diverged("no"), NotFound("no"), AlreadyAnswered("no")):
-        assert verdict(error, 0).kind == "failed"
-    assert verdict(KeyError("x"), MOST_ATTEMPTS - 2).kind == "back"
-    assert verdict(KeyError("x"), MOST_ATTEMPTS - 1).kind == "failed"
+        assert judge(error, 0).kind == "failed"
+    assert judge(KeyError("x"), MOST_ATTEMPTS - 2).kind == "back"
+    assert judge(KeyError("x"), MOST_ATTEMPTS - 1).kind == "failed"
 
 
 @given(st.integers(0, 10_000))
 def test_pauses_double_up_to_a_minute(attempts: int) -> None:
     """Nobody is pestered, and nobody waits for ever."""
-    pause = back("away", attempts).pause
+    pause = put_back("away", attempts).pause
     assert 1 <= pause <= LONGEST_PAUSE
-    assert pause == LONGEST_PAUSE or back("away", attempts + 1).pause in (2 * pause, LONGEST_PAUSE)
-    assert back("this worker stops").pause == 0
+    assert pause == LONGEST_PAUSE or put_back("away", attempts + 1).pause in (
+        2 * pause,
+        LONGEST_PAUSE,
+    )
+    assert put_back("this worker stops").pause == 0
 
 
 def test_what_the_house_has_to_do_is_done_by_a_worker(camp: Camp) -> None:
@@ -359,7 +366,7 @@ def test_what_the_house_has_to_do_is_done_by_a_worker(camp: Camp) -> None:
         reply = Reply((Answer(key, prefix="reference", argument="notes.md"),))
         state = replay.advance(store, run, reply, to=key, who="person", through="web")
         assert state.deed is not None
-    assert camp.jobs() == [(run, "todo")]
+    assert camp.jobs() == [(run, "due")]
     camp.drain()
     assert camp.jobs() == []
     assert "Seven pages." in json.dumps(camp.state(run)["ask"])

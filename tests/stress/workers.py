@@ -80,8 +80,11 @@ def part(ground: Ground) -> None:
         for words in fleet.last_words[:3]:
             ground.tell("the last words of one", words)
         _judged(ground, store, folder)
-        left = fleet.asked("SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1")
-        ground.exactly("jobs left in the queue", sum(count for _, count in left), 0)
+        left = fleet.asked(
+            "SELECT 'in the queue', count(*) FROM fleet_run "
+            "WHERE due IS NOT NULL OR worker IS NOT NULL OR failed"
+        )
+        ground.exactly("runs left in the queue", sum(count for _, count in left), 0)
         ground.exactly("the journal verifies", replay.verify(store).ok, wanted=True)
         store.close()
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Self
 
 from quandary.agents import leftovers
 from quandary.agents.calling import Surroundings, answer
@@ -39,8 +38,14 @@ LOOK_EVERY = 2.0
 """Seconds after which somebody may have withdrawn a run whose agents still work."""
 
 
-class Watcher(AbstractContextManager[object], Protocol):
-    """Somebody who wants to see what happens, as long as something does."""
+class Watcher:
+    """Sees what happens, as long as something does. This one says nothing of it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
         """These calls are about to be made."""
@@ -60,7 +65,7 @@ class Driver:
         store: Store,
         catalogue: Catalogue,
         around: Surroundings,
-        watcher: Watcher,
+        watcher: Watcher | None = None,
         reply: Callable[[State], State | None] | None = None,
     ) -> None:
         self.store = store
@@ -68,7 +73,7 @@ class Driver:
         self.around = around
         self.places: dict[str, Surroundings] = {}
         """Where the agents of a run work that was begun elsewhere."""
-        self.watcher = watcher
+        self.watcher = watcher or Watcher()
         self.reply = reply
         """Answers what a run asks, if it can: the run goes on with what comes of it."""
         self.under_way: dict[str, None] = {}

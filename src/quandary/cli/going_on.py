@@ -14,9 +14,10 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError, Rejected
+from quandary.fleet import queue
 from quandary.journal import replay
 from quandary.model.ask import Note
 from quandary.people.web.going_on import NOT_RESUMED
@@ -55,7 +56,7 @@ class Drivers:
 
     def is_queued(self, run: str) -> bool:
         """Whether a worker of the fleet will go on with the run."""
-        return _found(self.store, _QUEUED, run)
+        return queue.is_queued(self.store, run)
 
     def obstacle(self, run: Run) -> str:
         """Why the run cannot be gone on with from here; nothing where it can.
@@ -64,7 +65,7 @@ class Drivers:
         which programs its agents are. So only runs of the project that is served are gone on with
         there, and those of the fleet.
         """
-        if _found(self.store, _MEMBER, run.id):
+        if queue.is_member(self.store, run.id):
             return ""
         if "://" in self.address and run.project != self.project:
             return f"It belongs to {run.project}; go on with it there."
@@ -83,9 +84,9 @@ class Drivers:
             obstacle = self.obstacle(row)
             if obstacle:
                 raise Rejected(obstacle)
-            if _found(self.store, _MEMBER, run):
+            if queue.is_member(self.store, run):
                 state = prepare()
-                _queue(self.store, run)
+                queue.enqueue(self.store, run)
                 return state
             if len(self._programs) >= self.most:
                 raise Rejected(f"{self.most} runs are gone on with already; wait for one of them")
@@ -151,28 +152,3 @@ class Drivers:
         why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
         note = Note(NOT_RESUMED, why)
         replay.note(self.store, run, note, who="api", through="serve")
-
-
-# -- the fleet -----------------------------------------------------------------------------------
-
-
-_MEMBER = "SELECT 1 FROM fleet_run WHERE run = %s"
-_QUEUED = "SELECT 1 FROM procrastinate_jobs WHERE queueing_lock = %s AND status = 'todo'"
-
-
-def _found(store: Store, sql: str, run: str) -> bool:
-    """Whether the fleet of a store, if it has one, knows the run."""
-
-    def look(connection: Any) -> bool:  # noqa: ANN401 - psycopg is an extra
-        there = connection.execute("SELECT to_regclass('fleet_run') IS NOT NULL").fetchone()
-        return there == (True,) and connection.execute(sql, (run,)).fetchone() is not None
-
-    shared = store.shared
-    return shared is not None and shared.with_connection(look)
-
-
-def _queue(store: Store, run: str) -> None:
-    """Put a run into the queue of the fleet that it belongs to, if it is not there already."""
-    if store.shared is not None:
-        sql = "SELECT fleet_defer(%s)"
-        store.shared.with_connection(lambda connection: connection.execute(sql, (run,)))

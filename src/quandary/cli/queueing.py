@@ -11,8 +11,7 @@ from quandary.cli import running
 from quandary.cli.planned import steps_of
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError
-from quandary.fleet.members import THROUGH, Fleet, not_shared
-from quandary.fleet.queues import ANY
+from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.store import place_of
@@ -72,7 +71,7 @@ def begun(
 ) -> int:
     """Begin a run for each item, in the queue of that name, and say where they stand."""
     fleet = Fleet(store, name)
-    fleet.begin_into()
+    fleet.take_new_runs()
     states: list[State] = []
     try:
         for item in items:

@@ -131,7 +131,7 @@ def _print_code(keys: Keys, form: Form) -> None:
 
 def _fleet(store: Store) -> Callable[[], Fleet] | None:
     """What tells how deep the queues of the store are, where it has any."""
-    from quandary.fleet.depths import depths_of  # noqa: PLC0415 - slow
+    from quandary.fleet.queue import depths_of  # noqa: PLC0415 - slow
 
     return depths_of(store)
 

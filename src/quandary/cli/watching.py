@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
+from quandary.agents.driving import Watcher
 from quandary.cli.screen import tell
 from quandary.flows.at_step import tokens_of
 from quandary.formats.visible import printable
@@ -60,16 +61,13 @@ class Row:
         self.seconds, self.status = self.taken, status
 
 
-class Lines:
+class Lines(Watcher):
     """What happens, one line for each thing, on standard error."""
 
     def __init__(self, items: int, scribe: Scribe) -> None:
         self.items = items
         self.scribe = scribe
         self.rows: dict[str, Row] = {}
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.scribe.finish()

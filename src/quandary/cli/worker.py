@@ -14,7 +14,6 @@ from quandary.errors import QuandaryError
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
-    from quandary.journal.postgres import PostgresStore
     from quandary.logging_json import Form
 
 MOST = 1000
@@ -73,7 +72,7 @@ def _limits(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between signs of life; a worker that misses three is taken for dead.",
+    help="Time between signs of life; a worker that misses three is presumed dead.",
 )
 @logs.log_options
 @store_option
@@ -100,8 +99,10 @@ def worker(
 
     from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - the same
     from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
-    from quandary.fleet.orders import Orders  # noqa: PLC0415 - the same
+    from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
+    from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
     from quandary.model.call import fold  # noqa: PLC0415 - the same
+    from quandary.people import notify  # noqa: PLC0415 - the same
 
     if workdir is not None and not os.path.isdir(workdir):
         raise QuandaryError(f"{workdir}: no such folder to work in")
@@ -117,9 +118,8 @@ def worker(
         drain=drain,
         workdir=os.path.abspath(workdir) if workdir else "",
     )
-    store = _opened(where)
-    from quandary.fleet.worker import Worker  # noqa: PLC0415 - an extra, and slow
-
+    store = open_shared(where)
+    notify.watch(store)
     logs.begin(log_format, log_level)
 
     async def work() -> Worker:
@@ -134,13 +134,3 @@ def worker(
     if worked.stopped_by is not None and worked.stopped_by.name == "SIGINT":
         raise KeyboardInterrupt
     return 1 if worked.failed and drain else 0
-
-
-def _opened(where: str | None) -> PostgresStore:
-    """The store, with connections that say who writes."""
-    from quandary.fleet.members import shared_at  # noqa: PLC0415 - slow
-    from quandary.people import notify  # noqa: PLC0415 - the same
-
-    store = shared_at(where)
-    notify.watch(store)
-    return store

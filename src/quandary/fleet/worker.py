@@ -1,52 +1,303 @@
-"""A worker: takes runs out of the queue and goes on with them, until it is told to stop."""
+"""A worker: takes runs out of the queue and drives them, until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import threading
-from typing import TYPE_CHECKING
+import time
+from contextlib import nullcontext
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.fleet.going import STOPPING, Going
-from quandary.fleet.means import Means
-from quandary.fleet.queue import JobQueue
-from quandary.fleet.queues import takeable
+from quandary import deeds
+from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
+from quandary.agents.driving import SET_ASIDE, Driver
+from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
+from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import replay
+from quandary.journal.entries import readable
+from quandary.model.ask import Note
 from quandary.model.call import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
 
-    from procrastinate.jobs import Job
-
-    from quandary.agents.calling import Surroundings
+    from quandary.agents.agent import Agent
     from quandary.agents.catalogue import Catalogue
-    from quandary.fleet.orders import Orders
-    from quandary.fleet.queues import Queue
-    from quandary.journal.postgres import PostgresStore
+    from quandary.fleet.queue import Job, Queue
+    from quandary.journal.store import SharedStore, State, Store
+    from quandary.model.call import Call, Output
 
 log = logging.getLogger("quandary.fleet")
+STOPPING = "this worker stops"
+GIVEN_UP = "given-up"
+"""A note: no worker takes the run by itself."""
+SIGNS_MISSED = 3
+"""After so many signs of life that did not come, a worker is presumed dead."""
+LONGEST_PAUSE = 60.0
+"""Seconds before something is tried again that has failed many times."""
+MOST_ATTEMPTS = 5
+"""How often an error is tried again that nobody foresaw."""
+REMEMBERED, LOGGED_IN = 30.0, 600.0
+"""Seconds for which it is known whether an agent can be asked here; and that somebody is logged in,
+which takes a program to find out."""
+MOST_PLACES = 1000
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _FAREWELL = 5.0
 """Seconds that a worker tries to say that it is gone."""
+
+
+class Orders(NamedTuple):
+    """What a worker is told: how much to take on, of what, and how to stop."""
+
+    concurrency: int = 8
+    """The most runs that it drives at the same time."""
+    queues: frozenset[str] = frozenset()
+    """The names of those that it takes runs from, folded; all, where none is named."""
+    limits: Mapping[str, int] = MappingProxyType({})
+    """The most calls of an agent at the same time, by its folded name."""
+    grace: float = 30.0
+    """Seconds that calls get to end by themselves when the worker is told to stop."""
+    heartbeat: float = 5.0
+    """Seconds between two signs of life."""
+    poll: float = 2.0
+    """Seconds after which it looks for work that nobody told it of."""
+    drain: bool = False
+    """Stop when there is nothing left to do."""
+    workdir: str = ""
+    """Where agents work, in place of the folders in which the runs were begun."""
+
+    @property
+    def silence(self) -> float:
+        """Seconds after which a worker that gave no sign of life is presumed dead."""
+        return self.heartbeat * SIGNS_MISSED
+
+
+# -- what becomes of a run -----------------------------------------------------------------------
+
+
+def put_back(why: str, attempts: int = -1) -> Outcome:
+    """Into the queue again: at once, or after a while that doubles with each attempt."""
+    pause = min(2.0 ** min(attempts, 10), LONGEST_PAUSE) if attempts >= 0 else 0.0
+    return Outcome("back", why, pause)
+
+
+def judge(error: Exception, attempts: int) -> Outcome:
+    """What an error means for the run.
+
+    Only what has nothing to do with the run is tried again: the database is away, another process
+    drives the run. A run that cannot be resumed could not be the next time either.
+    """
+    if isinstance(error, StoreError | Rejected):
+        return put_back(str(error), attempts)
+    if isinstance(error, QuandaryError):
+        return Outcome("failed", str(error))
+    if attempts + 1 < MOST_ATTEMPTS:
+        return put_back(f"{type(error).__name__}: {error}", attempts)
+    return Outcome("failed", f"{type(error).__name__}: {error}")
+
+
+# -- what there is to drive it with --------------------------------------------------------------
+
+
+class LocalAgents:
+    """The agents of this machine: their programs, their logins, and room for so many calls."""
+
+    def __init__(self, catalogue: Catalogue, limits: Mapping[str, int]) -> None:
+        self.catalogue = catalogue
+        self._room = {name: asyncio.Semaphore(most) for name, most in limits.items()}
+        self._places: dict[tuple[str, str], tuple[float, str]] = {}
+        self._logins: dict[str, tuple[float, str]] = {}
+        self._asking = asyncio.Lock()
+
+    async def obstacle(self, codename: str, around: Surroundings) -> str:
+        """Why an agent cannot be asked in a folder of this machine; nothing if it can."""
+        try:
+            agent = self.catalogue.find(codename)
+        except NotFound as unknown:
+            return str(unknown)
+        return self._obstacle(agent, around) or await self._logged_out(agent, around)
+
+    def _obstacle(self, agent: Agent, around: Surroundings) -> str:
+        place, moment = (agent.name, around.folder), time.monotonic()
+        until, why = self._places.get(place, (0.0, ""))
+        if moment >= until:
+            why = next(iter(obstacles(agent, around)), "")
+            if len(self._places) >= MOST_PLACES:  # there can be a folder for each run
+                self._places.clear()
+            self._places[place] = (moment + REMEMBERED, why)
+        return why
+
+    async def _logged_out(self, agent: Agent, around: Surroundings) -> str:
+        """The same for logins; many runs that begin at once have it looked up once."""
+        if not agent.login:
+            return ""
+        async with self._asking:
+            until, why = self._logins.get(agent.name, (0.0, ""))
+            if time.monotonic() >= until:
+                why = await logged_out(agent, around)
+                until = time.monotonic() + (REMEMBERED if why else LOGGED_IN)
+                self._logins[agent.name] = (until, why)
+        return why
+
+    def room(self, agent: str) -> AbstractAsyncContextManager[None]:
+        """Within it, no more calls of the agent are made than allowed."""
+        return self._room.get(fold(agent)) or nullcontext()
+
+    def unable(self, around: Surroundings) -> frozenset[str]:
+        """The folded names of agents that are known here and cannot be asked."""
+        agents = self.catalogue.agents
+        return frozenset(name for name, agent in agents.items() if self._obstacle(agent, around))
+
+
+# -- one run -------------------------------------------------------------------------------------
+
+
+class Turn:
+    """One run while this worker has it."""
+
+    def __init__(self, store: Store, agents: LocalAgents, around: Surroundings, job: Job) -> None:
+        self.store = store
+        self.agents = agents
+        self.around = around
+        self.job = job
+        self.run = job.run
+        self.task: asyncio.Task[Any] | None = None
+        self.calling = 0
+        """How many programs work for it."""
+        self.aside = ""
+        """Why it goes on elsewhere or later, once no program works for it."""
+        self.driven = False
+        """Whether it can be interrupted."""
+        self.untouched = False
+        """It was interrupted when no program worked for it."""
+
+    async def drive(self, workdir: str = "") -> Outcome:
+        """Drive it until it waits for a person or is over; what becomes of it in the queue."""
+        self.driven = True
+        attempts = self.job.attempts
+        try:
+            state = await self._drive(workdir)
+        except asyncio.CancelledError:
+            if not self.aside:
+                raise
+            outcome = put_back(self.aside, -1 if self.aside == STOPPING else attempts)
+            level = logging.INFO if self.aside == STOPPING else logging.WARNING
+            self._log(level, f"put back: {self.aside}")
+            if self.untouched:
+                self._note(SET_ASIDE, f"No agent has begun with it: {self.aside}.")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
+            outcome = judge(error, attempts)
+            if outcome.kind == "back":
+                foreseen = isinstance(error, QuandaryError)
+                text = f"put back: {outcome.why}"
+                self._log(logging.WARNING, text, error=None if foreseen else error)
+            else:
+                self._log(logging.ERROR, f"given up: {outcome.why}", error=error)
+                self._note(GIVEN_UP, f"Workers have given up this run: {outcome.why}")
+        else:
+            outcome = Outcome("done")
+            text = "waits for a person" if state.status == "waiting" else state.status
+            text += f": {state.error}" if state.error else ""
+            self._log(logging.INFO, text, status=state.status, entries=state.n)
+        finally:
+            self.driven = False
+        return outcome
+
+    def _log(self, level: int, what: str, error: Exception | None = None, **facts: object) -> None:
+        log.log(
+            level, "run %s: %s", self.run, what, exc_info=error, extra={"run": self.run, **facts}
+        )
+
+    def _note(self, kind: str, text: str) -> None:
+        """Have the journal say it, if the run is still waiting and the journal can be written."""
+        with contextlib.suppress(QuandaryError):
+            replay.note(self.store, self.run, Note(kind, text), who="agent", through=THROUGH)
+
+    async def _drive(self, workdir: str) -> State:
+        around = self._place(workdir)
+        driver = Driver(self.store, self.agents.catalogue, around)
+        driver.answer = self._answer
+        while True:
+            # Whatever keeps the run from going on is found out before anything is spent.
+            do = deeds.of(self.store, self.run)
+            state = replay.advance(self.store, self.run, who="agent", through=THROUGH, deeds=do)
+            for call in state.calls:
+                obstacle = await self.agents.obstacle(call.agent, around)
+                if obstacle:
+                    raise Rejected(obstacle)
+            state = await driver.drive(self.run)
+            if state.deed is None:
+                return state
+
+    def _place(self, workdir: str) -> Surroundings:
+        """Where the agents of the run work."""
+        folder = workdir
+        if not folder:
+            began = self.store.entries(self.run, kinds=("began",))
+            with readable(self.run):
+                arguments = (began[0].read_matter().arguments if began else None) or {}
+            folder = str(arguments.get("workdir") or os.getcwd())
+        if not os.path.isdir(folder):
+            raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
+        return Surroundings(folder, self.around.environment, self.around.timeout)
+
+    async def _answer(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+        """Make a call when there is room for it; one that cannot be made here is not begun."""
+        obstacle = await self.agents.obstacle(call.agent, around)
+        if obstacle:
+            self.put_aside(obstacle)
+        async with self.agents.room(call.agent):
+            if self.aside:
+                await asyncio.Event().wait()  # until the run is interrupted
+            self.calling += 1
+            try:
+                log.debug("run %s: %s %s", self.run, call.key, call.agent, extra={"run": self.run})
+                return await answer(call, catalogue, around)
+            finally:
+                self.calling -= 1
+                if self.aside:
+                    self.put_aside(self.aside)
+
+    def put_aside(self, why: str) -> None:
+        """Begin no further call, and interrupt the run when those under way have ended.
+
+        That costs no attempt: the journal says that what had not ended is to be made anew.
+        """
+        self.aside = why
+        if not self.calling:
+            asyncio.get_running_loop().call_soon(self.interrupt)
+
+    def interrupt(self) -> None:
+        """Stop now, and say so in the journal."""
+        if self.driven and self.task is not None:
+            self.driven = False  # it is told once, and has the time to clean up
+            self.untouched = not self.calling
+            self.task.cancel()
+
+
+# -- the worker ----------------------------------------------------------------------------------
 
 
 class Worker:
     """One process of a fleet."""
 
     def __init__(
-        self, store: PostgresStore, catalogue: Catalogue, around: Surroundings, orders: Orders
+        self, store: SharedStore, catalogue: Catalogue, around: Surroundings, orders: Orders
     ) -> None:
         self.store = store
         self.around = around
         self.orders = orders
-        self.means = Means(catalogue, orders.limits)
+        self.agents = LocalAgents(catalogue, orders.limits)
         self.queue = JobQueue(store)
         self.id = 0
-        self.under_way: set[Going] = set()
-        """The runs that it goes on with."""
+        self.turns: set[Turn] = set()
+        """The runs that it has."""
         self.failed = 0
         """How many it had to give up."""
         self.stopped_by: signal.Signals | None = None
@@ -54,13 +305,14 @@ class Worker:
         self._strange: set[str] = set()
         """Queues of versions that it does not know, as far as that was said."""
         self._woken = asyncio.Event()
-        self._beating = asyncio.Lock()
+        self._alone = asyncio.Lock()
+        """Held by whoever takes a run or gives a sign of life."""
         self._ending = False
         self._error: BaseException | None = None
-        replay.MOST_OPEN = max(replay.MOST_OPEN, orders.concurrency + 8)
+        replay.keep_open(store, orders.concurrency)
 
     async def work(self) -> None:
-        """Take runs and go on with them until somebody says stop, or nothing is left to do."""
+        """Take runs and drive them until somebody says stop, or nothing is left to do."""
         async with self.queue:
             self.id = await self.queue.register(self.orders.silence)
             log.info("worker %d begins on %s", self.id, self.queue.place, extra={"worker": self.id})
@@ -75,7 +327,7 @@ class Worker:
                     await self._take()
                     await self._finish()
             finally:
-                await _cancelled(*beside)
+                await _cancel(*beside)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_FAREWELL):
                         await self.queue.unregister(self.id)
@@ -96,11 +348,9 @@ class Worker:
         """Take one run after another, as many at a time as there is room for."""
         while not self._ending:
             self._woken.clear()
-            idle = not self.under_way
-            if len(self.under_way) < self.orders.concurrency:
-                job = await self._next()
-                if job is not None:
-                    self._begin(job)
+            idle = not self.turns
+            if len(self.turns) < self.orders.concurrency:
+                if await self._take_one():
                     continue
                 # What ended while it looked may have left something to do.
                 if self.orders.drain and idle and await self._beat():
@@ -109,25 +359,27 @@ class Worker:
                 async with asyncio.timeout(self.orders.poll):
                     await self._woken.wait()
 
-    async def _next(self) -> Job | None:
-        """A job out of a queue for which there is room."""
+    async def _take_one(self) -> bool:
+        """Take a run out of a queue for which there is room; whether there was one."""
         for _ in range(2):
             names = [queue.full for queue in self._queues if self._has_room(queue)]
-            job = await self.queue.fetch(names, self.id) if names else None
-            if job is not None:
-                return job
+            async with self._alone:
+                job = await self.queue.take(names, self.id) if names else None
+                if job is not None:
+                    self._begin(job)
+                    return True
             if not await self._list_queues():
                 break
-        return None
+        return False
 
     async def _list_queues(self) -> bool:
         """Look which queues there are; whether there are others than before."""
         known, found = self._queues, await self.queue.queues()
-        self._queues = takeable(found, self.orders.queues, self.means.unable(self.around))
+        self._queues = takeable(found, self.orders.queues, self.agents.unable(self.around))
         for queue in found:
-            if not queue.known and queue.full not in self._strange:
+            if not queue.is_known and queue.full not in self._strange:
                 self._strange.add(queue.full)
-                waiting = await self.queue.waiting([queue.full])
+                waiting = await self.queue.count_due(queue.full)
                 if waiting:
                     log.warning(
                         "%d runs in %s are of version %d of %s, which this worker does not know; "
@@ -141,30 +393,26 @@ class Worker:
         most = self.orders.limits.get(fold(queue.name))
         if most is None:
             return True
-        return sum(going.queue == fold(queue.name) for going in self.under_way) < most
+        names = [turn.job.queue.rpartition("@")[0] for turn in self.turns]
+        return names.count(queue.name) < most
 
     def _begin(self, job: Job) -> None:
-        run = str(job.task_kwargs["run"])
-        name = fold(job.queue.rpartition("@")[0])
-        going = Going(self.store, self.means, self.around, run, name, job.attempts)
-        self.under_way.add(going)
-        going.task = asyncio.create_task(self._go(job, going))
+        turn = Turn(self.store, self.agents, self.around, job)
+        self.turns.add(turn)
+        turn.task = asyncio.create_task(self._drive(turn))
         if self._ending:
-            going.put_aside(STOPPING)
+            turn.put_aside(STOPPING)
 
-    async def _go(self, job: Job, going: Going) -> None:
-        """Go on with a run, and say what became of its job."""
+    async def _drive(self, turn: Turn) -> None:
+        """Drive a run, and record in the queue what became of it."""
         try:
-            outcome = await going.go(self.orders.workdir)
+            outcome = await turn.drive(self.orders.workdir)
             self.failed += outcome.kind == "failed"
-            assert job.id is not None  # noqa: S101 - it came out of the database
-            assert job.worker_id is not None  # noqa: S101 - as above
-            await self.queue.settle(job.id, job.worker_id, outcome)
+            await self.queue.settle(turn.job, outcome)
         except Exception:
-            told = "run %s: nothing could be said of its job; others get it when this worker ends"
-            log.exception(told, going.run, extra={"run": going.run})
+            log.exception("run %s: it is put back later", turn.run, extra={"run": turn.run})
         finally:
-            self.under_way.discard(going)
+            self.turns.discard(turn)
             self._woken.set()
 
     # -- signs of life ---------------------------------------------------------------------------
@@ -173,18 +421,20 @@ class Worker:
         """Give a sign of life time and again, and take care of those that gave none."""
         while True:
             await self._beat()
-            for run in await self.queue.rescue():
+            async with self._alone:
+                rescued = await self.queue.rescue(self.id, [turn.run for turn in self.turns])
+            for run in rescued:
                 log.warning("run %s: its worker is gone; put back", run, extra={"run": run})
             await asyncio.sleep(self.orders.heartbeat)
 
     async def _beat(self) -> bool:
-        """Give a sign of life; whoever was taken for dead goes on under another number."""
-        async with self._beating:
+        """Give a sign of life; whoever was presumed dead goes on under another number."""
+        async with self._alone:
             if await self.queue.beat(self.id):
                 return True
             lost = self.id
             self.id = await self.queue.register(self.orders.silence)
-            log.warning("worker %d was taken for dead; it is %d now", lost, self.id)
+            log.warning("worker %d was presumed dead; it is %d now", lost, self.id)
             self._woken.set()
             return False
 
@@ -209,23 +459,23 @@ class Worker:
         self._ending = True
         self._woken.set()
         log.info("told to stop (%s)", signum.name)
-        for going in list(self.under_way):
-            going.put_aside(STOPPING)
+        for turn in list(self.turns):
+            turn.put_aside(STOPPING)
             if again:
-                going.interrupt()
+                turn.interrupt()
 
     async def _finish(self) -> None:
         """Let calls that are under way end by themselves for a while, then stop them."""
-        tasks = [going.task for going in self.under_way if going.task is not None]
+        tasks = [turn.task for turn in self.turns if turn.task is not None]
         if not tasks:
             return
         await asyncio.wait(tasks, timeout=self.orders.grace)
-        for going in list(self.under_way):
-            going.interrupt()
+        for turn in list(self.turns):
+            turn.interrupt()
         await asyncio.wait(tasks)
 
 
-async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+async def _cancel(*tasks: asyncio.Task[None]) -> None:
     """End tasks, which in Python 3.11 may overhear it while they wait for a connection."""
     while left := [task for task in tasks if not task.done()]:
         for task in left:

@@ -68,6 +68,7 @@ __all__ = [
     "begin",
     "find_run",
     "inbox",
+    "keep_open",
     "listen",
     "look",
     "note",
@@ -384,9 +385,16 @@ def inbox(
     return store.runs(waits="person", project=project, after=after, limit=limit)
 
 
+def keep_open(store: Store, runs: int) -> None:
+    """Keep so many more runs of a store open, for a process that drives many at a time."""
+    _kept_open[store] = runs
+
+
 # -- how it is done ----------------------------------------------------------------------------
 
 MOST_OPEN = 32
+"""So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
+_kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 _opened: WeakKeyDictionary[Store, dict[str, tuple[Run, Progress]]] = WeakKeyDictionary()
 """The runs that this process went on with last, a few for each store: as good as rebuilt as long
 as nobody else has appended to them."""
@@ -423,7 +431,7 @@ def _keep(store: Store, row: Run, progress: Progress) -> None:
     if row.status == "waiting":
         opened = _opened.setdefault(store, {})
         opened[row.id] = (row, progress)
-        while len(opened) > MOST_OPEN:
+        while len(opened) > MOST_OPEN + _kept_open.get(store, 0):
             opened.pop(next(iter(opened)), None)
 
 

@@ -11,7 +11,7 @@ import databases
 import walks
 from quandary.cli.going_on import Drivers
 from quandary.errors import Rejected
-from quandary.fleet.members import Fleet
+from quandary.fleet.queue import Fleet
 from quandary.journal import replay
 from quandary.journal.postgres import PostgresStore
 
@@ -32,7 +32,7 @@ def shared() -> Iterator[tuple[PostgresStore, str]]:
 
 def queued(store: PostgresStore) -> list[Any]:
     """The runs that stand in the queue."""
-    sql = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo'"
+    sql = "SELECT run FROM fleet_run WHERE due IS NOT NULL"
     return [
         row[0]
         for row in store.with_connection(lambda connection: connection.execute(sql).fetchall())
@@ -61,7 +61,7 @@ def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore
     assert drivers.start(run, again).calls[0].key == "Sbuild@1/run~a1"
     assert queued(store) == [run]
     assert drivers.is_queued(run)
-    store.with_connection(lambda connection: connection.execute("DELETE FROM procrastinate_jobs"))
+    store.with_connection(lambda connection: connection.execute("UPDATE fleet_run SET due = NULL"))
     assert not drivers.is_queued(run)
     assert drivers.start(run, partial(replay.look, store, run)).status == "waiting"
     assert queued(store) == [run]
