@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from quandary.people.forms import stem
 from quandary.people.phrases import (
     CHOOSERS,
     CHOOSING,
@@ -25,7 +24,7 @@ from quandary.people.phrases import (
     TAILS,
     WRONGS,
 )
-from quandary.people.words import wordset
+from quandary.people.words import stem, wordset
 
 if TYPE_CHECKING:
     from quandary.people.evidence import Lexicon

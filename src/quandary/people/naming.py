@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.ask import MORE
-from quandary.people.entries import phrasal
-from quandary.people.evidence import lexicon
+from quandary.people.evidence import lexicon, phrasal
 from quandary.people.manner import (
     FILLERS,
     described,
@@ -18,7 +17,6 @@ from quandary.people.manner import (
     superlative,
     unpraised,
 )
-from quandary.people.names import names
 from quandary.people.numbers import cardinal, counting, ordering, places
 from quandary.people.phrases import (
     DECLARING,
@@ -33,6 +31,7 @@ from quandary.people.phrases import (
     VERBS,
     YES,
 )
+from quandary.people.reading import names
 from quandary.people.words import words, wordset
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from quandary.people.manner import (
     hinges,
     hurried,
 )
-from quandary.people.meaning import Interpreter
+from quandary.people.meaning import Interpreter, sides
 from quandary.people.naming import OTHER, Meaning
 from quandary.people.phrases import (
     ASKING,
@@ -42,7 +42,6 @@ from quandary.people.phrases import (
     YES,
 )
 from quandary.people.reading import HEAD, OWN, reading
-from quandary.people.senses import sides
 
 if TYPE_CHECKING:
     from quandary.model.ask import Question

@@ -1,4 +1,4 @@
-"""Words as people type them: folded, and told from what stands around them."""
+"""Words as people type them: folded, told from what stands around them, and their forms."""
 
 from __future__ import annotations
 
@@ -103,3 +103,181 @@ def spans(text: str) -> list[tuple[str, int, int]]:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, folded."""
     return tuple(_spelt(m) for m in _word().findall(text))
+
+
+_SAME = {
+    word: str(number)
+    for word, number in counted("one two three four five six seven eight nine ten").items()
+    if number > 1
+} | dict.fromkeys(("another", "others", "different"), "other")
+_SAME |= {"daily": "day", "nightly": "night", "hourly": "hour", "weekly": "week"}
+_SAME |= {"monthly": "month", "yearly": "year", "min": "minut", "mins": "minut", "hrs": "hour"}
+_SAME |= {
+    name: name[:3]
+    for name in wordset(
+        "monday tuesday tues wednesday thursday thurs thur friday saturday sunday january february "
+        "march april june july august september sept october november december"
+    )
+}
+"""Words that say the same as a shorter one."""
+_IRREGULAR = {
+    form: verb
+    for verb, *forms in map(
+        str.split,
+        (
+            *("keep kept", "leave left", "send sent", "build built", "run ran", "make made"),
+            *("take took taken", "write wrote written", "give gave given", "hold held"),
+            *("buy bought", "break broke broken", "go goes went gone", "sell sold", "pay paid"),
+            *("find found", "fly flew flown flies", "drive drove driven"),
+            *("choose chose chosen", "lose lost", "begin began begun", "throw threw thrown"),
+            *("draw drew drawn", "grow grew grown", "show showed shown", "bring brought"),
+            *("catch caught", "rebuild rebuilt", "spend spent", "rewrite rewrote rewritten"),
+            *("hide hid hidden", "freeze froze frozen", "wake woke woken", "undo undid undone"),
+            *("redo redid redone", "withdraw withdrew withdrawn"),
+        ),
+    )
+    for form in forms
+}
+_INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
+_DERIVATIONS = (
+    *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
+    *("est", "ly", "al", "er", "or", "ate", "ity", "ive"),
+)
+_NOUNS = (("nsions", "nd"), ("nsion", "nd"))
+"""Endings of nouns, and of the verbs that they are made of: `extension`, `suspension`."""
+_LOOKALIKES = {
+    "s": ("ss", "us", "is"),
+    "ed": ("eed",),
+    "ing": ("thing",),
+    "est": ("uest", "test", "rest", "nest"),
+}
+"""Word endings that are no inflection."""
+_NTH = frozenset(("st", "nd", "rd", "th"))
+_VOWELS = "aeiouy"
+_VOWEL = frozenset(_VOWELS)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
+    word = _SAME.get(word) or _IRREGULAR.get(word, word)
+    if word[:1].isdigit() and word[-2:] in _NTH:
+        return word[:-2]
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    for noun, verb in _NOUNS:
+        if word.endswith(noun):
+            word = word.removesuffix(noun) + verb
+    word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
+    if word.endswith("at") and len(word) > 6:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") and len(word) > 3 else word
+
+
+@lru_cache(maxsize=8192)
+def root(word: str) -> str:
+    """What the forms of a verb have in common: `argues` and `arguing`, not `argument`."""
+    word = _without(_IRREGULAR.get(word, word), _INFLECTIONS, 3)
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def _without(word: str, endings: tuple[str, ...], least: int) -> str:
+    for ending in endings:
+        if not word.endswith(ending) or len(word) - len(ending) < least:
+            continue
+        if word.endswith(_LOOKALIKES.get(ending, ())):
+            continue
+        rest = word[: -len(ending)]
+        if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh", "o")):
+            return word[:-1]
+        if not any(vowel in rest for vowel in _VOWELS):
+            continue
+        return rest + "y" if ending in {"ied", "ies"} else rest
+    return word
+
+
+def denial(token: str, word: str) -> str:
+    """The same said with a "not", marked with `!`, or without it: `unlimited`, `limitless`."""
+    if token.startswith("!"):
+        return "un" + token[1:]
+    if word.endswith("less") and len(word) > 6:
+        return "!" + stem(word[:-4])
+    return "!" + stem(word[2:]) if word.startswith("un") and len(word) > 5 else ""
+
+
+def typos(letters: int) -> int:
+    """How many slips a word or label of that many letters forgives: one from 5, two from 9."""
+    return 0 if letters < 5 else 1 if letters < 9 else 2
+
+
+_OPPOSITES = frozenset(("",)) | wordset(
+    "un in im il ir ex de dis non re en up down on off out over under pre post inter intra sub "
+    "anti mis"
+)
+_DIGITS = r"\d+"
+
+
+def slips(typed: str, meant: str, least: int = 0) -> int | None:
+    """How many slips lie between what was typed and what may be meant; None when too many.
+
+    Other digits are no slip, nor is a prefix that makes a word its opposite. However short, it
+    forgives at `least` so many.
+    """
+    allowed = max(least, typos(sum(map(str.isalnum, meant))))
+    if not allowed or abs(len(typed) - len(meant)) > allowed:
+        return None
+    if re.findall(_DIGITS, typed) != re.findall(_DIGITS, meant):
+        return None
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only after exact matching has failed
+
+    distance = OSA.distance(typed, meant, score_cutoff=allowed)
+    if distance > allowed or (distance and _opposite(typed, meant)):
+        return None
+    return int(distance)
+
+
+def _opposite(one: str, two: str) -> bool:
+    shared = 0
+    while shared < min(len(one), len(two)) and one[-1 - shared] == two[-1 - shared]:
+        shared += 1
+    if shared < 3:
+        return False
+    pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
+    return any(a != b and a in _OPPOSITES and b in _OPPOSITES for a, b in pairs)
+
+
+def _skips(typed: str, meant: str) -> bool:
+    """Whether the letters stand in a word in that order: `fwd`, `cfg`, `mgmt`."""
+    letters = iter(meant)
+    last = next((letter for letter in reversed(meant) if letter not in _VOWEL), "")
+    return typed[-1] == last and all(letter in letters for letter in typed)
+
+
+def resembles(typed: str, meant: str) -> bool:
+    """A word typed with a slip, or cut short, such as `genric`, `prod`, `fwd` or `postgers`."""
+    if typed == meant:
+        return True
+    if typed.isdigit() or meant.isdigit() or len(typed) < 3 or typed[0] not in meant[:2]:
+        return False
+    if _VOWEL.isdisjoint(typed):
+        return typed[0] == meant[0] and typed.isalpha() and _skips(typed, meant)
+    return len(typed) > 3 and (_cut_short(typed, meant) or _slipped(typed, meant))
+
+
+def _cut_short(typed: str, meant: str) -> bool:
+    """Whether only the beginning of a word was typed: `prod`, `deps`."""
+    if meant.startswith(typed):
+        return len(meant) - len(typed) > 2 or len(typed) > 4
+    plural = typed.endswith("s") and meant.startswith(typed[:-1])
+    return plural and len(meant) - len(typed) > 3
+
+
+def _slipped(typed: str, meant: str) -> bool:
+    """Whether a word, or the beginning of a long one, was typed with a slip."""
+    if slips(typed, meant) is not None:
+        return True
+    return len(typed) >= 7 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1
