@@ -173,7 +173,7 @@ def test_logs_for_programs(apart: Path) -> None:
         assert visit(server, "/api/inbox", Authorization=f"Bearer {TOKEN}") == 200
         assert visit(server, "/api/inbox", Authorization="Bearer guessed-token") == 401
         run = ask(server)
-        logged(server, f"somebody was not told of run {run}")
+        logged(server, f"a notice of run {run} failed")
         with socket.create_connection(("127.0.0.1", server.port), 5) as line:
             line.sendall(b"NONSENSE\r\n\r\n")
             line.recv(100)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quandary import __version__
+from quandary.desk import notices
 from quandary.journal.sqlite import SqliteStore
-from quandary.people import doctor, doctor_hosts, doctor_settings, troubles
+from quandary.people import doctor, doctor_hosts, doctor_settings
 from quandary.people.install_places import HOSTS, places
 from quandary.people.installing import carry_out, to_install
 from quandary.settings import KNOWN
@@ -429,8 +430,8 @@ def test_a_hook_written_by_hand_counts(project: Path) -> None:
 def test_the_last_complaint_is_shown(project: Path) -> None:
     """Without what it could do to a terminal."""
     assert list(doctor.logs()) == []
-    troubles.keep("hook", "first")
-    troubles.keep("hook", "second \x1b[2J\nthird")
+    notices.log_trouble("hook", "first")
+    notices.log_trouble("hook", "second \x1b[2J\nthird")
     (found,) = doctor.logs()
     assert found.status == "note"
     assert found.text.endswith(r"second \x1b[2J third")

@@ -10,12 +10,13 @@ import msgspec
 
 from quandary import deeds
 from quandary.cli.screen import complain, put, tell
+from quandary.desk import notices
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.entries import beginning
 from quandary.journal.store import NoStore, open_store
 from quandary.model.ask import Note, Reply
-from quandary.people import notify, outcomes
+from quandary.people import outcomes
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def opened(where: str | None, *, existing: bool = False, telling: bool = True) -
     """
     store = open_store(where, create=not existing)
     if telling:
-        notify.watch(store)
+        notices.watch_store(store)
     return store
 
 
@@ -48,7 +49,7 @@ def tell_of(store: Store, state: State) -> None:
     """Have people told of what a run waits for, where nobody listened on the way there."""
     row = store.run(state.run)
     if row is not None and state.ask is not None:
-        notify.tell(row, state.ask)
+        notices.send_notice(row, state.ask)
 
 
 def project() -> str:

@@ -14,9 +14,9 @@ import click
 from quandary.cli import logs, running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
+from quandary.desk.notices import announce
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.journal.store import address_of
-from quandary.people.address import announced
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def serve(
     else:
         tell(f"Serving on {here} (Ctrl-C ends it)")
     print_code()
-    with announced(here):
+    with announce(here):
         _run(app, bound, drivers)
     return 0
 

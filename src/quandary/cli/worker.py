@@ -99,10 +99,10 @@ def worker(
 
     from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - the same
     from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
+    from quandary.desk import notices  # noqa: PLC0415 - the same
     from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
     from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
     from quandary.model.call import fold  # noqa: PLC0415 - the same
-    from quandary.people import notify  # noqa: PLC0415 - the same
 
     if workdir is not None and not os.path.isdir(workdir):
         raise QuandaryError(f"{workdir}: no such folder to work in")
@@ -119,7 +119,7 @@ def worker(
         workdir=os.path.abspath(workdir) if workdir else "",
     )
     store = open_shared(where)
-    notify.watch(store)
+    notices.watch_store(store)
     logs.begin(log_format, log_level)
 
     async def work() -> Worker:

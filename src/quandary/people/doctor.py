@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from quandary import __version__
+from quandary.desk import notices
 from quandary.errors import QuandaryError
-from quandary.people import troubles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,9 +269,9 @@ def logs() -> Iterator[Finding]:
     from quandary.formats.visible import printable  # noqa: PLC0415 - only here
 
     for name in ("hook", "notify"):
-        line = printable(troubles.last(name))
+        line = printable(notices.last_trouble(name))
         if line:
-            path = troubles.path_of(name)
+            path = notices.trouble_log(name)
             yield Finding(
                 "logs", "note", path, f"last: {line[:300]}", "delete it when that is over"
             )

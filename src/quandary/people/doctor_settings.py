@@ -7,9 +7,10 @@ import shutil
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from quandary.desk import notices
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import project_root
-from quandary.people import notify, routing
+from quandary.people import routing
 from quandary.people.doctor import Finding
 from quandary.settings import KNOWN, Part, Settings, config_folder, read_part
 
@@ -104,7 +105,7 @@ def _environment() -> Iterator[Finding]:
     known |= {*ELSEWHERE}
     for variable in sorted(os.environ):
         name = variable.removeprefix("QUANDARY_")
-        if name in (variable, *known) or variable.startswith(notify.VARIABLE):
+        if name in (variable, *known) or variable.startswith(notices.VARIABLE):
             continue
         text = "means nothing to this version"
         yield Finding("settings", "note", variable, text, _meant(name, known, "QUANDARY_"))
@@ -126,7 +127,7 @@ def _hooks(table: dict[str, Any]) -> None:
 
 
 def _notify(table: dict[str, Any]) -> None:
-    command = notify.read(table).command
+    command = notices.read_table(table).command
     program = command[0] if command else ""
     if os.path.dirname(program):  # it is run from the home folder
         program = os.path.join(os.path.expanduser("~"), program)

@@ -38,15 +38,15 @@ def _answer(event: str, data: bytes) -> bytes:
     if event == "post":
         hook.after(told, open_store(start=where), project_of(where))
         return b""
-    from quandary.people.notify import watch  # noqa: PLC0415 - the same
+    from quandary.desk.notices import watch_store  # noqa: PLC0415 - the same
 
     store = open_store(start=where)
-    watch(store)
+    watch_store(store)
     output = hook.before(told, store, project_of(where), read_settings(where))
     return msgspec.json.encode(output) if output is not None else b""
 
 
 def _log(error: BaseException) -> None:
-    from quandary.people import troubles  # noqa: PLC0415 - only when something went wrong
+    from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
 
-    troubles.keep("hook", f"{type(error).__name__}: {error}")
+    notices.log_trouble("hook", f"{type(error).__name__}: {error}")

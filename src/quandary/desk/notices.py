@@ -1,30 +1,29 @@
-"""Telling a person elsewhere that a question has begun to wait for them.
+"""Notices: a person elsewhere learns that a question has begun to wait for them.
 
 `[notify]` names a command, a webhook, or both. Whoever asks does not wait for them: a process of
 its own runs the one and calls the other, and what goes wrong there is written to `notify.log` in
 the user's data folder. Only the user's own settings count, since a repository could name anything.
 
-What is told was written by an agent, so it comes by standard input and in variables. A word of the
-command may be `{text}` as a whole, and the text then begins with words of ours, so that no program
-takes it for an option or for the name of a file.
+What a notice says was written by an agent, so it comes by standard input and in variables. A word
+of the command may be `{text}` as a whole, and the text then begins with words of ours, so that no
+program takes it for an option or for the name of a file.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from quandary.errors import ParseError
 from quandary.journal import replay
-from quandary.people import troubles
-from quandary.settings import user_settings
+from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from quandary.journal.store import Run, Store
     from quandary.model.ask import Ask
@@ -38,10 +37,12 @@ VARIABLE = "QUANDARY_NOTICE_"
 WORDS = ("run", "project", "text", "link")
 """What a word of the command can stand for, in braces."""
 _LONGEST_TEXT = 500
+_LARGEST_LOG = 1_000_000
+_LONGEST_LINE = 2000
 
 
 class Means(NamedTuple):
-    """How a person wants to be told."""
+    """How a person wants to be told: the table `[notify]`."""
 
     command: tuple[str, ...] = ()
     webhook: str = ""
@@ -53,25 +54,25 @@ class Means(NamedTuple):
 # -- where the question is asked -------------------------------------------------------------------
 
 
-def watch(store: Store) -> None:
-    """From now on tell of every question that begins to wait in this store."""
-    replay.listen(store, tell)
+def watch_store(store: Store) -> None:
+    """From now on send a notice of every question that begins to wait in this store."""
+    replay.listen(store, send_notice)
 
 
-def tell(run: Run, ask: Ask) -> None:
-    """Tell of a question, without waiting for that and without ever failing."""
+def send_notice(run: Run, ask: Ask) -> None:
+    """Send a notice of a question, without waiting for that and without ever failing."""
     try:
         table = user_settings().table("notify")
         if table:
             _start({"table": table, "notice": notice(run, ask)}, run.id)
     except Exception as error:  # noqa: BLE001 - the question waits whether or not this works
-        _keep(f"nobody could be told of run {run.id} ({type(error).__name__}: {error})")
+        _log(f"no notice of run {run.id} could be sent ({type(error).__name__}: {error})")
 
 
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
-    """What is told of a question."""
-    from quandary.desk.sheets import shorten  # noqa: PLC0415 - the same
-    from quandary.formats.visible import printable  # noqa: PLC0415 - only where somebody is told
+    """What a notice says of a question."""
+    from quandary.desk.sheets import shorten  # noqa: PLC0415 - only where there is a notice
+    from quandary.formats.visible import printable  # noqa: PLC0415 - the same
 
     texts = "; ".join(question.text or question.title for question in ask.questions)
     where = f" in {os.path.basename(run.project)}" if run.project else ""
@@ -93,8 +94,8 @@ def notice(run: Run, ask: Ask) -> dict[str, Any]:
 
 def _start(order: dict[str, Any], run: str) -> None:
     """Start a process that carries out the order and outlives this one."""
-    import logging  # noqa: PLC0415 - only where somebody is told
-    import subprocess  # noqa: PLC0415 - only where somebody is told
+    import logging  # noqa: PLC0415 - only where there is a notice
+    import subprocess  # noqa: PLC0415 - the same
     import tempfile  # noqa: PLC0415 - the same
     from threading import Thread  # noqa: PLC0415 - the same
 
@@ -102,19 +103,17 @@ def _start(order: dict[str, Any], run: str) -> None:
         file.write(msgspec.json.encode(order))
         file.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "quandary.people.notify"],
+            [sys.executable, "-P", "-m", "quandary.desk.notices"],
             stdin=file,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
         )
 
     def see_it_end() -> None:
         if process.wait() and logging.root.handlers:  # only programs that run for long have any
-            path = troubles.path_of("notify")
             log = logging.getLogger("quandary.notify")
-            log.warning("somebody was not told of run %s; %s says why", run, path)
+            log.warning("a notice of run %s failed; see %s", run, trouble_log("notify"))
 
     # A server lives longer than the process, and somebody has to take note of its end.
     Thread(target=see_it_end, daemon=True).start()
@@ -123,7 +122,7 @@ def _start(order: dict[str, Any], run: str) -> None:
 # -- the settings ----------------------------------------------------------------------------------
 
 
-def read(table: dict[str, Any]) -> Means:
+def read_table(table: dict[str, Any]) -> Means:
     """The table `[notify]`, or what is wrong with it."""
     unknown = [name for name in table if name not in Means._fields]
     if unknown:
@@ -156,11 +155,8 @@ def _require_safe(address: str) -> None:
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise ParseError("[notify] webhook is no address") from None
-    if parts.scheme == "https" and host:
-        return
-    if parts.scheme == "http" and _is_here(host):
-        return
-    raise ParseError("[notify] webhook is an address that begins with https://")
+    if not (parts.scheme == "https" and host) and not (parts.scheme == "http" and _is_here(host)):
+        raise ParseError("[notify] webhook is an address that begins with https://")
 
 
 def _is_here(host: str) -> bool:
@@ -173,59 +169,52 @@ def _is_here(host: str) -> bool:
         return False
 
 
-# -- the process that tells ------------------------------------------------------------------------
+# -- the process that sends it ---------------------------------------------------------------------
 
 
 def main() -> int:
     """Carry out the order on standard input."""
     try:
         order = msgspec.json.decode(sys.stdin.buffer.read())
-        told = carry_out(read(order["table"]), order["notice"])
+        return 0 if carry_out(read_table(order["table"]), order["notice"]) else 1
     except Exception as error:  # noqa: BLE001 - nobody is there to see it
-        _keep(f"{type(error).__name__}: {error}")
+        _log(f"{type(error).__name__}: {error}")
         return 1
-    return 0 if told else 1
 
 
 def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
-    """Tell by all means at once; each that fails leaves a line in the log. Whether none did."""
+    """Use all means at once; each that fails leaves a line in the log. Whether none did."""
     from threading import Thread  # noqa: PLC0415 - not where the question is asked
 
-    from quandary.people import address  # noqa: PLC0415 - the same
-
-    link = address.page_of(means.address or address.known(), notice["run"])
+    link = run_link(means.address or server_address(), notice["run"])
     body = msgspec.json.encode({**notice, "link": link})
     told = {name: str({**notice, "link": link}[name]) for name in WORDS}
-    threads = []
     failures: list[str] = []
-    if means.command:
-        threads.append(_watched(lambda: _run(means.command, told, body, seconds), failures))
-    if means.webhook:
-        threads.append(_watched(lambda: _post(means, body, seconds), failures))
-    running = [Thread(target=work, daemon=True) for work in threads]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join(seconds + 2)
-        if thread.is_alive():  # a server that sends a byte now and then
-            failures.append("a webhook took too long and was left")
-            _keep(failures[-1])
-    return not failures
 
-
-def _watched(work: Callable[[], str], failures: list[str]) -> Callable[[], None]:
-    """The work, with a line in the log where something went wrong."""
-
-    def watched() -> None:
+    def attempt(work: Callable[[], str]) -> None:
         try:
             wrong = work()
         except Exception as error:  # noqa: BLE001 - nobody is there to see it
             wrong = f"{type(error).__name__}: {error}"
         if wrong:
             failures.append(wrong)
-            _keep(wrong)
+            _log(wrong)
 
-    return watched
+    running = []
+    if means.command:
+        work = [lambda: _run(means.command, told, body, seconds)]
+        running.append(Thread(target=attempt, args=work, daemon=True))
+    if means.webhook:
+        work = [lambda: _post(means, body, seconds)]
+        running.append(Thread(target=attempt, args=work, daemon=True))
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(seconds + 2)
+        if thread.is_alive():  # a server that sends a byte now and then
+            failures.append("the webhook took too long and was left")
+            _log(failures[-1])
+    return not failures
 
 
 def _placeholders(told: dict[str, str]) -> dict[str, str]:
@@ -262,16 +251,13 @@ def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: f
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             with suppress(OSError):
-                if os.name == "posix":
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
         if status == 0:
             return ""
         complaints.seek(0)
-        said = complaints.read(2000).decode(errors="replace").strip()
+        said = complaints.read(_LONGEST_LINE).decode(errors="replace").strip()
     return f"the command {command[0]} ended with status {status}" + (f": {said}" if said else "")
 
 
@@ -307,7 +293,7 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
     ways: list[request.BaseHandler] = [Nowhere()]
     if _is_here(host):
         ways.append(request.ProxyHandler({}))
-    sent = request.Request(means.webhook, body, headers)  # noqa: S310 - read() allows http(s) only
+    sent = request.Request(means.webhook, body, headers)  # noqa: S310 - http(s) only, see above
     try:
         with request.build_opener(*ways).open(sent, timeout=seconds):
             return ""
@@ -319,9 +305,98 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
         return f"the webhook at {host} cannot be reached ({reason})"
 
 
-def _keep(what: str) -> None:
+# -- where the server of this machine can be reached -----------------------------------------------
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """What a server says of itself, in a file of the user's data folder, for as long as it runs."""
+
+    address: str
+    process: int
+
+
+@contextmanager
+def announce(address: str) -> Iterator[None]:
+    """Within it, others on this machine know the address of the server that runs here."""
+    path, own = _announced(), Announcement(address, os.getpid())
+    with suppress(OSError):  # without it there are no links, and all else works
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(msgspec.json.encode(own))
+    try:
+        yield
+    finally:
+        if _announcement() == own:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def server_address() -> str:
+    """The address of a server that runs on this machine; nothing where there is none."""
+    found = _announcement()
+    if found is None or found.process <= 0:
+        return ""
+    try:
+        os.kill(found.process, 0)  # a server that was killed has not said goodbye
+    except PermissionError:
+        return found.address
+    except (OSError, OverflowError):
+        return ""
+    return found.address
+
+
+def run_link(address: str, run: str) -> str:
+    """The page of a run."""
+    return f"{address.rstrip('/')}/runs/{run}" if address else ""
+
+
+def _announced() -> str:
+    return os.path.join(data_folder(), "serve.json")
+
+
+def _announcement() -> Announcement | None:
+    try:
+        with open(_announced(), "rb") as file:
+            return msgspec.json.decode(file.read(), type=Announcement)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+# -- what went wrong where nobody could be told ----------------------------------------------------
+
+
+def trouble_log(name: str) -> str:
+    """The file of the user's data folder that lines about trouble go to."""
+    return os.path.join(data_folder(), f"{name}.log")
+
+
+def log_trouble(name: str, what: str) -> None:
+    """Add a line to the file; one that has grown too large begins anew."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - only when something went wrong
+
+    path = trouble_log(name)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    with open(path, "w" if large else "a", encoding="utf-8", errors="replace") as file:
+        file.write(f"{moment} {' '.join(what.split())[:_LONGEST_LINE]}\n")
+
+
+def last_trouble(name: str) -> str:
+    """The newest line; nothing where all went well."""
+    try:
+        with open(trouble_log(name), "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(file.tell() - 2 * _LONGEST_LINE * 4, 0))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line for line in reversed(lines) if line.strip()), "")
+
+
+def _log(what: str) -> None:
     with suppress(OSError):
-        troubles.keep("notify", what)
+        log_trouble("notify", what)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import program
+from quandary.desk import notices
 from quandary.errors import ParseError
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.people import address, notify
 from small_flows import begin, pick
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def test_the_caller_does_not_wait(home: Path) -> None:
 def test_a_command_that_fails_is_logged(home: Path, command: list[str], wrong: str) -> None:
     """With the reason, and within its time."""
     begun = time.monotonic()
-    notify.carry_out(notify.Means(tuple(command)), NOTICE, 0.5)
+    notices.carry_out(notices.Means(tuple(command)), NOTICE, 0.5)
     assert time.monotonic() - begun < 10
     assert wrong in log(home)
 
@@ -222,7 +222,7 @@ def test_a_command_that_fails_is_logged(home: Path, command: list[str], wrong: s
 def test_what_takes_too_long_is_ended_with_all_its_children(home: Path) -> None:
     """No process stays behind."""
     script = f"import os, time; os.fork(); open({str(home)!r} + f'/{{os.getpid()}}.pid', 'w'); "
-    notify.carry_out(notify.Means((sys.executable, "-c", script + "time.sleep(60)")), NOTICE, 1.5)
+    notices.carry_out(notices.Means((sys.executable, "-c", script + "time.sleep(60)")), NOTICE, 1.5)
     pids = [int(path.stem) for path in home.glob("*.pid")]
     assert len(pids) == 2
     assert soon(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids))
@@ -240,7 +240,7 @@ def test_the_log_does_not_grow_for_ever(home: Path) -> None:
     path = home / "data" / "quandary" / "notify.log"
     path.parent.mkdir(parents=True)
     path.write_text("x" * 1_000_001)
-    notify.carry_out(notify.Means(("no-such-program",)), NOTICE, 1)
+    notices.carry_out(notices.Means(("no-such-program",)), NOTICE, 1)
     assert path.stat().st_size < 500
 
 
@@ -276,7 +276,7 @@ def test_both_are_told_at_once(home: Path, receiver: Receiver) -> None:
 def test_a_webhook_that_refuses_is_logged(home: Path, receiver: Receiver, status: int) -> None:
     """A redirection is not followed, and the path, which may be a secret, is not logged."""
     receiver.answer = status
-    notify.carry_out(notify.Means(webhook=receiver.url), NOTICE, 5)
+    notices.carry_out(notices.Means(webhook=receiver.url), NOTICE, 5)
     assert f"the webhook at 127.0.0.1 answered {status}" in log(home)
     assert "very-secret" not in log(home)
     assert len(receiver.came) == 1
@@ -285,8 +285,8 @@ def test_a_webhook_that_refuses_is_logged(home: Path, receiver: Receiver, status
 def test_a_webhook_that_cannot_be_reached_is_logged(home: Path, receiver: Receiver) -> None:
     """Nobody is there, or nobody answers in time."""
     receiver.seconds = 1.5
-    notify.carry_out(notify.Means(webhook=receiver.url), NOTICE, 0.3)
-    notify.carry_out(notify.Means(webhook="http://127.0.0.1:9/x"), NOTICE, 5)
+    notices.carry_out(notices.Means(webhook=receiver.url), NOTICE, 0.3)
+    notices.carry_out(notices.Means(webhook="http://127.0.0.1:9/x"), NOTICE, 5)
     late, refused = log(home).splitlines()
     assert "timed out" in late
     assert "refused" in refused
@@ -329,26 +329,26 @@ def test_a_repository_cannot_name_a_command(home: Path, receiver: Receiver) -> N
 def test_a_wrong_table_is_explained(table: dict[str, Any], wrong: str) -> None:
     """One line that says what to write."""
     with pytest.raises(ParseError) as caught:
-        notify.read(table)
+        notices.read_table(table)
     assert wrong in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_right_tables_are_read() -> None:
     """Either way of telling, or both."""
-    assert notify.read({}) == notify.Means()
-    assert notify.read({"command": ["x"]}) == notify.Means(("x",))
+    assert notices.read_table({}) == notices.Means()
+    assert notices.read_table({"command": ["x"]}) == notices.Means(("x",))
     for url in ("https://example.org/x", "http://localhost:1/x", "http://[::1]/x"):
-        assert notify.read({"webhook": url, "secret": "s"}).webhook == url
+        assert notices.read_table({"webhook": url, "secret": "s"}).webhook == url
 
 
 @given(st.text(), st.text())
 def test_signatures_differ_with_every_byte(one: str, two: str) -> None:
     """Of the body and of the secret."""
-    made = notify.signature(one, two.encode())
-    assert made == notify.signature(one, two.encode())
-    assert made != notify.signature(one, two.encode() + b"x")
-    assert made != notify.signature(one + "x", two.encode())
+    made = notices.signature(one, two.encode())
+    assert made == notices.signature(one, two.encode())
+    assert made != notices.signature(one, two.encode() + b"x")
+    assert made != notices.signature(one + "x", two.encode())
 
 
 # -- when ------------------------------------------------------------------------------------------
@@ -410,9 +410,9 @@ def test_who_answers_in_person_has_the_next_question_before_them(home: Path) -> 
 
 def test_the_link_leads_to_the_server_that_runs(home: Path) -> None:
     """As long as it runs; the settings may know better where a browser finds it."""
-    assert address.known() == ""
-    with address.announced("http://127.0.0.1:8420"):
-        assert address.page_of(address.known(), "R") == "http://127.0.0.1:8420/runs/R"
+    assert notices.server_address() == ""
+    with notices.announce("http://127.0.0.1:8420"):
+        assert notices.run_link(notices.server_address(), "R") == "http://127.0.0.1:8420/runs/R"
         say(home, own_program(home, "{link}"))
         run = ask()["run"]
         (line,) = soon(lambda: told(home))
@@ -421,18 +421,18 @@ def test_the_link_leads_to_the_server_that_runs(home: Path) -> None:
         run = ask()["run"]
         assert soon(lambda: len(told(home)) == 2)
         assert told(home)[1]["words"] == [f"https://q.example.org/runs/{run}"]
-    assert address.known() == ""
+    assert notices.server_address() == ""
 
 
 def test_a_server_that_was_killed_is_not_linked_to(home: Path) -> None:
     """Nor does a second one take back what the first said."""
     path = home / "data" / "quandary" / "serve.json"
-    with address.announced("http://127.0.0.1:1"):
+    with notices.announce("http://127.0.0.1:1"):
         process = json.loads(path.read_text())["process"]
         assert process == os.getpid()
         gone = {"address": "http://127.0.0.1:2", "process": 2**22 + 1}
         path.write_text(json.dumps(gone))
-        assert address.known() == ""
+        assert notices.server_address() == ""
     assert path.exists()
     path.write_text("nonsense")
-    assert address.known() == ""
+    assert notices.server_address() == ""
