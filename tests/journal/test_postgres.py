@@ -14,7 +14,7 @@ import processes
 import small_flows
 from databases import PASSWORD, QUOTED, USER
 from quandary.errors import Rejected, StoreError
-from quandary.journal import postgres_schema, postgres_telling, preferences, replay
+from quandary.journal import connections, postgres, preferences, replay
 from quandary.journal.entries import Answered
 from quandary.journal.policy import policy_of
 from quandary.journal.postgres import PostgresStore
@@ -172,7 +172,7 @@ def test_many_appends_are_told_in_few_words_and_none_is_left_out(
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first at once, the others together; the last words of a store are said as it closes."""
-    monkeypatch.setattr(postgres_telling, "SHORTEST", 60)
+    monkeypatch.setattr(postgres, "SHORTEST", 60)
     with psycopg.connect(url, autocommit=True) as listener:
         listener.execute("LISTEN quandary")
         state = small_flows.begin(store)
@@ -274,13 +274,6 @@ def test_a_database_that_cannot_keep_every_letter_is_refused(server: databases.S
             admin.execute("DROP DATABASE plain")
 
 
-def test_a_newer_schema_is_refused(url: str) -> None:
-    """What this version does not know, it does not touch."""
-    PostgresStore(url).close()
-    databases.change(url, "UPDATE quandary SET version = 99")
-    assert "newer Quandary (schema 99" in refusal(url)
-
-
 def test_a_new_schema_is_brought_to_old_databases(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,8 +281,8 @@ def test_a_new_schema_is_brought_to_old_databases(
     old = PostgresStore(url)
     state = small_flows.begin(old)
     more = ("ALTER TABLE run ADD COLUMN colour TEXT", "UPDATE run SET colour = 'red'")
-    migrations = (*postgres_schema.MIGRATIONS, more)
-    monkeypatch.setattr(postgres_schema, "MIGRATIONS", migrations)
+    migrations = (*connections.MIGRATIONS, more)
+    monkeypatch.setattr(connections, "MIGRATIONS", migrations)
     for _ in range(2):
         new = PostgresStore(url)
         assert new._rows("SELECT version FROM quandary") == [(len(migrations),)]
@@ -305,7 +298,7 @@ def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.Mo
     PostgresStore(url).close()
     with monkeypatch.context() as patched:
         wrong = ("CREATE TABLE further (a INTEGER)", "CREATE NONSENSE")
-        patched.setattr(postgres_schema, "MIGRATIONS", (*postgres_schema.MIGRATIONS, wrong))
+        patched.setattr(connections, "MIGRATIONS", (*connections.MIGRATIONS, wrong))
         assert "NONSENSE" in refusal(url)
     assert asked(url, "SELECT to_regclass('further') IS NULL")
     PostgresStore(url).close()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import databases
 import processes
 import small_flows
 from quandary.errors import StoreError
@@ -136,24 +135,6 @@ def test_a_damaged_file_is_reported(store: SqliteStore, path: Path) -> None:
     with pytest.raises(StoreError, match="damaged"):
         broken.runs()
     broken.close()
-
-
-def test_a_row_that_holds_what_it_cannot_hold_is_damage(store: SqliteStore, path: Path) -> None:
-    """SQLite looks at the types of a strict table only when it writes."""
-    state = small_flows.begin(store)
-    assert store.run(state.run) is not None
-    databases.change(
-        path,
-        "PRAGMA writable_schema = ON",
-        "UPDATE sqlite_master SET sql = replace(sql, ') STRICT', ')') WHERE type = 'table'",
-    )
-    databases.change(path, "UPDATE run SET since = x'00'", "UPDATE entry SET digest = 'x'")
-    store.close()
-    damaged = SqliteStore(path)
-    for reading in (damaged.runs, damaged.history, lambda: damaged.entries(state.run)):
-        with pytest.raises(StoreError, match="is damaged"):
-            reading()
-    damaged.close()
 
 
 @pytest.fixture

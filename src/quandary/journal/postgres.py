@@ -8,31 +8,28 @@ reads the entries in order reads them up to where nobody can still come in betwe
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
-from quandary.journal import postgres_bulk as bulk
-from quandary.journal.entries import Entry, Kind, Status
-from quandary.journal.postgres_appending import ENTRY, appending, beginning, columns
-from quandary.journal.postgres_connections import Connections
-from quandary.journal.postgres_locks import Locks
-from quandary.journal.postgres_schema import prepare, require_known
-from quandary.journal.postgres_telling import CHANNEL, Teller
-from quandary.journal.store import TABLES, Awaited, Last, Moved, Run, Taken, Waits, shown
+from quandary.journal.connections import Connections, prepare, require_known
+from quandary.journal.digests import sha256
+from quandary.journal.store import ENTRY, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from quandary.journal.postgres_connections import Connection
-    from quandary.journal.store import Recorded, Row, Written
+    from quandary.journal.connections import Connection
+    from quandary.journal.entries import Entry
+    from quandary.journal.store import Last, Row, Run, Written
 
 T = TypeVar("T")
 
@@ -43,18 +40,48 @@ _SHORTEST = 0.05
 _BITS = 40
 _OTHERS = (1 << 63 - _BITS) - 1
 """An advisory lock has so many bits for the number of an entry; the others say whose it is."""
-_RUN = ", ".join(TABLES["run"])
 _HIGHEST = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM entry_seq_seq"
 _LOWEST_UNDER_WAY = """
     SELECT min(key) FROM (
         SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks
         WHERE locktype = 'advisory' AND objsubid = 1
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ) AS locks WHERE key > %s AND key <= %s
+    ) AS locks WHERE key > ? AND key <= ?
 """
 
 
-class PostgresStore:
+_TAKE_OUT = "UPDATE entry SET matter = NULL, salt = NULL WHERE run = ? AND n = ANY(?)"
+_SIZE = "SELECT pg_total_relation_size('entry') + pg_total_relation_size('document')"
+_COUNT_ON = (
+    "SELECT setval('entry_seq_seq', greatest(coalesce(max(seq), 0), 1), count(*) > 0) FROM entry"
+)
+_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_UNLOCK = "SELECT pg_advisory_unlock(%s)"
+CHANNEL = "quandary"
+"""Listeners on it are told which runs have news."""
+SHORTEST = 0.02
+"""Seconds from one telling to the next. Whoever listens rests for longer than that."""
+_TELL = "SELECT pg_notify(%s, run) FROM unnest(%s::text[]) AS run"
+_FEW = 4
+"""So many entries are written out one by one, which psycopg and the server do more quickly than
+lists. What is appended to a run under way are hardly ever more."""
+
+_MOVE = """
+    UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)b,
+        since = %(since)s, status = %(status)s, waits = %(waits)s
+    WHERE id = %(id)s AND n = %(seen)s RETURNING id
+"""
+_BEGIN = f"""
+    INSERT INTO run ({", ".join(TABLES["run"])})
+    VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])}) RETURNING id
+"""  # noqa: S608 - our own names
+_TYPES = {"n": "s::bigint", "kind": "s::text"} | dict.fromkeys(
+    ("body", "matter", "salt", "seal", "digest"), "b::bytea"
+)
+"""The columns of what is new, each with how its values are sent."""
+
+
+class PostgresStore(Store):
     """A journal on a server. Threads may share it; each process opens its own."""
 
     def __init__(
@@ -68,6 +95,7 @@ class PostgresStore:
         self.path = shown(address)
         """Where it is, as it may be shown: without a password."""
         self.address = address
+        self.shared = self
         self.patience = patience
         self.beside: Callable[[Connection, Run], None] | None = None
         """Writes something beside a run that is being begun, in the same transaction."""
@@ -94,146 +122,9 @@ class PostgresStore:
         """How to connect to it, with the password."""
         return self._connections.conninfo
 
-    @property
-    def shared(self) -> PostgresStore:
-        """The same store: its database can also be used for what stands beside a journal."""
-        return self
-
     def with_connection(self, action: Callable[[Connection], T]) -> T:
         """Do something beside the journal, in its database; again, where a connection was lost."""
         return self._connections.do(action)
-
-    # -- reading ---------------------------------------------------------------------------------
-
-    def run(self, run: str) -> Run | None:
-        """The row of a run."""
-        rows = self._rows(f"SELECT {_RUN} FROM run WHERE id = %s", (run,))  # noqa: S608
-        return _run(rows[0]) if rows else None
-
-    def runs(
-        self,
-        *,
-        status: Status | None = None,
-        waits: Waits | None = None,
-        project: str | None = None,
-        after: int = 0,
-        limit: int = 100,
-        newest: bool = False,
-    ) -> list[Run]:
-        """A page of runs in the order they began, beyond the run numbered `after`."""
-        wanted = {"status": status, "waits": waits, "project": project}
-        terms = [f"{name} = %({name})s" for name, value in wanted.items() if value is not None]
-        if after or not newest:
-            terms.append("number < %(after)s" if newest else "number > %(after)s")
-        where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        order = "DESC" if newest else "ASC"
-        rows = self._rows(
-            f"SELECT {_RUN} FROM run {where} ORDER BY number {order} LIMIT %(limit)s",  # noqa: S608
-            {**wanted, "after": after, "limit": limit},
-        )
-        return [_run(row) for row in rows]
-
-    def between(self, low: str, high: str, limit: int) -> list[str]:
-        """Ids of runs from `low` up to and without `high`."""
-        sql = "SELECT id FROM run WHERE id >= %s AND id < %s ORDER BY id LIMIT %s"
-        return [row[0] for row in self._rows(sql, (low, high, limit))]
-
-    def due(self, moment: str) -> list[str]:
-        """Ids of runs that still wait although they expired by then."""
-        sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= %s"
-        return [row[0] for row in self._rows(sql, (moment,))]
-
-    def entries(
-        self,
-        run: str,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        after: int = 0,
-        upto: int | None = None,
-    ) -> list[Entry]:
-        """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
-        among = "AND kind = ANY(%s)" if kinds else ""
-        rows = self._rows(
-            f"SELECT {ENTRY}, seq FROM entry "  # noqa: S608
-            f"WHERE run = %s AND n > %s AND n <= %s {among} ORDER BY n",
-            (run, after, _limit(upto), *([list(kinds)] if kinds else ())),
-        )
-        return [Entry(*row) for row in rows]
-
-    def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow is built from, as far as `upto`."""
-        sql = (
-            "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry WHERE run = %s "
-            "AND n <= %s AND kind IN ('began', 'answered', 'returned', 'noted') ORDER BY n"
-        )
-        return self._rows(sql, (run, _limit(upto)))
-
-    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-        """The entries of all runs as they came, beyond the one with that `seq`."""
-        sql = (
-            f"SELECT {ENTRY}, seq FROM entry "  # noqa: S608
-            "WHERE seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
-        )
-        return [Entry(*row) for row in self._rows(sql, (after, self._horizon(), limit))]
-
-    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
-        """The same entries without what was said: the `seq`, the run, and the body of each."""
-        sql = "SELECT seq, run, body FROM entry WHERE seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
-        return self._rows(sql, (after, self._horizon(), limit))
-
-    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
-        """All that waits, counted: by who is waited for, by flow, and by age."""
-        age = " + ".join(["0", *("(since <= %s)::int" for _ in moments)])
-        rows = self._rows(
-            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
-            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
-            tuple(moments),
-        )
-        return [Awaited(*row) for row in rows]
-
-    def newest(self) -> int:
-        """The `seq` of the newest entry; 0 where there is none."""
-        sql = "SELECT coalesce(max(seq), 0) FROM entry WHERE seq <= %s"
-        return int(self._rows(sql, (self._horizon(),))[0][0])
-
-    def document(self, digest: str) -> bytes | None:
-        """A document that runs began with."""
-        rows = self._rows("SELECT written FROM document WHERE digest = %s", (digest,))
-        return rows[0][0] if rows else None
-
-    def documents(self) -> Iterator[tuple[str, bytes]]:
-        """All of them, each with its digest."""
-        for (digest,) in self._rows("SELECT digest FROM document"):
-            written = self.document(digest)
-            if written is not None:
-                yield digest, written
-
-    def named(self, first: str, last: str | None = None) -> dict[str, str]:
-        """The runs that bear a name, or the names from one as far as another."""
-        sql = "SELECT name, run FROM name WHERE name >= %s AND name <= %s ORDER BY name"
-        return dict(self._rows(sql, (first, first if last is None else last)))
-
-    def last(self) -> Last | None:
-        """The newest run as the store remembers it, apart from the rows of the runs."""
-        rows = self._rows("SELECT id, first, runs FROM last WHERE runs > 0")
-        return Last(*rows[0]) if rows else None
-
-    def heads(self, upto: int | None = None) -> list[Entry]:
-        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
-        rows = self._rows(
-            f"SELECT {ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
-            "(SELECT max(seq) FROM entry WHERE seq <= %s GROUP BY run) ORDER BY run",
-            (self._horizon() if upto is None else upto,),
-        )
-        return [Entry(*row) for row in rows]
-
-    def strays(self) -> list[str]:
-        """Names of runs that have entries and no row."""
-        sql = (
-            "SELECT DISTINCT run FROM entry "
-            "WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = entry.run) ORDER BY run"
-        )
-        return [row[0] for row in self._rows(sql)]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -301,58 +192,28 @@ class PostgresStore:
 
         def action(connection: Connection) -> Run:
             nonlocal made
+            execute = partial(_execute, connection)
             with connection.pipeline(), connection.transaction():
-                newest = connection.execute(
-                    "SELECT id, first, runs FROM last FOR UPDATE"
-                ).fetchone()
+                newest = execute(f"{NEWEST} FOR UPDATE").fetchone()
                 # Where the connection was lost while an earlier attempt was being committed, that
                 # attempt has come to its end now that the row is ours.
                 if made is not None and _written(connection, made):
                     return made
-                taken = _bearer(connection, name) if once else None
-                if taken is not None:
-                    raise Taken(taken)
-                last = Last(*newest) if newest and newest[2] else None
-                run, entries = write(last)
-                made = replace(run, number=last.runs + 1 if last else 1)
-                self._begin(connection, made, entries, documents, name)
+                # None of what follows waits for an answer, so that nobody waits for us.
+                made, entries = self._begin(execute, newest, write, documents, name, once=once)
+                if self.beside is not None:
+                    self.beside(connection, made)
+                values = {**asdict(made), **_columns(entries), "journal": self._journal}
+                connection.execute(_with_entries(_BEGIN, len(entries)), values)
             self._teller.tell(connection, made.id)
             return made
 
         return self._connections.do(action)
 
-    def _begin(
-        self,
-        connection: Connection,
-        run: Run,
-        entries: Sequence[Entry],
-        documents: Mapping[str, bytes],
-        name: str,
-    ) -> None:
-        """Write down a run. None of this waits for an answer, so that nobody waits for us."""
-        for document in documents.items():
-            connection.execute(
-                "INSERT INTO document (digest, written) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                document,
-            )
-        if name:
-            connection.execute(
-                "INSERT INTO name (name, run) VALUES (%s, %s) "
-                "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
-                (name, run.id),
-            )
-        connection.execute(
-            "UPDATE last SET id = %s, first = %s, runs = %s", (run.id, run.first, run.number)
-        )
-        if self.beside is not None:
-            self.beside(connection, run)
-        values = {**asdict(run), **columns(entries), "journal": self._journal}
-        connection.execute(beginning(len(entries)), values)
-
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
-        values = {**asdict(run), **columns(entries), "journal": self._journal, "seen": seen}
-        statement = appending(len(entries))
+        values = {**asdict(run), **_columns(entries), "journal": self._journal, "seen": seen}
+        statement = _with_entries(_MOVE, len(entries))
         before = False
 
         def action(connection: Connection) -> None:
@@ -371,39 +232,71 @@ class PostgresStore:
         All else of an entry stays, its seal included. A run that waits, or that has other than `n`
         entries by now, is left as it is; the others are given back.
         """
-        return self._connections.do(lambda connection: bulk.prune(connection, wanted))
+
+        def action(connection: Connection) -> list[Run]:
+            execute, pruned = partial(_execute, connection), []
+            with connection.transaction():
+                for run, numbers in sorted(wanted, key=lambda pair: pair[0].id):
+                    if execute(f"{IS_OVER} FOR UPDATE", (run.id, run.n)).fetchone():
+                        execute(_TAKE_OUT, (run.id, list(numbers)))
+                        pruned.append(run)
+            return pruned
+
+        return self._connections.do(action)
 
     def forget(self, documents: Collection[str], *, seen: int) -> int:
         """Remove documents, and say how many; those stay with which a run began after entry `seen`.
 
         Nobody begins a run meanwhile.
         """
-        return self._connections.do(lambda connection: bulk.forget(connection, documents, seen))
+
+        def action(connection: Connection) -> int:
+            execute = partial(_execute, connection)
+            with connection.transaction():
+                execute(f"{NEWEST} FOR UPDATE")
+                gone = list(set(documents) - self._needed(execute, seen))
+                return int(execute("DELETE FROM document WHERE digest = ANY(?)", (gone,)).rowcount)
+
+        return self._connections.do(action)
 
     def reclaim(self) -> int:
         """Give back what pruning freed: to the server, which keeps most of it for what comes."""
-        return self._connections.do(bulk.reclaim)
+        ((before,),) = self._rows(_SIZE)
+        self._connections.do(lambda connection: connection.execute("VACUUM entry, document"))
+        ((after,),) = self._rows(_SIZE)
+        return max(int(before - after), 0)
 
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""
         connection = self._connections.holding
         if connection is None:
             raise StoreError("rows are dumped within a snapshot")
-        return bulk.dump(connection, table)
+        with connection.cursor(name="dump", binary=True) as cursor:
+            cursor.itersize = 2000
+            yield from cursor.execute(rows_of(table))
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
         """Put the rows of another journal into an empty store, all of them or, if `check` raises,
         none: it is called last, and reads the store as it is about to become.
         """
         with self._connections.held("READ COMMITTED") as connection:
-            bulk.fill(connection, self.path, dump)
+            execute = partial(_execute, connection)
+            execute(f"{NEWEST} FOR UPDATE")
+            self._require_empty(execute)
+            execute("DELETE FROM last")  # the row that is there from the beginning
+            for table, columns in TABLES.items():
+                statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+                with connection.cursor() as cursor, cursor.copy(statement) as copy:
+                    for row in dump(table):
+                        copy.write_row(row)
+            execute(_COUNT_ON)
             check()
             connection.commit()
 
     # -- how it is done --------------------------------------------------------------------------
 
-    def _rows(self, sql: str, values: Any = None) -> list[Any]:  # noqa: ANN401 - a tuple, or names
-        return self._connections.do(lambda c: c.execute(sql, values, binary=True).fetchall())
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        return self._connections.do(lambda c: _execute(c, sql, values).fetchall())
 
     def _horizon(self) -> int:
         """The number up to which all entries can be seen that there will ever be.
@@ -419,21 +312,170 @@ class PostgresStore:
         return int(highest if lowest is None else min(highest, lowest - self._journal - 1))
 
 
+def _execute(connection: Connection, sql: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401
+    """Run a statement of those that both kinds of stores share."""
+    return connection.execute(sql.replace("?", "%s"), values, binary=True)
+
+
 def _written(connection: Connection, run: Run) -> bool:
     """Whether the entries that lead to this row are there."""
     sql = "SELECT digest FROM entry WHERE run = %s AND n = %s"
     return connection.execute(sql, (run.id, run.n), binary=True).fetchone() == (run.head,)
 
 
-def _bearer(connection: Connection, name: str) -> str | None:
-    """The run that has a name."""
-    found = connection.execute("SELECT run FROM name WHERE name = %s", (name,)).fetchone()
-    return found[0] if found else None
+def _columns(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The values of entries, under the names that the statement for so many has for them."""
+    if len(entries) > _FEW:
+        return {f"{name}_s": [getattr(entry, name) for entry in entries] for name in _TYPES}
+    return {
+        f"{name}_{number}": getattr(entry, name)
+        for number, entry in enumerate(entries)
+        for name in _TYPES
+    }
 
 
-def _limit(upto: int | None) -> int:
-    return maxsize if upto is None else upto
+def _with_entries(moved: str, count: int) -> str:
+    """Change the row of a run and add so many entries in one statement, which takes a number only
+    if it may: nothing is added where the row has moved.
+    """
+    return _statement(moved, min(count, _FEW + 1))
 
 
-def _run(row: Row) -> Run:
-    return Run(**dict(zip(TABLES["run"], row, strict=True)))
+@cache
+def _statement(moved: str, count: int) -> str:
+    return f"""
+        WITH moved AS ({moved}), held AS MATERIALIZED (
+            SELECT pg_advisory_xact_lock_shared(%(journal)s),
+                pg_advisory_xact_lock_shared(%(journal)s + last_value + is_called::int)
+            FROM moved, entry_seq_seq
+        )
+        INSERT INTO entry ({ENTRY})
+        SELECT %(id)s, new.* FROM held, {_lists() if count > _FEW else _lines(count)}
+            AS new ({", ".join(_TYPES)}) ORDER BY new.n
+    """  # noqa: S608 - our own names
+
+
+def _lines(count: int) -> str:
+    lines = (
+        ", ".join(f"%({name}_{number}){kind}" for name, kind in _TYPES.items())
+        for number in range(count)
+    )
+    return f"(VALUES ({'), ('.join(lines)}))"
+
+
+def _lists() -> str:
+    lists = (f"%({name}_s){kind}[]" for name, kind in _TYPES.items())
+    return f"unnest({', '.join(lists)})"
+
+
+class Locks:
+    """The runs that this process has to itself, locked on one connection of its own.
+
+    The locks go with the connection, so that nobody has to clear up after a process that was
+    killed. Where the connection is lost, they are taken anew with the next one; until then only the
+    journal's fence stands between two who drive a run.
+    """
+
+    def __init__(self, connections: Connections, journal: int) -> None:
+        self._connections = connections
+        self._journal = journal
+        self._connection: Connection | None = None
+        self._runs: set[str] = set()
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+
+    __del__ = close
+
+    @contextmanager
+    def alone(self, run: str) -> Iterator[None]:
+        """Within it, nobody else walks the run."""
+        with self._guard:
+            if run in self._runs or not self._take(run):
+                raise Rejected(f"run {run} is being walked by another process")
+            self._runs.add(run)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._runs.discard(run)
+                if self._connection is not None:
+                    with suppress(psycopg.Error):  # then the lock has gone with the connection
+                        self._connection.execute(_UNLOCK, (self._key(run),))
+
+    def _take(self, run: str) -> bool:
+        """Whether the run is ours now; a lost connection is made anew, and its locks with it."""
+        for _ in range(2):
+            try:
+                if self._connection is None or self._connection.closed:
+                    self._connection = self._connections.connect()
+                    for other in self._runs:
+                        self._connection.execute(_LOCK, (self._key(other),))
+                found = self._connection.execute(_LOCK, (self._key(run),)).fetchone()
+            except psycopg.OperationalError:
+                self._connection = None
+            else:
+                return found == (True,)
+        raise StoreError(f"{self._connections.place} cannot be reached; is the server running?")
+
+    def _key(self, run: str) -> int:
+        """The locks of entries are above nothing, these are below."""
+        digest = sha256(f"{self._journal} {run}".encode()).digest()
+        return -1 - (int.from_bytes(digest[:8], "big") >> 1)
+
+
+class Teller:
+    """Tells others which runs have news: at once where it is quiet, else for many appends at once.
+
+    News are told after the fact: to be told within a transaction, they have all writers wait for
+    each other until they are on disk. What is lost here is seen a bit later, for listeners look by
+    themselves now and then.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._runs: dict[str, None] = {}
+        """Those that nobody was told of yet."""
+        self._told = 0.0
+        self._later: threading.Timer | None = None
+        self._guard = threading.Lock()
+
+    def tell(self, connection: Connection, run: str) -> None:
+        """Say that a run has news: now, or with others in a moment."""
+        with self._guard:
+            self._runs[run] = None
+            if self._later is not None:
+                return
+            left = self._told + SHORTEST - time.monotonic()
+            if left > 0:
+                # No daemon: a program that ends now is kept for a moment until this is said.
+                self._later = threading.Timer(left, self._tell_later)
+                self._later.start()
+                return
+        self._say(connection)
+
+    def close(self) -> None:
+        """Say what is left to say."""
+        with self._guard:
+            later, self._later = self._later, None
+        if later is not None:
+            later.cancel()
+            self._tell_later()
+
+    def _tell_later(self) -> None:
+        with self._guard:
+            self._later = None
+        with suppress(psycopg.Error), self._connections.once() as connection:
+            self._say(connection)
+
+    def _say(self, connection: Connection) -> None:
+        with self._guard:
+            runs, self._runs = list(self._runs), {}
+            self._told = time.monotonic()
+        if runs:
+            with suppress(psycopg.Error):
+                connection.execute(_TELL, (CHANNEL, runs))

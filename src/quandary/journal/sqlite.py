@@ -8,20 +8,19 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext
-from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import astuple
 
-from quandary.errors import Rejected, StoreError
-from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
-from quandary.journal.store import TABLES, Awaited, Last, Moved, Run, Taken, Waits
+from quandary.errors import StoreError
+from quandary.journal.store import ENTRY, IS_OVER, NEWEST, RUN, TABLES, Moved, Store, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from quandary.journal.store import Recorded, Row, Written
+    from quandary.journal.entries import Entry
+    from quandary.journal.store import Last, Row, Run, Written
 
 T = TypeVar("T")
 
@@ -81,17 +80,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 
-_RUN = (
-    "number, id, flow, version, project, status, waits, key, asked, n, first, head, began, since, "
-    "expires"
-)
-_ENTRY = "run, n, kind, body, matter, salt, seal, digest"
-_INSERT = f"INSERT INTO entry ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
-_RECORDED = (
-    "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
-    "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned', 'noted') "
-    "ORDER BY n"
-)
+_ADD_RUN = f"INSERT INTO run ({RUN}) VALUES ({', '.join('?' * len(TABLES['run']))})"  # noqa: S608
+_ADD_ENTRY = f"INSERT INTO entry ({ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _STAY = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "
     "WHERE id = ? AND n = ? AND status = ? AND waits IS ?"
@@ -109,17 +99,6 @@ _INCREMENTAL = 2
 _STEP = 1024
 """So many pages are given back to the disk at once."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_NONE: type = type(None)
-_OCTETS, _TEXT = (bytes, _NONE), (str, _NONE)
-_ENTRIES: frozenset[tuple[type, ...]] = frozenset(
-    (str, int, str, bytes, matter, salt, seal, bytes, int)
-    for matter, salt, seal in product(_OCTETS, _OCTETS, _OCTETS)
-)
-_RUNS: frozenset[tuple[type, ...]] = frozenset(
-    (int, str, str, int, str, str, waits, key, int, int, bytes, bytes, str, str, expires)
-    for waits, key, expires in product(_TEXT, _TEXT, _TEXT)
-)
-"""The types of what stands in the columns of a row."""
 _FAULTS = {
     sqlite3.SQLITE_NOTADB: " is no journal: it is not a database; name another store",
     sqlite3.SQLITE_READONLY: " cannot be written: the file or its folder is read-only",
@@ -136,7 +115,7 @@ _FAULTS = {
 """What is said behind the name of the file, by what SQLite calls the fault."""
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """A journal in a file. Threads may share it; each process opens its own."""
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
@@ -164,128 +143,6 @@ class SqliteStore:
         if self._number("user_version") != len(MIGRATIONS):
             raise StoreError(f"{self.path} has another schema by now; start this program again")
 
-    # -- reading ---------------------------------------------------------------------------------
-
-    def run(self, run: str) -> Run | None:
-        """The row of a run."""
-        rows = self._rows(f"SELECT {_RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
-        return _run(self._sound(rows, _RUNS)[0]) if rows else None
-
-    def runs(
-        self,
-        *,
-        status: Status | None = None,
-        waits: Waits | None = None,
-        project: str | None = None,
-        after: int = 0,
-        limit: int = 100,
-        newest: bool = False,
-    ) -> list[Run]:
-        """A page of runs in the order they began, beyond the run numbered `after`."""
-        wanted = {"status": status, "waits": waits, "project": project}
-        terms = [f"{name} = :{name}" for name, value in wanted.items() if value is not None]
-        if after or not newest:
-            terms.append("number < :after" if newest else "number > :after")
-        where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        order = "DESC" if newest else "ASC"
-        rows = self._rows(
-            f"SELECT {_RUN} FROM run {where} ORDER BY number {order} LIMIT :limit",  # noqa: S608
-            {**wanted, "after": after, "limit": limit},
-        )
-        return [_run(row) for row in self._sound(rows, _RUNS)]
-
-    def between(self, low: str, high: str, limit: int) -> list[str]:
-        """Ids of runs from `low` up to and without `high`."""
-        sql = "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return [row[0] for row in self._rows(sql, (low, high, limit))]
-
-    def due(self, moment: str) -> list[str]:
-        """Ids of runs that still wait although they expired by then."""
-        sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= ?"
-        return [row[0] for row in self._rows(sql, (moment,))]
-
-    def entries(
-        self,
-        run: str,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        after: int = 0,
-        upto: int | None = None,
-    ) -> list[Entry]:
-        """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
-        among = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        rows = self._rows(
-            f"SELECT {_ENTRY}, seq FROM entry "  # noqa: S608
-            f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n",
-            (run, after, _limit(upto), *(kinds or ())),
-        )
-        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
-
-    def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow is built from, as far as `upto`."""
-        return self._rows(_RECORDED, (run, _limit(upto)))
-
-    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-        """The entries of all runs as they came, beyond the one with that `seq`."""
-        sql = f"SELECT {_ENTRY}, seq FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
-        rows = self._rows(sql, (after, limit))
-        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
-
-    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
-        """The same entries without what was said: the `seq`, the run, and the body of each."""
-        sql = "SELECT seq, run, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
-        return self._rows(sql, (after, limit))
-
-    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
-        """All that waits, counted: by who is waited for, by flow, and by age."""
-        age = " + ".join(["0", *("(since <= ?)" for _ in moments)])
-        rows = self._rows(
-            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
-            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
-            tuple(moments),
-        )
-        return [Awaited(*row) for row in rows]
-
-    def newest(self) -> int:
-        """The `seq` of the newest entry; 0 where there is none."""
-        return int(self._rows("SELECT coalesce(max(seq), 0) FROM entry", ())[0][0])
-
-    def document(self, digest: str) -> bytes | None:
-        """A document that runs began with."""
-        rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))
-        return rows[0][0] if rows else None
-
-    def documents(self) -> Iterator[tuple[str, bytes]]:
-        """All of them, each with its digest."""
-        for (digest,) in self._rows("SELECT digest FROM document", ()):
-            written = self.document(digest)
-            if written is not None:
-                yield digest, written
-
-    def named(self, first: str, last: str | None = None) -> dict[str, str]:
-        """The runs that bear a name, or the names from one as far as another."""
-        sql = "SELECT name, run FROM name WHERE name >= ? AND name <= ? ORDER BY name"
-        return dict(self._rows(sql, (first, first if last is None else last)))
-
-    def last(self) -> Last | None:
-        """The newest run as the store remembers it, apart from the rows of the runs."""
-        rows = self._rows("SELECT id, first, runs FROM last", ())
-        return Last(*rows[0]) if rows else None
-
-    def heads(self, upto: int | None = None) -> list[Entry]:
-        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
-        rows = self._rows(
-            f"SELECT {_ENTRY}, seq FROM entry WHERE seq IN "  # noqa: S608
-            "(SELECT max(seq) FROM entry WHERE seq <= ? GROUP BY run) ORDER BY run",
-            (_limit(upto),),
-        )
-        return [Entry(*row) for row in self._sound(rows, _ENTRIES)]
-
-    def strays(self) -> list[str]:
-        """Names of runs that have entries and no row."""
-        sql = "SELECT DISTINCT run FROM entry WHERE run NOT IN (SELECT id FROM run) ORDER BY run"
-        return [row[0] for row in self._rows(sql, ())]
-
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Within it, every reading sees the same moment."""
@@ -293,11 +150,11 @@ class SqliteStore:
             if self._db.in_transaction:
                 yield
                 return
-            self._rows("BEGIN", ())
+            self._rows("BEGIN")
             try:
                 yield
             finally:
-                self._rows("ROLLBACK", ())
+                self._rows("ROLLBACK")
 
     def news(self, seconds: float) -> Generator[bool]:
         """Time and again, and never after more than so long: whether to look for new entries.
@@ -307,10 +164,6 @@ class SqliteStore:
         while True:
             time.sleep(seconds)
             yield True
-
-    @property
-    def shared(self) -> None:
-        """A file is no database for anything else."""
 
     def lock_run(self, run: str) -> AbstractContextManager[None]:
         """Within it, nobody else drives the run; nobody reaches a journal in memory."""
@@ -328,10 +181,8 @@ class SqliteStore:
 
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""
-        columns = TABLES[table]
-        sql = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {columns[0]}"  # noqa: S608
         try:
-            yield from self._patiently(lambda: self._db.execute(sql))
+            yield from self._patiently(lambda: self._db.execute(rows_of(table)))
         except sqlite3.Error as error:
             raise StoreError(self._explain(error)) from error
 
@@ -351,31 +202,10 @@ class SqliteStore:
         """
 
         def action() -> Run:
-            if once:
-                taken = self._db.execute("SELECT run FROM name WHERE name = ?", (name,)).fetchone()
-                if taken:
-                    raise Taken(taken[0])
-            found = self._db.execute("SELECT id, first, runs FROM last").fetchone()
-            last = Last(*found) if found else None
-            run, entries = write(last)
-            number = last.runs + 1 if last else 1
-            self._db.executemany(
-                "INSERT OR IGNORE INTO document (digest, written) VALUES (?, ?)", documents.items()
-            )
-            run = replace(run, number=number)
-            self._db.execute(
-                f"INSERT INTO run ({_RUN}) VALUES ({', '.join('?' * 15)})",  # noqa: S608
-                _run_row(run),
-            )
-            self._db.execute(
-                "INSERT OR REPLACE INTO last (one, id, first, runs) VALUES (1, ?, ?, ?)",
-                (run.id, run.first, number),
-            )
-            self._db.executemany(_INSERT, map(_entry_row, entries))
-            if name:
-                self._db.execute(
-                    "INSERT OR REPLACE INTO name (name, run) VALUES (?, ?)", (name, run.id)
-                )
+            newest = self._db.execute(NEWEST).fetchone()
+            run, entries = self._begin(self._db.execute, newest, write, documents, name, once=once)
+            self._db.execute(_ADD_RUN, astuple(run))
+            self._db.executemany(_ADD_ENTRY, map(_entry_row, entries))
             return run
 
         return self._write(action)
@@ -392,7 +222,7 @@ class SqliteStore:
                 moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen))
                 if not moved.rowcount:
                     raise Moved(run.id)
-            self._db.executemany(_INSERT, map(_entry_row, entries))
+            self._db.executemany(_ADD_ENTRY, map(_entry_row, entries))
 
         self._write(action)
 
@@ -402,12 +232,11 @@ class SqliteStore:
         All else of an entry stays, its seal included. A run that waits, or that has other than `n`
         entries by now, is left as it is; the others are given back.
         """
-        still = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
 
         def action() -> list[Run]:
             pruned = []
             for run, numbers in wanted:
-                if not self._db.execute(still, (run.id, run.n)).fetchone():
+                if not self._db.execute(IS_OVER, (run.id, run.n)).fetchone():
                     continue
                 for number in numbers:
                     # An entry that only shrinks leaves its page half empty. One that is taken out
@@ -417,7 +246,7 @@ class SqliteStore:
                 pruned.append(run)
             return pruned
 
-        self._rows("PRAGMA secure_delete = ON", ())
+        self._rows("PRAGMA secure_delete = ON")
         return self._write(action)
 
     def forget(self, documents: Collection[str], *, seen: int) -> int:
@@ -427,14 +256,11 @@ class SqliteStore:
         """
 
         def action() -> int:
-            sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
-            bodies = read_bodies(row[0] for row in self._db.execute(sql, (seen,)).fetchall())
-            needed = {d for b in bodies if isinstance(b, Began) for d in b.documents.values()}
-            gone = [(digest,) for digest in set(documents) - needed]
+            gone = [(digest,) for digest in set(documents) - self._needed(self._db.execute, seen)]
             sql = "DELETE FROM document WHERE digest = ?"
             return max(self._db.executemany(sql, gone).rowcount, 0)
 
-        self._rows("PRAGMA secure_delete = ON", ())
+        self._rows("PRAGMA secure_delete = ON")
         return self._write(action)
 
     def reclaim(self) -> int:
@@ -444,8 +270,8 @@ class SqliteStore:
         """
         pages = before = self._number("page_count")
         if self._number("freelist_count") and self._number("auto_vacuum") != _INCREMENTAL:
-            self._rows("PRAGMA auto_vacuum = INCREMENTAL", ())
-            self._rows("VACUUM", ())
+            self._rows("PRAGMA auto_vacuum = INCREMENTAL")
+            self._rows("VACUUM")
         step = f"PRAGMA incremental_vacuum({_STEP})"
         while self._number("freelist_count"):
             with self._lock:
@@ -462,9 +288,7 @@ class SqliteStore:
         """
 
         def action() -> None:
-            for table in TABLES:
-                if self._db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608
-                    raise Rejected(f"{self.path} is not empty; a journal is copied into a new file")
+            self._require_empty(self._db.execute)
             for table, columns in TABLES.items():
                 names, values = ", ".join(columns), ", ".join("?" * len(columns))
                 self._db.executemany(
@@ -512,7 +336,7 @@ class SqliteStore:
             self._db = self._connect(f"{address}?immutable=1", uri=True)
             version = self._number("user_version")
         self._identity = self._file()
-        if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1", ()):
+        if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1"):
             raise StoreError(f"{self.path} is a database of another program; name another store")
         if version and self._number("application_id") != APPLICATION:
             raise StoreError(f"{self.path} is a database of another program; name another store")
@@ -521,13 +345,13 @@ class SqliteStore:
                 f"{self.path} was written by a newer Quandary (schema {version}, known up to "
                 f"{len(MIGRATIONS)}); upgrade this one"
             )
-        self._rows("PRAGMA synchronous = FULL", ())
+        self._rows("PRAGMA synchronous = FULL")
         if sys.platform == "darwin":
-            self._rows("PRAGMA fullfsync = ON", ())
+            self._rows("PRAGMA fullfsync = ON")
         if version == 0:  # a file can learn it only before anything is in it
-            self._rows("PRAGMA auto_vacuum = INCREMENTAL", ())
-        if os.access(self.path, os.W_OK) and self._rows("PRAGMA journal_mode", ()) != [("wal",)]:
-            self._rows("PRAGMA journal_mode = WAL", ())
+            self._rows("PRAGMA auto_vacuum = INCREMENTAL")
+        if os.access(self.path, os.W_OK) and self._rows("PRAGMA journal_mode") != [("wal",)]:
+            self._rows("PRAGMA journal_mode = WAL")
         if version < len(MIGRATIONS):
             self._write(self._migrate)
 
@@ -551,9 +375,9 @@ class SqliteStore:
         )
 
     def _number(self, pragma: str) -> int:
-        return int(self._rows(f"PRAGMA {pragma}", ())[0][0])
+        return int(self._rows(f"PRAGMA {pragma}")[0][0])
 
-    def _rows(self, sql: str, values: Any) -> list[Any]:  # noqa: ANN401 - a tuple, or names
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         with self._lock:
             return self._patiently(lambda: self._db.execute(sql, values).fetchall())
 
@@ -574,15 +398,6 @@ class SqliteStore:
                 if found is None
                 else f"{self.path} was replaced by another file; start this program again"
             )
-
-    def _sound(self, rows: list[Any], shapes: frozenset[tuple[type, ...]]) -> list[Any]:
-        """The rows, if each column holds what it is for; a damaged page can hold anything."""
-        for row in rows:
-            if tuple(map(type, row)) not in shapes:
-                said = _FAULTS[sqlite3.SQLITE_CORRUPT]
-                odd = "a row holds what it cannot hold"
-                raise StoreError(self.path + said.format(error=odd, path=self.path))
-        return rows
 
     def _write(self, action: Callable[[], T]) -> T:
         """Do something as one transaction, on disk when this returns."""
@@ -642,37 +457,5 @@ def _is_full(error: BaseException | None) -> bool:
     return isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_FULL
 
 
-def _limit(upto: int | None) -> int:
-    return sys.maxsize if upto is None else upto
-
-
-def _run(row: tuple[Any, ...]) -> Run:
-    number, id_, flow, version, project, status, waits, key, asked, n, first, head, *times = row
-    began, since, expires = times
-    return Run(
-        number=number,
-        id=id_,
-        flow=flow,
-        version=version,
-        project=project,
-        status=status,
-        waits=waits,
-        key=key,
-        asked=asked,
-        n=n,
-        first=first,
-        head=head,
-        began=began,
-        since=since,
-        expires=expires,
-    )
-
-
-def _run_row(r: Run) -> tuple[object, ...]:
-    begun = (r.number, r.id, r.flow, r.version, r.project)
-    stands = (r.status, r.waits, r.key, r.asked, r.n, r.first, r.head)
-    return (*begun, *stands, r.began, r.since, r.expires)
-
-
-def _entry_row(e: Entry) -> tuple[object, ...]:
-    return (e.run, e.n, e.kind, e.body, e.matter, e.salt, e.seal, e.digest)
+def _entry_row(entry: Entry) -> tuple[object, ...]:
+    return astuple(entry)[:-1]

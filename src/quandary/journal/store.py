@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from quandary.errors import NotFound, ParseError, StoreError
-from quandary.journal.entries import Entry, Kind, Status
+from quandary.errors import NotFound, ParseError, Rejected, StoreError
+from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
 from quandary.model.ask import Ask, Note
 from quandary.model.call import Call, Do
 
@@ -16,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from psycopg import Connection
-
+    from quandary.journal.postgres import PostgresStore
     from quandary.settings import Part, Settings
 
     Written = tuple["Run", list[Entry]]
+    Execute = Callable[[str, Sequence[object]], Any]
+    """Runs one statement, and gives a cursor."""
 
-T = TypeVar("T")
 Waits = Literal["person", "agent", "house"]
 Row = tuple[Any, ...]
 Recorded = tuple[bytes, bytes | None, int]
@@ -40,6 +43,22 @@ TABLES = {
     "last": ("one", "id", "first", "runs"),
 }
 """The tables that every store has, with their columns, each sorted by the first of them."""
+RUN = ", ".join(TABLES["run"])
+ENTRY = ", ".join(TABLES["entry"][1:])
+NEWEST = "SELECT id, first, runs FROM last"
+IS_OVER = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
+_RECORDED = (
+    "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
+    "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned', 'noted') ORDER BY n"
+)
+_KEEP_DOCUMENT = "INSERT INTO document (digest, written) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_KEEP_NAME = (
+    "INSERT INTO name (name, run) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET run = excluded.run"
+)
+_KEEP_LAST = (
+    "INSERT INTO last (one, id, first, runs) VALUES (1, ?, ?, ?) ON CONFLICT (one) "
+    "DO UPDATE SET id = excluded.id, first = excluded.first, runs = excluded.runs"
+)
 
 
 class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -123,26 +142,42 @@ class Taken(Exception):  # noqa: N818 - never leaves the journal
     """A run has that name already, and was to have it alone; the argument is the run."""
 
 
-class Store(Protocol):
-    """What the journal needs of a database. Every method is one transaction."""
+class Store(ABC):
+    """What the journal needs of a database. Every method is one transaction.
+
+    What both kinds of stores say in the same SQL is here; `?` stands for a value. A dialect adds
+    how statements reach the database and how it is written to.
+    """
 
     path: str
     """Where it is, as it may be shown: without a password."""
     address: str
     """The same with all that is needed to open it, for our own programs only."""
+    shared: PostgresStore | None = None
+    """The same store, where its database can also be used for what stands beside a journal."""
 
-    @property
-    def shared(self) -> SharedStore | None:
-        """The same store, where its database can also be used for what stands beside a journal."""
-
+    @abstractmethod
     def close(self) -> None:
         """Let go of it."""
 
+    @abstractmethod
     def require_ready(self) -> None:
         """Refuse where it cannot be read, or where it is not what this version knows any more."""
 
+    @abstractmethod
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """All rows that a statement gives."""
+
+    def _horizon(self) -> int:
+        """The `seq` up to which all entries can be seen that there will ever be."""
+        return maxsize
+
+    # -- reading ---------------------------------------------------------------------------------
+
     def run(self, run: str) -> Run | None:
         """The row of a run."""
+        rows = self._rows(f"SELECT {RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
+        return _run(rows[0]) if rows else None
 
     def runs(
         self,
@@ -155,12 +190,24 @@ class Store(Protocol):
         newest: bool = False,
     ) -> list[Run]:
         """A page of runs in the order they began, beyond the run numbered `after`."""
+        wanted = {"status = ?": status, "waits = ?": waits, "project = ?": project}
+        terms: dict[str, object] = {term: v for term, v in wanted.items() if v is not None}
+        if after or not newest:
+            terms["number < ?" if newest else "number > ?"] = after
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        order = "DESC" if newest else "ASC"
+        sql = f"SELECT {RUN} FROM run {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
+        return list(map(_run, self._rows(sql, (*terms.values(), limit))))
 
     def between(self, low: str, high: str, limit: int) -> list[str]:
         """Ids of runs from `low` up to and without `high`."""
+        sql = "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return [row[0] for row in self._rows(sql, (low, high, limit))]
 
     def due(self, moment: str) -> list[str]:
         """Ids of runs that still wait although they expired by then."""
+        sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= ?"
+        return [row[0] for row in self._rows(sql, (moment,))]
 
     def entries(
         self,
@@ -171,6 +218,11 @@ class Store(Protocol):
         upto: int | None = None,
     ) -> list[Entry]:
         """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
+        among = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        return self._entries(
+            f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n",
+            (run, after, maxsize if upto is None else upto, *(kinds or ())),
+        )
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
         """The entries that a run's flow is built from, as far as `upto`.
@@ -178,31 +230,99 @@ class Store(Protocol):
         They are those of the kinds began, answered and returned, and noted, for a note may say that
         some of the others no longer count.
         """
+        return self._rows(_RECORDED, (run, maxsize if upto is None else upto))
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """The entries of all runs as they came, beyond the one with that `seq`."""
+        where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        return self._entries(where, (after, self._horizon(), limit))
 
     def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
         """The same entries without what was said: the `seq`, the run, and the body of each."""
+        sql = "SELECT seq, run, body FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        return self._rows(sql, (after, self._horizon(), limit))
+
+    def heads(self, upto: int | None = None) -> list[Entry]:
+        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
+        newest = "(SELECT max(seq) FROM entry WHERE seq <= ? GROUP BY run)"
+        upto = self._horizon() if upto is None else upto
+        return self._entries(f"WHERE seq IN {newest} ORDER BY run", (upto,))
+
+    def _entries(self, where: str, values: Sequence[object]) -> list[Entry]:
+        sql = f"SELECT {ENTRY}, seq FROM entry {where}"  # noqa: S608 - our own words
+        return [Entry(*row) for row in self._rows(sql, values)]
 
     def awaited(self, moments: Sequence[str]) -> list[Awaited]:
         """All that waits, counted: by who is waited for, by flow, and by age.
 
         What waits since one of the moments, or since before it, counts as that old.
         """
+        age = " + ".join(["0", *("CASE WHEN since <= ? THEN 1 ELSE 0 END" for _ in moments)])
+        rows = self._rows(
+            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
+            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
+            moments,
+        )
+        return [Awaited(*row) for row in rows]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""
+        sql = "SELECT coalesce(max(seq), 0) FROM entry WHERE seq <= ?"
+        return int(self._rows(sql, (self._horizon(),))[0][0])
 
     def document(self, digest: str) -> bytes | None:
         """A document that runs began with."""
+        rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))
+        return rows[0][0] if rows else None
 
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
+        for (digest,) in self._rows("SELECT digest FROM document"):
+            written = self.document(digest)
+            if written is not None:
+                yield digest, written
 
     def named(self, first: str, last: str | None = None) -> dict[str, str]:
         """The runs that bear a name, or the names from one as far as another."""
+        sql = "SELECT name, run FROM name WHERE name >= ? AND name <= ? ORDER BY name"
+        return dict(self._rows(sql, (first, first if last is None else last)))
 
+    def last(self) -> Last | None:
+        """The newest run as the store remembers it, apart from the rows of the runs."""
+        rows = self._rows(NEWEST)
+        return Last(*rows[0]) if rows and rows[0][2] else None
+
+    def strays(self) -> list[str]:
+        """Names of runs that have entries and no row."""
+        sql = (
+            "SELECT DISTINCT run FROM entry "
+            "WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = entry.run) ORDER BY run"
+        )
+        return [row[0] for row in self._rows(sql)]
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it, every reading sees the same moment."""
+
+    @abstractmethod
+    def news(self, seconds: float) -> Generator[bool]:
+        """Time and again, and never after more than so long: whether to look for new entries."""
+
+    @abstractmethod
+    def lock_run(self, run: str) -> AbstractContextManager[None]:
+        """Within it, nobody else drives the run; `Rejected` where somebody does."""
+
+    @abstractmethod
+    def is_locked(self, run: str) -> bool:
+        """Whether somebody drives the run at this moment."""
+
+    @abstractmethod
+    def dump(self, table: str) -> Iterator[Row]:
+        """Every row of a table, as it is; within a snapshot."""
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    @abstractmethod
     def create(
         self,
         write: Callable[[Last | None], Written],
@@ -216,9 +336,11 @@ class Store(Protocol):
         The name is the new run's from now on; with `once`, `Taken` where a run has it already.
         """
 
+    @abstractmethod
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
 
+    @abstractmethod
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         """Take matter and salt out of the entries with these numbers, of all these runs at once.
 
@@ -226,60 +348,76 @@ class Store(Protocol):
         entries by now, is left as it is; the others are given back.
         """
 
+    @abstractmethod
     def forget(self, documents: Collection[str], *, seen: int) -> int:
         """Remove documents, and say how many; those stay with which a run began after entry `seen`.
 
         Nobody begins a run meanwhile.
         """
 
+    @abstractmethod
     def reclaim(self) -> int:
         """Give back to the disk what pruning freed, in steps that keep nobody waiting for long.
 
         How many bytes that were, as far as it is known.
         """
 
-    def last(self) -> Last | None:
-        """The newest run as the store remembers it, apart from the rows of the runs."""
-
-    def heads(self, upto: int | None = None) -> list[Entry]:
-        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
-
-    def strays(self) -> list[str]:
-        """Names of runs that have entries and no row."""
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Within it, every reading sees the same moment."""
-
-    def news(self, seconds: float) -> Generator[bool]:
-        """Time and again, and never after more than so long: whether to look for new entries."""
-
-    def lock_run(self, run: str) -> AbstractContextManager[None]:
-        """Within it, nobody else drives the run; `Rejected` where somebody does."""
-
-    def is_locked(self, run: str) -> bool:
-        """Whether somebody drives the run at this moment."""
-
-    def dump(self, table: str) -> Iterator[Row]:
-        """Every row of a table, as it is; within a snapshot."""
-
+    @abstractmethod
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
         """Put the rows of another journal into an empty store, all of them or, if `check` raises,
         none: it is called last, and reads the store as it is about to become.
         """
 
+    # -- what dialects share when they write -----------------------------------------------------
 
-class SharedStore(Store, Protocol):
-    """A store on a server, in whose database more can stand than a journal."""
+    def _begin(
+        self,
+        execute: Execute,
+        newest: Row | None,
+        write: Callable[[Last | None], Written],
+        documents: Mapping[str, bytes],
+        name: str,
+        *,
+        once: bool,
+    ) -> Written:
+        """Write down all that goes with a new run but its row and entries, which are given back."""
+        taken = execute("SELECT run FROM name WHERE name = ?", (name,)).fetchone() if once else None
+        if taken:
+            raise Taken(taken[0])
+        last = Last(*newest) if newest and newest[2] else None
+        run, entries = write(last)
+        run = replace(run, number=last.runs + 1 if last else 1)
+        for document in documents.items():
+            execute(_KEEP_DOCUMENT, document)
+        if name:
+            execute(_KEEP_NAME, (name, run.id))
+        execute(_KEEP_LAST, (run.id, run.first, run.number))
+        return run, entries
 
-    beside: Callable[[Connection[Any], Run], None] | None
-    """Writes something beside a run that is being begun, in the same transaction."""
+    def _needed(self, execute: Execute, seen: int) -> set[str]:
+        """The documents of runs that began after entry `seen`."""
+        sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
+        bodies = read_bodies(row[0] for row in execute(sql, (seen,)).fetchall())
+        return {name for b in bodies if isinstance(b, Began) for name in b.documents.values()}
 
-    @property
-    def conninfo(self) -> str:
-        """How to connect to its database, with the password."""
+    def _require_empty(self, execute: Execute) -> None:
+        for table in TABLES:
+            if execute(f"{rows_of(table)} LIMIT 1", ()).fetchone():
+                raise Rejected(f"{self.path} is not empty; a journal is copied into an empty store")
 
-    def with_connection(self, action: Callable[[Connection[Any]], T]) -> T:
-        """Do something beside the journal; again, where a connection was lost."""
+
+def rows_of(table: str) -> str:
+    """The statement that gives every row of a table, in order.
+
+    A row of `last` may be there from the beginning, and says nothing before a run has begun.
+    """
+    columns = TABLES[table]
+    where = " WHERE runs > 0" if table == "last" else ""
+    return f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {columns[0]}"  # noqa: S608
+
+
+def _run(row: Row) -> Run:
+    return Run(**dict(zip(TABLES["run"], row, strict=True)))
 
 
 def _is_there(path: str) -> bool:

@@ -1,0 +1,424 @@
+"""Connections to a server: opened, lent to one thread at a time, and opened anew when lost.
+
+What the tables of a journal are there, and what can go wrong, as one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import contextmanager, suppress
+from random import uniform
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import OperationalError, errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from quandary.errors import StoreError
+from quandary.journal.store import NoStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+T = TypeVar("T")
+
+MOST = 8
+"""So many connections at once; whoever needs one more waits for it."""
+_MOMENT = 1.0
+_DEFAULTS: dict[str, str | int] = {
+    "client_encoding": "utf8",
+    "connect_timeout": 10,
+    "fallback_application_name": "quandary",
+    "keepalives_count": 3,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "tcp_user_timeout": 30_000,
+}
+"""What an address can say otherwise. A server that fell off the net is missed within a minute."""
+_SETTLE = """
+    SELECT set_config('lock_timeout', %s, false),
+        set_config('idle_in_transaction_session_timeout', '60s', false),
+        set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+            WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
+"""
+# Its warnings would reach standard error, where one line says what went wrong.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+
+class Connections:
+    """The connections of this process to one database."""
+
+    def __init__(
+        self,
+        address: str,
+        place: str,
+        patience: float,
+        prepare: Callable[[Connection], None],
+        marks: Mapping[str, str] | None = None,
+    ) -> None:
+        self.place = place
+        self.patience = patience
+        self.marks = dict(marks or {})
+        """Settings of our own by which the server's functions tell who writes."""
+        self._local = threading.local()
+        self.conninfo = self._read(address)
+        with self.connect() as first, self._explained():
+            prepare(first)
+        self._pool = ConnectionPool(
+            self.conninfo,
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=MOST,
+            # The pool tries again after ever longer pauses, and whoever waits has it try at once.
+            timeout=min(patience, _MOMENT),
+            reconnect_timeout=_MOMENT,
+            configure=self._settle,
+            open=True,
+        )
+
+    def close(self) -> None:
+        """Close them all."""
+        self._pool.close()
+
+    def connect(self) -> Connection:
+        """One more, which is nobody else's. A server that is starting is given time to."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                connection = psycopg.connect(self.conninfo, autocommit=True)
+                self._settle(connection)
+            except psycopg.Error as error:
+                if not starting(error) or time.monotonic() >= deadline:
+                    raise StoreError(explain(self.place, error)) from error
+            else:
+                return connection
+            time.sleep(0.1)
+
+    def do(self, action: Callable[[Connection], T]) -> T:
+        """Do something on a connection, and again where one was lost or had to give way.
+
+        An action can be done more than once, and has to see whether it was done before.
+        """
+        if self.holding is not None:
+            with self._explained():
+                return action(self.holding)
+
+        def attempt() -> T:
+            with self._pool.connection() as connection:
+                return action(connection)
+
+        return self._patiently(attempt)
+
+    @contextmanager
+    def once(self) -> Iterator[Connection]:
+        """One of them for something that can be left undone: it is not waited for, nor repeated."""
+        with self._pool.connection(timeout=_MOMENT) as connection:
+            yield connection
+
+    @property
+    def holding(self) -> Connection | None:
+        """The connection of a transaction that this thread holds."""
+        held: Connection | None = getattr(self._local, "connection", None)
+        return held
+
+    @contextmanager
+    def held(self, mode: str, *, still: int | None = None) -> Iterator[Connection]:
+        """Within it, all that this thread does is done in one transaction.
+
+        It is taken back at the end, unless it was committed before. With `still`, it begins at a
+        moment when nobody shares that advisory lock.
+        """
+
+        def begin() -> Connection:
+            connection = self._pool.getconn()
+            try:
+                if still is not None:
+                    connection.execute("SELECT pg_advisory_lock(%s)", (still,))
+                connection.execute(f"BEGIN ISOLATION LEVEL {mode}")
+                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                if still is not None:
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (still,))
+            except BaseException:
+                connection.close()
+                self._pool.putconn(connection)
+                raise
+            return connection
+
+        connection = self._patiently(begin)
+        self._local.connection = connection
+        try:
+            with self._explained():
+                yield connection
+        finally:
+            self._local.connection = None
+            with suppress(psycopg.Error):  # one that was lost is taken back by the server
+                connection.rollback()
+            self._pool.putconn(connection)
+
+    # -- how it is done --------------------------------------------------------------------------
+
+    def _read(self, address: str) -> str:
+        try:
+            said = conninfo_to_dict(address)
+        except psycopg.Error:
+            said = {"port": "none"}
+        # What PostgreSQL says of it can repeat the password, so it is not passed on.
+        if not all(port.isdecimal() or not port for port in str(said.get("port", "")).split(",")):
+            raise StoreError(
+                f"{self.place} is no address of a database; write it like "
+                "postgresql://USER@HOST/DATABASE, with %XX for what is special in URLs"
+            )
+        missing = {name: value for name, value in _DEFAULTS.items() if name not in said}
+        return make_conninfo(address, **missing)
+
+    def _settle(self, connection: Connection) -> None:
+        """What is acknowledged is on the server's disk, and nobody waits for ever."""
+        connection.execute(_SETTLE, (f"{int(self.patience * 1000)}ms",))
+        for mark in self.marks.items():
+            connection.execute("SELECT set_config(%s, %s, false)", mark)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        deadline, pause = 0.0, 0.01
+        while True:
+            try:
+                return attempt()
+            except PoolTimeout as error:
+                moment = time.monotonic()
+                deadline = deadline or moment - _MOMENT + self.patience
+                if moment < deadline:
+                    continue
+                self.connect().close()  # which says what is wrong, if anything is
+                raise StoreError(
+                    f"{self.place}: all {MOST} connections have been in use for "
+                    f"{self.patience:g} seconds; try again later"
+                ) from error
+            except psycopg.Error as error:
+                moment = time.monotonic()
+                deadline = deadline or moment + self.patience
+                if moment >= deadline or not passing(error):
+                    raise StoreError(explain(self.place, error, self.patience)) from error
+            time.sleep(uniform(0, pause))  # noqa: S311 - no secret
+            pause = min(pause * 2, 0.5)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StoreError(explain(self.place, error, self.patience)) from error
+
+
+# -- what can go wrong -----------
+
+_GAVE_WAY = frozenset({"40001", "40P01"})
+"""Two transactions were in each other's way, and this one was taken back."""
+_AWAY = frozenset({"25P03", "53300", "57P01", "57P02", "57P03"})
+"""The server goes down, comes up, or has no room for one more."""
+_STARTING = ("is starting up", "is shutting down", "in recovery mode", "not yet accepting")
+
+_EXPLANATIONS: dict[type[psycopg.Error], str] = {
+    PoolClosed: "{place}: the store was closed",
+    errors.LockNotAvailable: (
+        "{place} has been locked by another program for {patience} seconds; "
+        "try again when it is done"
+    ),
+    errors.ReadOnlySqlTransaction: "{place} cannot be written: the server only lets it be read",
+    errors.InsufficientPrivilege: (
+        "{place}: its user may not do that ({told}); ask whoever runs the server"
+    ),
+    errors.DiskFull: "{place} cannot be written: the server's disk is full",
+    errors.DataCorrupted: "{place} is damaged ({told}); take it from a backup",
+    errors.IndexCorrupted: "{place} is damaged ({told}); take it from a backup",
+    errors.UndefinedTable: "{place} is no journal any more ({told}); take it from a backup",
+}
+
+
+def passing(error: psycopg.Error) -> bool:
+    """Whether trying again may help: the connection was lost, or somebody had to give way.
+
+    Whoever tries again has to make sure that nothing is done twice.
+    """
+    state = error.sqlstate
+    if state is None:
+        return isinstance(error, OperationalError) and not isinstance(error, PoolClosed)
+    return state in _GAVE_WAY or state in _AWAY or state.startswith("08")
+
+
+def starting(error: psycopg.Error) -> bool:
+    """Whether a server that took no connection is about to."""
+    said = str(error)
+    return error.sqlstate == "57P03" or any(words in said for words in _STARTING)
+
+
+def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:
+    """What happened, and what to do about it."""
+    told = _first_line(error)
+    for kind, text in _EXPLANATIONS.items():
+        if isinstance(error, kind):
+            return text.format(place=place, told=told, patience=f"{patience:g}")
+    if error.sqlstate is None and isinstance(error, OperationalError):
+        return _unreachable(place, told)
+    return f"{place}: {told}"
+
+
+def _unreachable(place: str, told: str) -> str:
+    if "authentication failed" in told or "no password supplied" in told:
+        return f"{place} takes neither that user nor that password; put them right and try again"
+    if told.startswith("FATAL:") and "database" in told and "does not exist" in told:
+        return f"{place}: there is no such database; `createdb` makes it"
+    return f"{place} cannot be reached ({told}); is the server running, and is that its address?"
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """The words of the server, without where the connection went: that is said already."""
+    said = error.diag.message_primary or str(error).strip().partition("\n")[0]
+    return said.rpartition(" failed: ")[2].strip() or type(error).__name__
+
+
+# -- the tables ------
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE entry (
+            seq bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+            run text COLLATE "C" NOT NULL,
+            n bigint NOT NULL,
+            kind text COLLATE "C" NOT NULL,
+            body bytea NOT NULL,
+            matter bytea,
+            salt bytea,
+            seal bytea,
+            digest bytea NOT NULL,
+            UNIQUE (run, n)
+        )""",
+        """CREATE TABLE run (
+            number bigint PRIMARY KEY,
+            id text COLLATE "C" NOT NULL UNIQUE,
+            flow text COLLATE "C" NOT NULL,
+            version bigint NOT NULL,
+            project text COLLATE "C" NOT NULL,
+            status text COLLATE "C" NOT NULL,
+            waits text COLLATE "C",
+            key text COLLATE "C",
+            asked bigint NOT NULL,
+            n bigint NOT NULL,
+            first bytea NOT NULL,
+            head bytea NOT NULL,
+            began text COLLATE "C" NOT NULL,
+            since text COLLATE "C" NOT NULL,
+            expires text COLLATE "C"
+        ) WITH (fillfactor = 80)""",
+        "CREATE INDEX run_status ON run (status, number)",
+        "CREATE INDEX run_project ON run (project, status, number)",
+        "CREATE INDEX run_waits ON run (waits, number) WHERE waits IS NOT NULL",
+        """CREATE INDEX run_project_waits ON run (project, waits, number)
+            WHERE waits IS NOT NULL""",
+        """CREATE INDEX run_expires ON run (expires)
+            WHERE waits IS NOT NULL AND expires IS NOT NULL""",
+        """CREATE TABLE document (
+            digest text COLLATE "C" PRIMARY KEY,
+            written bytea NOT NULL
+        )""",
+        """CREATE TABLE name (
+            name text COLLATE "C" PRIMARY KEY,
+            run text COLLATE "C" NOT NULL
+        )""",
+        """CREATE TABLE last (
+            one integer PRIMARY KEY CHECK (one = 1),
+            id text COLLATE "C" NOT NULL,
+            first bytea NOT NULL,
+            runs bigint NOT NULL
+        )""",
+        # Whoever begins a run locks this row, so it is there before the first of them.
+        "INSERT INTO last (one, id, first, runs) VALUES (1, '', '', 0)",
+        "CREATE TABLE quandary (one integer PRIMARY KEY CHECK (one = 1), version bigint NOT NULL)",
+        "INSERT INTO quandary (one, version) VALUES (1, 0)",
+    ),
+)
+"""The statements at index v bring a database of schema version v to version v + 1. Text is compared
+byte by byte in every column, as in the embedded store, whatever language the server speaks."""
+
+OLDEST_SERVER = 120000
+_MIGRATING = 0x51444E52
+"""The advisory lock of whoever changes the schema: QDNR."""
+
+_OURS = """
+    SELECT current_schema(),
+        current_setting('server_encoding'),
+        EXISTS (
+            SELECT 1 FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace
+            WHERE nspname = current_schema() AND relkind = 'r' AND relname = 'quandary'
+        ),
+        EXISTS (
+            SELECT 1 FROM pg_class AS thing JOIN pg_namespace AS space ON space.oid = relnamespace
+            WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm', 'f')
+                AND NOT EXISTS (
+                    SELECT 1 FROM pg_depend
+                    WHERE objid = thing.oid AND classid = 'pg_class'::regclass AND deptype = 'e'
+                )
+        )
+"""
+
+
+def prepare(connection: Connection, place: str, *, create: bool = True) -> None:
+    """See whose database it is, and bring it to the schema of this version.
+
+    An empty one is filled, or else, without `create`, `NoStore`.
+    """
+    if connection.info.server_version < OLDEST_SERVER:
+        raise StoreError(f"{place} is a server too old to keep a journal; PostgreSQL 12 is enough")
+    version = _version(connection, place)
+    if not version and not create:
+        raise NoStore(place)
+    if version < len(MIGRATIONS):
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+            version = _version(connection, place)
+            for statements in MIGRATIONS[version:]:
+                for statement in statements:
+                    connection.execute(statement)
+            connection.execute("UPDATE quandary SET version = %s", (len(MIGRATIONS),))
+
+
+def require_known(connection: Connection, place: str) -> None:
+    """Refuse a database that has another schema than this version's."""
+    if _version(connection, place) != len(MIGRATIONS):
+        raise StoreError(f"{place} has another schema by now; start this program again")
+
+
+def _version(connection: Connection, place: str) -> int:
+    """The schema that is there; 0 in an empty database."""
+    schema, encoding, ours, anything = connection.execute(_OURS).fetchone() or ("", "", False, True)
+    if schema is None:
+        raise StoreError(f"{place} has no schema to keep tables in; make the one in search_path")
+    if not ours and anything:
+        raise _foreign(place)
+    if not ours:
+        if encoding != "UTF8":
+            raise StoreError(f"{place} cannot keep every text ({encoding}); make it with UTF8")
+        return 0
+    try:
+        row = connection.execute("SELECT version FROM quandary WHERE one = 1").fetchone()
+    except errors.UndefinedColumn:
+        raise _foreign(place) from None
+    if row is None:
+        raise _foreign(place)
+    version = int(row[0])
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"{place} was written by a newer Quandary (schema {version}, known up to "
+            f"{len(MIGRATIONS)}); upgrade this one"
+        )
+    return version
+
+
+def _foreign(place: str) -> StoreError:
+    return StoreError(
+        f"{place} is a database of another program; name another one, or a schema of its own "
+        "with ?options=-csearch_path%3DNAME"
+    )
