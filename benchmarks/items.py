@@ -19,7 +19,7 @@ import msgspec
 from measuring import Row, at_most, by_turns, table, timed, told, turns
 from quandary import load
 from quandary.desk import sheets
-from quandary.flows.asking import Terms
+from quandary.flows.decide import Terms
 from quandary.journal import replay
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import ContextRequired
+from quandary.flows.asking import paged
 from quandary.flows.coherence import Links
-from quandary.flows.paging import paged
 from quandary.flows.split import split
 from quandary.flows.wording import require_filled
 from quandary.journal.progress import misfit

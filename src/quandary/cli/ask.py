@@ -9,7 +9,7 @@ from quandary.cli import items as given
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.naming import OneSource
 from quandary.errors import ContextRequired
-from quandary.flows.asking import Terms
+from quandary.flows.decide import Terms
 from quandary.formats.sources import load_with_others
 
 

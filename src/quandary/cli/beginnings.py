@@ -31,7 +31,7 @@ class Begun(NamedTuple):
 
 def decide(wanted: Asking, limits: Limits) -> Begun:
     """Questions from a tree; a tree that is given as text may be one of several there."""
-    from quandary.flows.asking import Terms  # noqa: PLC0415 - one flow at a time
+    from quandary.flows.decide import Terms  # noqa: PLC0415 - one flow at a time
 
     if not wanted.context.strip():
         raise ContextRequired("context is empty: say what is to be decided and why")

@@ -9,8 +9,7 @@ import msgspec
 
 from quandary.cli.screen import put
 from quandary.errors import ParseError
-from quandary.flows.asking import Asker, Terms
-from quandary.flows.places import Place
+from quandary.flows.decide import Decider, Terms
 from quandary.formats.files import read_standard_input, read_text
 from quandary.formats.sources import load
 from quandary.model.ask import Item
@@ -42,8 +41,8 @@ def read(source: str | None, text: str | None, cases: str | None, mode: str) -> 
 def _question(source: str) -> Question:
     tree = load(source)
     name = tree.decisions[0].name if tree.decisions else tree.name
-    asker = Asker(Terms(tree, name))
-    return asker.question(Place(Item("1", name, name), 0, tree.decisions[0].options))
+    decider = Decider(Terms(tree, name))
+    return decider.question(decider.level(Item("1", name, name)))
 
 
 def _read(text: str, question: Question, mode: str) -> Reading:

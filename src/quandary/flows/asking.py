@@ -1,152 +1,398 @@
-"""Places into questions: what a run was begun with, put before a person."""
+"""The one asking: a question is asked until it has an answer.
+
+A `Place` is a question and how it stands. `Asking` shows places, reads what came back, and has the
+rules for everything that is no plain choice: pages, prefixes, extras, a blank Other, words that fit
+several options. What a choice means is for its two kinds to say: a level of a tree
+(`flows.decide`), and an `Inquiry`, which split, gate and walk ask of people.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+import re
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.flows import wording
-from quandary.flows.places import level_problems
-from quandary.model import keys, question_ids
-from quandary.model.ask import Ask, Item, Kind, Limits, Preamble, Question
-from quandary.model.tree import Extra, Tree, is_multi
+from quandary.model import keys
+from quandary.model.ask import (
+    MORE,
+    Answer,
+    Ask,
+    Choice,
+    Item,
+    Kind,
+    Limits,
+    Note,
+    Preamble,
+    Question,
+    Reply,
+)
+from quandary.model.call import Assignment, Call, Do, Done, Output
+from quandary.model.tree import Extra
 
 if TYPE_CHECKING:
-    from quandary.flows.places import Place
-    from quandary.model.ask import Choice, Note
+    from collections.abc import Generator, Iterable, Sequence
+    from typing import Literal
 
-DEEPEST_ASIDE = 3
-"""Trees asked inside one another; deeper than this nobody knows where they are."""
+    from quandary.flows import Request, Response
+
+FEWEST = 2
+"""A host shows at least this many options, or there would be no room for More…"""
+NO_ANSWER = "It has no answer yet."
 
 
-class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run was begun with; plain data, kept in the journal as it is."""
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that is asked about an item until it has an answer, as it stands at the moment."""
 
-    tree: Tree
-    context: str
-    items: tuple[Item, ...] = ()
-    question: str = ""
-    extras: tuple[Extra, ...] | None = None
-    kind: Kind | None = None
-    limits: Limits = Limits()
-    trees: tuple[Tree, ...] = ()
-    advisor: str = ""
-    values: dict[str, str] = {}
+    item: Item = Item("")
+    blocks: tuple[str, ...] = ()
+    """What is to be known about it beside the context."""
+    multi: bool = False
+    own_words: bool = False
+    """Whether text that names no choice is an answer."""
+    none: Choice | None = None
+    """Says that none of them is meant; shown where there is room, and always understood."""
+    page: int = 0
+    gathered: tuple[str, ...] = ()
+    """Codes that were chosen before, where several can be."""
+    among: tuple[str, ...] = ()
+    """Only these are asked about, because the last reply fits them equally."""
+    turned: int = 0
+    """How many pages of those have been turned."""
+    why: str = ""
+    """Why it is asked again."""
+    offers: tuple[Extra, ...] = ()
+    """Extras that came with advice."""
+    notes: tuple[Note, ...] = ()
+    """What is told together with the question."""
+
+
+P = TypeVar("P", bound=Place)
+
+
+class Remarks:
+    """What was said about an item beside the answers."""
+
+    def __init__(self) -> None:
+        self.comments: list[str] = []
+        self.tags: list[str] = []
+        self.questions: list[str] = []
+
+    def told(self) -> dict[str, str | list[str]]:
+        """The remarks under the names that results have for them."""
+        said: dict[str, str | list[str]] = {}
+        if self.comments:
+            said["comment"] = "\n".join(self.comments)
+        if self.tags:
+            said["tags"] = self.tags
+        if self.questions:
+            said["questions"] = self.questions
+        return said
+
+
+class Asking(ABC, Generic[P]):
+    """Asks the questions of one run. Each showing of a place has a key of its own."""
+
+    kind: Kind = "transition"
     require: Literal["", "person"] = ""
-    """Who has to answer; see `Ask.require`."""
+    advisor: str = ""
+    """An agent that answers what people ask back."""
+    skips = False
+    """Whether a question can be left without an answer."""
 
+    def __init__(self, context: str, limits: Limits) -> None:
+        self.context = context
+        self.limits = limits
+        self.notes: list[Note] = []
+        """What the next Ask, or the result, has to say."""
+        self.comment = ""
+        """What was said beside the last answer."""
+        self._remarks: dict[str, Remarks] = {}
+        self._turns: dict[str, int] = {}
 
-class Asker:
-    """Makes the questions of one run. Each showing of a place has a key of its own."""
+    def remarks_on(self, item: str) -> Remarks:
+        """What was said about an item; about "", what was said of the run as a whole."""
+        return self._remarks.setdefault(item, Remarks())
 
-    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0) -> None:
-        self.terms = terms
-        self.prefix = prefix
-        self.depth = depth
-        self.turns: dict[str, int] = {}
-        self.extras = terms.tree.extras if terms.extras is None else terms.extras
-        self.kind: Kind = terms.kind or _kind(terms.tree)
-        self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
-        self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
-        """Items of one run are asked the same things, which are made once."""
-        self._texts: dict[tuple[str, int], str] = {}
-        """Questions are put into words before anybody is asked, and then asked."""
+    # -- what differs between a level of a tree and an inquiry -------------------------------------
 
-    def question(self, place: Place) -> Question:
-        """The question on a place, under the key of this showing of it."""
-        terms = self.terms
-        root = place.root + 1 if len(terms.tree.decisions) > 1 else None
-        key = self.prefix + keys.place(place.item.id, place.path, root)
-        self.turns[key] = self.turns.get(key, 0) + 1
-        shown, further = self._page(place)
-        crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
-        return Question(
-            key=keys.turn(key, self.turns[key]),
-            header=wording.header(place.item, terms.limits.header),
-            text=crumbs + self.root_text(place.item, place.root),
-            choices=shown,
-            multi=is_multi(place.options),
-            item=place.item.id,
-            title=place.item.title or place.item.label or place.item.id,
-            named=further,
-            menu=place.menu is not None and not place.among,
-            extras=(*self.extras, *place.offers),
-            keywords=self._keywords,
-            gathered=place.gathered,
-            root=not place.path,
-            id=self._id(place),
-        )
+    @abstractmethod
+    def question(self, place: P) -> Question:
+        """The question on a place, under a key that was not used before."""
 
-    def _page(self, place: Place) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-        # A level is known by where it lies in memory, since it lives as long as the tree does.
-        level = (id(place.options), place.page, place.among, place.turned, place.in_menu)
-        if level not in self._pages:
-            self._pages[level] = place.page_of(self.terms.limits.options)
-        return self._pages[level]
+    @abstractmethod
+    def label(self, place: P, code: str) -> str | None:
+        """The label of a choice; nothing where there is no such choice."""
 
-    def _id(self, place: Place) -> str:
-        """What the question is known by in every run: the tree, the decision, the way down."""
-        where = (place.root, place.path)
-        if where not in self._ids:
-            tree = self.terms.tree
-            decision = tree.decisions[place.root].name if len(tree.decisions) > 1 else ""
-            self._ids[where] = question_ids.joined(tree.name, decision, *place.path)
-        return self._ids[where]
+    @abstractmethod
+    def resolve(self, place: P, typed: str) -> str | None:
+        """The code that was typed, in any case."""
 
-    def root_text(self, item: Item, root: int) -> str:
-        """The question on an item, with the summary that makes it answerable by itself."""
-        which = (item.id, root)
-        if which not in self._texts:
-            self._texts[which] = self._worded(item, root)
-        return self._texts[which]
+    @abstractmethod
+    def explain(self, place: P, question: Question, *, deep: bool) -> str:
+        """What can be said of a question without anyone's help; `deep` says all there is."""
 
-    def _worded(self, item: Item, root: int) -> str:
-        terms = self.terms
-        decision = terms.tree.decisions[root]
-        title = item.title or item.label or item.id
-        template = item.question or terms.question or decision.question or terms.tree.question
-        if template:
-            known = {**item.fields, "id": item.id, "label": item.label, "title": title}
-            text = wording.fill(template, {**known, "context": item.context, **terms.values})
-            shared = len(terms.tree.decisions) > 1 and template != decision.question
-            return f"{decision.name}: {text}" if shared else text
-        asked = f"{decision.name}: {title}?" if title != decision.name else f"{decision.name}?"
-        return f"{wording.summary(item.context or terms.context)} {asked}"
+    @abstractmethod
+    def choose(self, place: P, codes: Sequence[str], words: str = "", kind: str = "") -> list[P]:
+        """Settle a place by choices and words of that kind; the places that this opens."""
 
-    def ask(self, asked: list[tuple[Place, Question]], notes: tuple[Note, ...]) -> Ask:
+    @abstractmethod
+    def open_menu(self, place: P) -> list[P] | None:
+        """What a blank Other leads to; nothing where there is nothing behind it."""
+
+    @abstractmethod
+    def force(self, place: P, code: str) -> list[P]:
+        """Settle a place by one code at once, whatever lies behind it."""
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def settle(self, places: Sequence[P]) -> Generator[Request, Response, None]:
+        """Ask these together; then what each answer leaves open, one question at a time.
+
+        A question that was left out is asked again.
+        """
+        while places:
+            opened, missed = yield from self._show(places)
+            while opened:
+                more, again = yield from self._show(opened[:1])
+                opened = [*more, *again, *opened[1:]]
+            places = missed
+
+    def _show(self, places: Sequence[P]) -> Generator[Request, Response, tuple[list[P], list[P]]]:
+        """Ask once; the places that the answers leave open, and those that got no answer."""
+        asked = [(place, self.question(place)) for place in places]
+        reply = yield self.ask(asked)
+        if not isinstance(reply, Reply):
+            raise TypeError("an Ask is answered with a Reply")
+        opened: list[P] = []
+        missed: list[P] = []
+        for place, question in asked:
+            answer = reply.to(question.key)
+            if answer is None:
+                missed.append(replace(place, why=NO_ANSWER))
+            else:
+                opened += yield from self._take(place, question, answer)
+        return opened, missed
+
+    def new_key(self, key: str) -> str:
+        """The key of the next showing of a place."""
+        turn = self._turns[key] = self._turns.get(key, 0) + 1
+        return keys.turn(key, turn)
+
+    def ask(self, asked: Sequence[tuple[P, Question]]) -> Ask:
         """A screenful: what is to be known, and the questions."""
+        notes, self.notes = self.notes, []
+        notes += [note for place, _ in asked for note in place.notes]
         questions = _unique([question for _, question in asked])
+        extras = dict.fromkeys(extra for question in questions for extra in question.extras)
         preamble = Preamble(
-            context=self.terms.context,
-            blocks=tuple(
-                f"**{wording.header(place.item, None)}** — {place.item.context}"
-                for place, _ in _first_of_each(asked)
-                if place.item.context
-            ),
+            context=self.context,
+            blocks=tuple(dict.fromkeys(block for place, _ in asked for block in place.blocks)),
             why="\n\n".join(dict.fromkeys(place.why for place, _ in asked if place.why)),
-            extras=_all_extras(questions),
-            hints=_hints(questions),
+            extras=tuple(extras),
+            hints=self._hints(questions),
         )
-        return Ask(questions[0].key, self.kind, preamble, questions, notes, self.terms.require)
+        return Ask(questions[0].key, self.kind, preamble, questions, tuple(notes), self.require)
 
-    @cached_property
-    def _keywords(self) -> dict[str, str]:
-        if self.depth >= DEEPEST_ASIDE:
-            return {}
-        words: dict[str, str] = {}
-        for tree in self.terms.trees:
-            if tree.name == self.terms.tree.name or level_problems(tree):
-                continue
-            for word in (tree.name, tree.name.replace("_", " "), *tree.keywords):
-                words.setdefault(word.casefold(), tree.name)
-        return words
+    def _hints(self, questions: Sequence[Question]) -> str:
+        hints = [wording.BLANK] if any(question.menu for question in questions) else []
+        hints += ["Q: asks something", "? explains"]
+        hints.append("! skips" if self.skips else "@path shows a file")
+        if any(question.multi for question in questions):
+            hints.append("+CODE adds")
+        return " | ".join(hints)
 
+    # -- an answer, or what stands in its place ----------------------------------------------------
 
-def _kind(tree: Tree) -> Kind:
-    return "advisory" if tree.kind == "advisory" else "transition"
+    def _take(
+        self, place: P, question: Question, answer: Answer
+    ) -> Generator[Request, Response, list[P]]:
+        """What an answer leaves open: nothing where it settles the place."""
+        among = place.among if MORE in answer.picked else ()
+        if place.why or place.notes or place.among:
+            place = replace(place, why="", notes=(), among=among)
+        self.comment = answer.comment or ""
+        if self.comment:
+            self.remarks_on(place.item.id).comments.append(self.comment)
+        if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
+            place = self._tick(place, answer.picked)
+        if answer.prefix:
+            return (yield from self._prefixed(place, question, answer))
+        if answer.tree:
+            return (yield from self.ask_aside(place, question, answer.tree))
+        if answer.advice:
+            self.note("advice", place, answer.advice)
+            return [replace(place, why=answer.advice, offers=(*place.offers, *answer.offers))]
+        if answer.among:
+            return self._clarify(place, answer)
+        if answer.extra:
+            return self._extra(place, question, answer.extra)
+        return self._blank(place) if answer.blank else self._pick(place, answer)
+
+    def _tick(self, place: P, codes: Iterable[str]) -> P:
+        """What was ticked beside something that is no answer stays ticked."""
+        none = place.none.code if place.none is not None else MORE
+        known = [c for c in codes if c not in (MORE, none) and self.label(place, c) is not None]
+        if not place.multi or not known:
+            return place
+        return replace(place, gathered=tuple(dict.fromkeys((*place.gathered, *known))))
+
+    def _clarify(self, place: P, answer: Answer) -> list[P]:
+        """Text that fits several options equally is asked about, with these options only."""
+        why = f"“{answer.text}” fits more than one option. Which is meant?"
+        return [replace(place, why=why, among=answer.among, turned=0)]
+
+    def _extra(self, place: P, question: Question, letter: str) -> list[P]:
+        """The letter of an extra says what stands behind it, as if it had been typed."""
+        extra = next((extra for extra in question.extras if extra.letter == letter), None)
+        if extra is None:
+            return self.again(place, f"There is no {letter} here.")
+        if not place.own_words:
+            return [replace(place, why=self.keep_words(place, extra.text))]
+        self.note("matched", place, f"> Matched: {extra.text}")
+        return self.choose(place, place.gathered, extra.text, "smart")
+
+    def _blank(self, place: P) -> list[P]:
+        """A blank Other opens its menu; where nothing is behind it, the question comes again."""
+        opened = self.open_menu(place)
+        if opened is None:
+            return self.again(place, "Other was left empty, and there is nothing behind it.")
+        return opened
+
+    def _pick(self, place: P, answer: Answer) -> list[P]:
+        """Codes are the answer, and words where they may be; More… leads to the next page."""
+        words = (answer.text or "").strip()
+        codes = [code for code in dict.fromkeys(answer.picked) if code != MORE]
+        if MORE in answer.picked and (place.multi or not words):
+            if words:
+                self.keep_words(place, words)
+            return [_turn_page(self._tick(place, codes))]
+        gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
+        unknown = [code for code in gathered if self.label(place, code) is None]
+        if unknown:
+            return self.again(place, f"There is no option {', '.join(unknown)} here.")
+        if words and not place.own_words:
+            return [replace(self._tick(place, codes), why=self.keep_words(place, words))]
+        if len(gathered) + bool(words) > 1 and not place.multi:
+            return self.again(place, "Only one option can be chosen here.")
+        if answer.raw is not None and codes:
+            self.note("matched", place, f"> Matched: {self._labels(place, codes)}")
+        return self.choose(place, gathered, words, "custom")
+
+    def ask_aside(
+        self, place: P, question: Question, name: str
+    ) -> Generator[Request, Response, list[P]]:
+        """Ask another tree before the question comes again, where there is one at hand."""
+        del question
+        yield from ()
+        return self.again(place, f"There is no tree {name} at hand.")
+
+    def keep_words(self, place: P, words: str) -> str:
+        """Words that decide nothing are kept and told; why the question comes again."""
+        self.remarks_on(place.item.id).comments.append(words)
+        why = f"“{words}” is kept, but it is none of the choices."
+        self.note("said", place, why)
+        return why
+
+    def _labels(self, place: P, codes: Iterable[str]) -> str:
+        return ", ".join(label for code in codes if (label := self.label(place, code)))
+
+    def again(self, place: P, why: str, *, kind: str = "refused") -> list[P]:
+        """The same question once more, for this item only, saying why it is back."""
+        self.note(kind, place, why)
+        return [replace(place, why=why)]
+
+    def note(self, kind: str, place: P, text: str) -> None:
+        """Something that the next Ask, or the result, has to say."""
+        self.notes.append(Note(kind, text, place.item.id))
+
+    # -- prefixes ----------------------------------------------------------------------------------
+
+    def _prefixed(
+        self, place: P, question: Question, answer: Answer
+    ) -> Generator[Request, Response, list[P]]:
+        argument = answer.argument.strip()
+        if answer.prefix == "force":
+            return self._force(place, argument)
+        if answer.prefix == "tag":
+            return self._tag(place, argument.lstrip("#").strip())
+        if answer.prefix == "add":
+            return self._add(place, argument)
+        if answer.prefix == "reference":
+            return (yield from self._refer(place, question, argument))
+        if answer.prefix == "question":
+            return (yield from self._ask_back(place, question, argument))
+        why = self.explain(place, question, deep=answer.prefix == "deep")
+        said = yield from self._consult(question, f"Explain this question.\n\n{why}")
+        return self.again(place, f"{why}\n\n{said}" if said else why, kind="explained")
+
+    def _force(self, place: P, argument: str) -> list[P]:
+        """`!CODE` is that choice at once; `!skip` and `!dismiss` leave the question."""
+        word = argument.casefold()
+        if word in ("", "skip", "dismiss"):
+            if not self.skips:
+                why = "This cannot be skipped: nothing is decided unasked."
+                return self.again(place, why)
+            return self.choose(place, (), word or "skip", "force")
+        code = self.resolve(place, argument)
+        if code is None:
+            return self.again(place, f"There is no option {argument} here.")
+        return self.force(place, code)
+
+    def _tag(self, place: P, tag: str) -> list[P]:
+        """`#name` tags the item, and the question comes again."""
+        if not tag:
+            return self.again(place, "# needs a name behind it.")
+        self.remarks_on(place.item.id).tags.append(tag)
+        return self.again(place, f"Tagged #{tag}.", kind="tagged")
+
+    def _add(self, place: P, argument: str) -> list[P]:
+        """`+CODE` adds to what has been chosen, where several can be."""
+        found = [self.resolve(place, word) for word in re.split(r"[\s,]+", argument) if word]
+        codes = [code for code in found if code]
+        if not place.multi or not codes or len(codes) < len(found):
+            return self.again(place, f"{argument or '+'} cannot be added here.")
+        place = self._tick(place, codes)
+        why = f"Chosen so far: {self._labels(place, place.gathered)}. What else?"
+        return [replace(place, why=why)]
+
+    def _refer(
+        self, place: P, question: Question, path: str
+    ) -> Generator[Request, Response, list[P]]:
+        """`@path` shows a file, and the question comes again."""
+        done = yield Do(f"{question.key}+file", "read-file", path)
+        if not isinstance(done, Done):
+            raise TypeError("a deed is answered with what was done")
+        if done.error:
+            return self.again(place, done.error)
+        return self.again(place, f"{path}:\n\n{done.text}", kind="reference")
+
+    def _ask_back(
+        self, place: P, question: Question, asked: str
+    ) -> Generator[Request, Response, list[P]]:
+        """`Q:` asks something back. It is kept; an advisor answers it, or whoever relays."""
+        if not asked:
+            return self.again(place, "Q: needs a question behind it.")
+        self.remarks_on(place.item.id).questions.append(asked)
+        if not self.advisor:
+            why = f"You asked: {asked}\nThe question is kept and waits for an answer."
+            # Told when the item is shown again: whoever answers it, answers what waits then.
+            return [replace(place, why=why, notes=(Note("question", asked, place.item.id),))]
+        prompt = f"{self.explain(place, question, deep=True)}\n\nThe person asks: {asked}"
+        said = yield from self._consult(question, prompt)
+        why = f"You asked: {asked}\n\n{said or 'Nobody could say.'}"
+        return self.again(place, why, kind="advice")
+
+    def _consult(self, question: Question, prompt: str) -> Generator[Request, Response, str]:
+        if not self.advisor:
+            return ""
+        output = yield Call(f"{question.key}+advice", self.advisor, prompt)
+        if not isinstance(output, Output):
+            raise TypeError("a call is answered with its output")
+        return "" if output.error else output.text.strip()
 
 
 def _unique(questions: list[Question]) -> tuple[Question, ...]:
@@ -162,17 +408,182 @@ def _unique(questions: list[Question]) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def _first_of_each(asked: list[tuple[Place, Question]]) -> list[tuple[Place, Question]]:
-    return list({place.item.id: (place, question) for place, question in asked}.values())
+# -- pages -----------------------------------------------------------------------------------------
 
 
-def _all_extras(questions: tuple[Question, ...]) -> tuple[Extra, ...]:
-    return tuple(dict.fromkeys(extra for question in questions for extra in question.extras))
+def page_of(
+    place: Place, choices: Sequence[Choice], behind: Sequence[Choice], room: int
+) -> tuple[list[Choice], list[Choice]]:
+    """The choices of the page at hand, and those that typed text may name besides."""
+    every = [*choices, *behind]
+    fitting = [choice for choice in every if choice.code in place.among]
+    shown = paged(fitting, place.turned, room) if fitting else paged(choices, place.page, room)
+    codes = {choice.code for choice in shown}
+    return shown, [choice for choice in every if choice.code not in codes]
 
 
-def _hints(questions: tuple[Question, ...]) -> str:
-    hints = [wording.BLANK] if any(question.menu for question in questions) else []
-    hints += ["Q: asks something", "? explains", "! skips"]
-    if any(question.multi for question in questions):
-        hints.append("+CODE adds")
-    return " | ".join(hints)
+def paged(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
+    """The choices of a page, counted from 0; behind the last one comes the last one again.
+
+    Each page but the last keeps one place for More…, and the next begins where it ended.
+    """
+    begin, step = 0, max(room - 1, 1)
+    while page > 0 and len(choices) - begin > room:
+        begin, page = begin + step, page - 1
+    rest = choices[begin:]
+    if len(rest) <= room:
+        return list(rest)
+    more = Choice(MORE, "More…", f"{len(rest) - step} further options")
+    return [*rest[:step], more]
+
+
+def _turn_page(place: P) -> P:
+    """The page behind the one at hand, of all choices or of those that are asked about."""
+    if place.among:
+        return replace(place, turned=place.turned + 1)
+    return replace(place, page=place.page + 1)
+
+
+# -- one question of a split, a gate or a walk -----------------------------------------------------
+
+
+class Inquiry(Place, frozen=True):
+    """A question with all its choices, however few of them a host can show at once."""
+
+    key: str
+    """Its number, such as `D3.1`; it opens the text of a question that is part of a chain."""
+    label: str
+    """What the header says behind the number."""
+    text: str
+    """What is to be known; the question itself stands behind it."""
+    asked: str
+    choices: tuple[Choice, ...]
+    id: str = ""
+    blank_is_none: bool = False
+    """Other left blank says the same."""
+    named: tuple[Choice, ...] = ()
+    """What typed text may name besides."""
+    always: tuple[Note, ...] = ()
+    """What is told at every showing."""
+    chain: bool = True
+    """Whether it is one of a chain, which goes by numbers and is never decided by preference."""
+    assignment: Assignment | None = None
+    """Which part of a walk it is."""
+
+    @property
+    def every(self) -> tuple[Choice, ...]:
+        """All that a reply can name."""
+        return (*self.choices, *self.named, *(() if self.none is None else (self.none,)))
+
+
+class Chosen(NamedTuple):
+    """A settled answer: codes in the order of the choices, own words, and a remark."""
+
+    codes: tuple[str, ...] = ()
+    words: str = ""
+    comment: str = ""
+
+    @property
+    def code(self) -> str:
+        """The only code; nothing where there are just words."""
+        return self.codes[0] if self.codes else ""
+
+
+class Chooser(Asking[Inquiry]):
+    """Asks the inquiries of one run."""
+
+    def __init__(self, context: str, limits: Limits) -> None:
+        super().__init__(context, limits)
+        self._chosen = Chosen()
+
+    def inquire(self, inquiry: Inquiry) -> Generator[Request, Response, Chosen]:
+        """Ask until there is an answer. Whatever else comes back, the question comes again."""
+        yield from self.settle([inquiry])
+        return self._chosen
+
+    def question(self, place: Inquiry) -> Question:
+        none = _none_of(place)
+        room = max(self.limits.options, FEWEST)
+        shown, named = page_of(place, place.choices, (*place.named, *none), room)
+        if len(shown) < room and not place.among:
+            shown, named = [*shown, *none], [choice for choice in named if choice not in none]
+        said = [f"{place.key}: {place.text}" if place.chain else place.text]
+        if place.gathered:
+            said.append(f"Chosen so far: {', '.join(place.gathered)}.")
+        if not place.among:
+            said += [f"(“{choice.label}” can be typed.)" for choice in none if choice in named]
+        number = place.key if place.chain else place.item.id
+        return Question(
+            key=self.new_key(place.key),
+            header=wording.header(Item(number, place.label), self.limits.header),
+            text=" ".join([*said, place.asked]),
+            choices=tuple(shown),
+            multi=place.multi,
+            item=place.item.id,
+            title=place.item.title,
+            # Of hundreds of options that are not shown, the names are enough.
+            named=tuple(replace(choice, description="") for choice in named),
+            menu=place.blank_is_none and not place.among,
+            extras=place.offers,
+            gathered=place.gathered,
+            id=place.id,
+            chain=place.chain,
+        )
+
+    def ask(self, asked: Sequence[tuple[Inquiry, Question]]) -> Ask:
+        ask, inquiry = super().ask(asked), asked[0][0]
+        return replace(ask, notes=(*ask.notes, *inquiry.always), assignment=inquiry.assignment)
+
+    def label(self, place: Inquiry, code: str) -> str | None:
+        return next((choice.label for choice in place.every if choice.code == code), None)
+
+    def resolve(self, place: Inquiry, typed: str) -> str | None:
+        by_case = {choice.code.casefold(): choice.code for choice in place.every}
+        return by_case.get(typed.casefold())
+
+    def explain(self, place: Inquiry, question: Question, *, deep: bool) -> str:
+        """The question and its choices with their descriptions; deep, those of all pages."""
+        lines = [question.text, ""]
+        for choice in place.choices if deep else question.choices:
+            said = " ".join(choice.description.split())
+            lines.append(f"- [{choice.code}] {choice.shown}" + (f": {said}" if said else ""))
+        if deep and place.blocks:
+            lines += ["", *place.blocks]
+        return "\n".join(lines)
+
+    def choose(
+        self,
+        place: Inquiry,
+        codes: Sequence[str],
+        words: str = "",
+        kind: str = "",  # noqa: ARG002 - all words are alike here
+    ) -> list[Inquiry]:
+        """None of them stands alone, unless some were chosen before and it means no more."""
+        none = place.none
+        if none is not None and none.code in codes and len(codes) > 1:
+            if not place.gathered:
+                return self.again(place, f"{none.label} does not go with others.")
+            codes = [code for code in codes if code != none.code]
+        order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
+        in_order = sorted(codes, key=lambda code: order.get(code, -1))
+        self._chosen = Chosen(tuple(in_order), words, self.comment)
+        return []
+
+    def open_menu(self, place: Inquiry) -> list[Inquiry] | None:
+        if place.none is None or not place.blank_is_none:
+            return None
+        self._chosen = Chosen((place.none.code,))
+        return []
+
+    def force(self, place: Inquiry, code: str) -> list[Inquiry]:
+        return self.choose(place, list(dict.fromkeys((*place.gathered, code))))
+
+
+def _none_of(place: Inquiry) -> tuple[Choice, ...]:
+    """The choice that says none of them; with some chosen before, it says that these are all."""
+    if place.none is None:
+        return ()
+    if not place.gathered:
+        return (place.none,)
+    chosen = f"Chosen so far: {', '.join(place.gathered)}"
+    return (Choice(place.none.code, "That is all", chosen),)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.flows.choosing import Chosen, Inquiry
+from quandary.flows.asking import Chosen, Inquiry
 from quandary.flows.wording import summary
 from quandary.model import keys, question_ids
-from quandary.model.ask import Choice
+from quandary.model.ask import Choice, Item
 from quandary.model.response import Decision, Process
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def again(visit: Visit, name: str, showing: int) -> Generator[Request, Response,
         choices,
         "Make it again?",
         why,
-        place=visit.key(f"{keys.turn(name, showing)}-interrupted"),
+        key=visit.key(f"{keys.turn(name, showing)}-interrupted"),
     )
     return chosen.code == AGAIN
 
@@ -139,30 +139,30 @@ def _ask(
     ending: str,
     why: str = "",
     block: str = "",
-    place: str = "",
+    key: str = "",
 ) -> Generator[Request, Response, tuple[Chosen, str]]:
     """Ask until one of the choices is taken; also what was said on the way to it.
 
     Own words alone settle nothing: “not yet” and “it is in the file” look the same from here.
     """
-    plan, terms, asker = visit.plan, visit.terms, visit.asker
+    plan, terms, chooser = visit.plan, visit.terms, visit.chooser
     item = terms.item.id
-    before = len(asker.remarks.comments.get(item, ()))
+    comments = chooser.remarks_on(item).comments
+    before = len(comments)
     feedback = f"Feedback so far:\n\n{shown(visit.critiques[-1])}" if visit.critiques else ""
     step = f"Step “{plan.name}”:\n\n{shown(visit.task)}"
     inquiry = Inquiry(
-        place=place or visit.key(name),
+        key=key or visit.key(name),
         label=plan.name,
         text=summary(shown(visit.task)) or plan.name,
         asked=ending,
         choices=choices,
         id=question_ids.joined(terms.chart.name, plan.name),
-        item=item,
-        title=f"{terms.about}: {plan.name}",
+        item=Item(item, title=f"{terms.about}: {plan.name}"),
         blocks=tuple(filter(None, (step, block, feedback))),
         why=why,
         chain=False,
         assignment=visit.assign(name, role),
     )
-    chosen = yield from asker.choose(inquiry)
-    return chosen, "\n".join(asker.remarks.comments.get(item, [])[before:])
+    chosen = yield from chooser.inquire(inquiry)
+    return chosen, "\n".join(comments[before:])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from quandary.flows import Request, Response
-    from quandary.flows.choosing import Asker
+    from quandary.flows.asking import Chooser
     from quandary.flows.planning import Planned
     from quandary.flows.walk_terms import Spent, Terms
     from quandary.model.call import Role
@@ -73,7 +73,7 @@ class Visit:
         prefix: str,
         number: int,
         spent: Spent,
-        asker: Asker,
+        chooser: Chooser,
     ) -> None:
         self.terms = terms
         self.plan = plan
@@ -82,7 +82,7 @@ class Visit:
         self.prefix = prefix
         self.number = number
         self.spent = spent
-        self.asker = asker
+        self.chooser = chooser
         self.attempts = 0
         self.granted = 0
         """Further attempts that a person allowed."""

@@ -12,8 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import asking, gate_terms
-from quandary.flows.decide import Walk
+from quandary.flows import decide, gate_terms
 from quandary.flows.gate_proof import Prover
 from quandary.flows.gate_terms import (
     AHEAD,
@@ -30,7 +29,7 @@ from quandary.flows.gate_terms import (
     Custom,
     Terms,
 )
-from quandary.flows.places import Place, Record
+from quandary.flows.places import Record
 from quandary.model import keys
 from quandary.model.ask import Item, Limits, Note
 from quandary.model.call import Do, Done
@@ -119,8 +118,8 @@ class _Gate:
         self.menu = gate_terms.menu(terms)
         name = self.phase.name or self.phase.label
         self.item = Item(self.phase.label, label=name, title=self.phase.title)
-        self.walk = Walk(
-            asking.Terms(
+        self.asking = decide.Decider(
+            decide.Terms(
                 self.menu,
                 terms.context,
                 (self.item,),
@@ -139,7 +138,6 @@ class _Gate:
         self.reviews: dict[tuple[str, str], str] = {}
         self.turns: dict[str, int] = {}
         self.why = ""
-        self.comments: list[str] = []
 
     def flow(self) -> Flow:
         """The menu again and again, until something comes of it."""
@@ -149,7 +147,7 @@ class _Gate:
                 return result
         while True:
             if self.terms.require:
-                self.walk.notes.append(Note("person", PERSON, self.item.id))
+                self.asking.notes.append(Note("person", PERSON, self.item.id))
             path, label = yield from self._choose()
             result = yield from self._act(path, label)
             if result is not None:
@@ -157,11 +155,10 @@ class _Gate:
 
     def _choose(self) -> Generator[Request, Response, tuple[str, str]]:
         """The path that was chosen, and its words."""
-        record = self.walk.records[self.item.id] = Record(self.item)
-        place = Place(self.item, 0, self.menu.decisions[0].options, why=self.why)
+        record = self.asking.records[self.item.id] = Record(self.item)
+        level = self.asking.level(self.item, why=self.why)
         self.why = ""
-        yield from self.walk.settle([place])
-        self.comments += record.comments
+        yield from self.asking.settle([level])
         path = record.path(0)
         option = self.menu.decisions[0].find(path)
         return path, option.label if option is not None else ""
@@ -275,7 +272,7 @@ class _Gate:
         waiting = [p for p in pieces if (p.item.title, p.digest) not in self.reviews]
         if waiting:
             terms = replace(
-                self.walk.terms,
+                self.asking.terms,
                 tree=PLAN_REVIEW,
                 items=tuple(piece.item for piece in waiting),
                 question="",
@@ -284,10 +281,8 @@ class _Gate:
             )
             self.turns["review"] = self.turns.get("review", 0) + 1
             key = keys.turn(self.place, self.turns["review"])
-            inner = Walk(terms, keys.within(key, PLAN_REVIEW.name, ""), 1)
-            inner.notes, self.walk.notes = self.walk.notes, []
-            result = yield from inner.flow()
-            self.walk.notes = inner.notes
+            prefix = keys.within(key, PLAN_REVIEW.name, "")
+            result = yield from self.asking.run_inside(terms, prefix)
             for piece, chosen in zip(waiting, result["chosenItems"], strict=True):
                 if not chosen["path"].startswith(f"{OTHER}/force:"):
                     self.reviews[piece.item.title, piece.digest] = chosen["path"]
@@ -330,8 +325,8 @@ class _Gate:
         }
         if text:
             result["text"] = text
-        if self.comments:
-            result["comment"] = "\n".join(self.comments)
+        if comments := self.asking.remarks_on(self.item.id).comments:
+            result["comment"] = "\n".join(comments)
         if self.reviews:
             result["review"] = [
                 {"item": title, "path": path, "digest": digest}

@@ -1,18 +1,19 @@
-"""A level of a tree for one item, and what has been settled about the item so far."""
+"""The levels of a tree, asked about one item, and what has been settled about the item so far."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from quandary.flows.paging import paged
-from quandary.model.ask import Choice, Item, Note
-from quandary.model.tree import OTHER, Extra, Option, Tree, find, named_of, other_of, trace, walk
+from quandary.flows.asking import Place, page_of
+from quandary.model.ask import Choice, Item
+from quandary.model.tree import OTHER, Option, Tree, find, named_of, other_of, trace, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from quandary.flows.asking import Remarks
+    from quandary.model.ask import Question
 
 _LAST = 1_000_000
 """Own words stand behind every option."""
@@ -26,27 +27,18 @@ class Part(NamedTuple):
     label: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class Level(Place, frozen=True, kw_only=True):
     """The options of one level, asked about one item."""
 
-    item: Item
     root: int
+    """Which of the tree's decisions it belongs to, from 0."""
     options: tuple[Option, ...]
     path: tuple[str, ...] = ()
     order: tuple[int, ...] = ()
     """Where the level stands in the tree, as numbers."""
-    page: int = 0
-    gathered: tuple[str, ...] = ()
-    why: str = ""
-    among: tuple[str, ...] = ()
-    """Only these are asked about, because the last reply fits them equally."""
-    turned: int = 0
-    """How many pages of those have been turned."""
-    offers: tuple[Extra, ...] = ()
-    notes: tuple[Note, ...] = ()
-    """What is told together with the question."""
     in_menu: bool = False
     """This is the level behind Other."""
+    own_words: bool = True
 
     @property
     def menu(self) -> Option | None:
@@ -67,14 +59,8 @@ class Place(msgspec.Struct, frozen=True):
             if menu is not None
             else []
         )
-        if self.among:
-            every = [*named, *behind]
-            fitting = [choice for choice in every if choice.code in self.among]
-            shown = paged(fitting, self.turned, room)
-            return tuple(shown), tuple(choice for choice in every if choice not in shown)
-        shown = paged(named, self.page, room)
-        further = [choice for choice in named if choice not in shown]
-        return tuple(shown), (*further, *behind)
+        shown, further = page_of(self, named, behind, room)
+        return tuple(shown), tuple(further)
 
     def find(self, code: str) -> Option | None:
         """The option of that code on this level; `OTH/RWK` is one behind Other."""
@@ -123,9 +109,6 @@ class Record:
     def __init__(self, item: Item) -> None:
         self.item = item
         self.parts: dict[int, list[Part]] = {}
-        self.comments: list[str] = []
-        self.tags: list[str] = []
-        self.notes: list[str] = []
         self.asides: list[dict[str, str]] = []
 
     def add(self, root: int, part: Part) -> None:
@@ -141,7 +124,7 @@ class Record:
     def _sorted(self, root: int) -> list[Part]:
         return sorted(self.parts.get(root, []), key=lambda part: part.order)
 
-    def chosen(self, root: int) -> dict[str, Any]:
+    def chosen(self, root: int, remarks: Remarks) -> dict[str, Any]:
         """The entry of the result."""
         entry: dict[str, Any] = {
             "item": self.item.title or self.item.label or self.item.id,
@@ -149,11 +132,11 @@ class Record:
             "itemId": self.item.id,
             "labels": [part.label for part in self._sorted(root)],
         }
-        if self.comments:
-            entry["comment"] = "\n".join(self.comments)
-        for name in ("tags", "notes", "asides"):
-            if value := getattr(self, name):
-                entry[name] = list(value)
+        entry |= remarks.told()
+        if remarks.questions:
+            entry["notes"] = entry.pop("questions")
+        if self.asides:
+            entry["asides"] = list(self.asides)
         return entry
 
 
@@ -184,3 +167,24 @@ def level_problems(tree: Tree) -> list[str]:
             twice = sorted({code for code in codes if codes.count(code) > 1})
             problems += [f"code [{code}] stands twice on line {level[0].line}" for code in twice]
     return problems
+
+
+def explain(level: Level, question: Question, earlier: Sequence[str], *, deep: bool) -> str:
+    """The question, every option with its description, and (deep) what each leads to."""
+    lines = [question.text, ""]
+    for option in level.options:
+        lines.append(_line(option))
+        if deep:
+            lines += [f"  {_line(child)}" for child in option.options]
+        elif option.options:
+            lines.append(f"  leads to: {', '.join(child.label for child in option.options)}")
+    if deep and level.item.context:
+        lines += ["", level.item.context]
+    if deep and earlier:
+        lines += ["", f"Chosen for other items so far: {'; '.join(earlier)}"]
+    return "\n".join(lines)
+
+
+def _line(option: Option) -> str:
+    said = " ".join(option.description.split())
+    return f"- [{option.code}] {option.label}" + (f": {said}" if said else "")

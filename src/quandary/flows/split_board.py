@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from quandary.flows.choosing import Asker, Inquiry
+from quandary.flows.asking import Chooser, Inquiry
 from quandary.flows.coherence import Breach, Links
 from quandary.flows.split_wording import VERBS, Words
 from quandary.model import keys as made
-from quandary.model.ask import Choice, Limits
+from quandary.model.ask import Choice, Item, Limits
 from quandary.model.candidates import Bucket, Candidate
 from quandary.model.question_ids import SplitIds
 
@@ -57,7 +57,7 @@ class Board:
         self.words = Words(terms.options, self.links, self.buckets)
         self._ids = SplitIds(terms.skill, self.keys, _FURTHER_IDS)
         context = terms.context.strip() or self.words.context(terms.relation == "alternatives")
-        self.asker = Asker(context, terms.limits)
+        self.chooser = Chooser(context, terms.limits)
 
     def put(self, keys: Iterable[str], bucket: Bucket) -> None:
         """Decide."""
@@ -94,8 +94,7 @@ class Board:
             "What becomes of it?",
             self.words.buckets(key),
             id=self._ids.options[key],
-            item=key,
-            title=self.words.name(key),
+            item=Item(key, title=self.words.name(key)),
             own_words=True,
             blocks=self.words.block(key),
         )
@@ -120,7 +119,7 @@ class Board:
             for key in keys
         )
         none = self.none("Not one of them")
-        chosen = yield from self.asker.choose(
+        chosen = yield from self.chooser.inquire(
             self.inquiry(part, own, label, text, asked, choices, multi=True, none=none)
         )
         return [code for code in chosen.codes if code != none.code]
@@ -129,11 +128,11 @@ class Board:
         """Ask for one of the choices, or an option by its number; other words decide nothing."""
         inquiry = replace(inquiry, own_words=True)
         while True:
-            chosen = yield from self.asker.choose(inquiry)
+            chosen = yield from self.chooser.inquire(inquiry)
             code = chosen.code or self._meant(chosen.words)
             if code:
                 return code
-            inquiry = replace(inquiry, why=self.asker.said(inquiry, chosen.words))
+            inquiry = replace(inquiry, why=self.chooser.keep_words(inquiry, chosen.words))
 
     def _meant(self, words: str) -> str:
         """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
@@ -147,7 +146,7 @@ class Board:
 
     def result(self) -> dict[str, Any]:
         """Every option in one of three buckets, with its number and the id of its question."""
-        remarks, number = self.asker.remarks, self.terms.number
+        said, number = self.chooser.remarks_on, self.terms.number
         result: dict[str, Any] = {
             **{bucket: self.words.within(bucket) for bucket in VERBS},
             "held": None,
@@ -158,12 +157,12 @@ class Board:
                     "id": self._ids.options[key],
                     "option": key,
                     "bucket": self.buckets[key],
-                    **remarks.of(key),
+                    **said(key).told(),
                 }
                 for key in self.keys
             ],
-            **remarks.of(""),
+            **said("").told(),
         }
-        if self.asker.notes:
-            result["notes"] = [msgspec.to_builtins(note) for note in self.asker.notes]
+        if self.chooser.notes:
+            result["notes"] = [msgspec.to_builtins(note) for note in self.chooser.notes]
         return result

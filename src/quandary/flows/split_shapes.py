@@ -44,7 +44,7 @@ def pick(board: Board) -> Look:
         are = "is" if len(later) == 1 else "are"
         further = f" There {are} {len(later)} more if none of these fits." if later else ""
         none = board.none(f"See the other {len(later)}" if later else "None of them is chosen")
-        chosen = yield from board.asker.choose(
+        chosen = yield from board.chooser.inquire(
             board.inquiry(
                 "",
                 "pick",
@@ -69,7 +69,7 @@ def pick(board: Board) -> Look:
 def _meta(board: Board, keys: Sequence[str]) -> Look:
     """How to go about many."""
     apart = board.terms.relation == "independent" and not board.links.any()
-    chosen = yield from board.asker.choose(
+    chosen = yield from board.chooser.inquire(
         board.inquiry(
             "0",
             "meta",
@@ -108,7 +108,7 @@ def _narrow(board: Board, keys: Sequence[str]) -> Generator[Request, Response, N
 
 
 def _defer(board: Board, keys: Sequence[str]) -> Look:
-    answer = yield from board.asker.choose(
+    answer = yield from board.chooser.inquire(
         board.inquiry(
             "rest",
             "rest",
@@ -162,7 +162,7 @@ def _rest(
         Choice(CODES[b], f"{VERBS[b]} {them}", said, recommended=board.advised(keys, b))
         for b, said in _REST
     ]
-    chosen = yield from board.asker.choose(
+    chosen = yield from board.chooser.inquire(
         board.inquiry(
             part,
             "rest",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quandary.flows.split_wording import CODES
-from quandary.model.ask import Choice, Note
+from quandary.model.ask import Choice, Item, Note
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -42,12 +42,12 @@ def decide(board: Board, key: str, part: str) -> Generator[Request, Response, st
 
     Text that names no bucket is a Hold, with the text as its reason.
     """
-    chosen = yield from board.asker.choose(board.inquiry_on(key, part))
+    chosen = yield from board.chooser.inquire(board.inquiry_on(key, part))
     if chosen.code in BUCKETS:
         board.put([key], BUCKETS[chosen.code])
         return ""
     if chosen.words:
-        board.asker.remarks.comment(key, chosen.words)
+        board.chooser.remarks_on(key).comments.append(chosen.words)
     return (yield from _hold(board, key, chosen.words or chosen.comment))
 
 
@@ -67,9 +67,9 @@ def _hold(board: Board, key: str, reason: str) -> Generator[Request, Response, s
         "Continue with it, or with which one?",
         (go_on, *map(words.brief, waiting)),
         named=(*buckets, *map(words.brief, others)),
-        notes=(Note("held", reason, key),),
+        always=(Note("held", reason, key),),
     )
-    named = yield from board.name(replace(inquiry, item=key))
+    named = yield from board.name(replace(inquiry, item=Item(key)))
     if named in BUCKETS and named not in board.place:
         board.put([key], BUCKETS[named])
         return ""

@@ -26,7 +26,7 @@ def mend(board: Board) -> Steps:
         if breach is None:
             return
         board.conflicts += 1
-        chosen = yield from board.asker.choose(
+        chosen = yield from board.chooser.inquire(
             board.inquiry(
                 f"conflict-{board.conflicts}",
                 "conflict",

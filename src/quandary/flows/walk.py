@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from quandary.errors import Failed, QuandaryError
 from quandary.flows import prompting
+from quandary.flows.asking import Chooser
 from quandary.flows.asking_people import context
 from quandary.flows.at_step import Visit
-from quandary.flows.choosing import Asker
 from quandary.flows.planning import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
 from quandary.flows.walk_again import again
 from quandary.flows.walk_terms import Budget, Spent, Terms
@@ -102,7 +102,7 @@ class _Walk:
         self.path: list[str] = []
         self.visits: Counter[tuple[str, str]] = Counter()
         self.spent = Spent(terms.budget)
-        self.asker = Asker(context(terms), terms.limits)
+        self.chooser = Chooser(context(terms), terms.limits)
         self.notes: list[Note] = []
         self.maps: dict[str, Map] = {}
         self.plans: dict[tuple[str, str], Planned] = {}
@@ -130,9 +130,9 @@ class _Walk:
             "calls": self.spent.calls,
             "tokens": self.spent.tokens,
             "seconds": round(self.spent.seconds, 3),
-            **self.asker.remarks.of(self.terms.item.id),
+            **self.chooser.remarks_on(self.terms.item.id).told(),
         }
-        notes = (*self.notes, *self.asker.notes)
+        notes = (*self.notes, *self.chooser.notes)
         if notes:
             result["notes"] = [msgspec.to_builtins(note) for note in notes]
         return result
@@ -188,7 +188,7 @@ class _Walk:
             prefix=prefix,
             number=number,
             spent=self.spent,
-            asker=self.asker,
+            chooser=self.chooser,
         )
         ended = yield from visit.flow()
         self.steps.append(visit.record())

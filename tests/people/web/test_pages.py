@@ -336,7 +336,7 @@ def test_what_only_a_person_may_answer(site: Site) -> None:
 
 def _for_people(site: Site) -> str:
     """A run whose questions only a person may answer."""
-    from quandary.flows.asking import Terms  # noqa: PLC0415 - only here
+    from quandary.flows.decide import Terms  # noqa: PLC0415 - only here
     from quandary.formats.markdown import parse  # noqa: PLC0415 - only here
     from served import REVIEW  # noqa: PLC0415 - only here
 
