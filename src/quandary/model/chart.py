@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from quandary.model.content import Content
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,32 +24,21 @@ QUIET: frozenset[Kind] = frozenset({"terminator", "connector"})
 STARTS = frozenset({"start", "begin", "start here", "begin here"})
 LONGEST_NAME = 60
 
-_PLACE = frozenset({"line"})
 _OUTER = " \t\n\r.,;:!?'\"`()[]{}<>*_-–—…“”‘’«»¡¿、。，！？：；"
 _IGNORED = re.compile(r"[\s_-]+")
 
 
-class _Content(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
-    """Equal by what it says, wherever it stands in a file."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return _content(self) == _content(other)
-
-    def __hash__(self) -> int:
-        return hash(getattr(self, self.__struct_fields__[0]))
-
-
-class Step(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
+class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     """One shape of a chart that a run comes through."""
+
+    said = ("id", "text", "shape", "tags", "metadata", "notes", "lane")
 
     id: str
     text: str = ""
     """What stands in the shape; what an agent or a person is asked to do."""
     shape: Shape = "process"
     tags: tuple[str, ...] = ()
-    metadata: dict[str, str] = {}
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
     """The data fields of the shape, as they were written."""
     notes: tuple[str, ...] = ()
     """Further texts on the shape, and comments on it: for readers, not for agents."""
@@ -83,8 +74,10 @@ class Step(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         return any(plain(tag) == wanted for tag in self.tags)
 
 
-class Route(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
+class Route(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     """A line from one step to another; an end that is joined to nothing is empty."""
+
+    said = ("source", "target", "label")
 
     source: str
     target: str
@@ -92,8 +85,10 @@ class Route(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     line: int = 0
 
 
-class Scenery(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
+class Scenery(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     """Something drawn that is no step: a lane, a container, a group, a note, a picture."""
+
+    said = ("id", "kind", "text")
 
     id: str
     kind: SceneryKind
@@ -101,8 +96,10 @@ class Scenery(_Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     line: int = 0
 
 
-class Page(_Content, frozen=True, eq=False, omit_defaults=True):
+class Page(Content, frozen=True, eq=False, omit_defaults=True):
     """One drawing: steps, the routes between them, and what else is drawn there."""
+
+    said = ("id", "name", "steps", "routes", "scenery")
 
     id: str = ""
     name: str = ""
@@ -112,8 +109,10 @@ class Page(_Content, frozen=True, eq=False, omit_defaults=True):
     line: int = 0
 
 
-class Chart(_Content, frozen=True, eq=False, omit_defaults=True, dict=True):
+class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
     """One or more pages. A run begins on `start`; a subprocess may lead to any other page."""
+
+    said = ("name", "pages", "start")
 
     name: str
     pages: tuple[Page, ...] = ()
@@ -153,13 +152,6 @@ class Chart(_Content, frozen=True, eq=False, omit_defaults=True, dict=True):
             if name and (found := self.page(name.strip())) is not None:
                 return found
         return None
-
-    @property
-    def digest(self) -> str:
-        """A fingerprint of what the chart says, whatever file or line it stands in."""
-        import hashlib  # noqa: PLC0415 - OpenSSL is slow to load and rarely needed
-
-        return hashlib.sha256(msgspec.json.encode(_unplaced(self), order="sorted")).hexdigest()
 
 
 class Map:
@@ -294,16 +286,3 @@ def folded(label: str) -> str:
 def loosened(label: str) -> str:
     """A label without case and outer punctuation."""
     return folded(label).strip(_OUTER)
-
-
-def _content(part: msgspec.Struct) -> tuple[object, ...]:
-    return tuple(getattr(part, name) for name in part.__struct_fields__ if name not in _PLACE)
-
-
-def _unplaced(part: object) -> object:
-    """The content as lists and strings, without lines, for the digest."""
-    if isinstance(part, msgspec.Struct):
-        return [_unplaced(value) for value in _content(part)]
-    if isinstance(part, tuple):
-        return [_unplaced(value) for value in part]
-    return part

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
+
+from quandary.model.content import Content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,26 +17,10 @@ STAND_INS = ("OTHR", "MORE")
 _STAND_IN_LABELS = frozenset({"", "other", "others", "more", "more options", "something else"})
 
 
-class _Content(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Equal by what it says, wherever it stands in a file."""
-
-    def _content(self) -> tuple[object, ...]:
-        raise NotImplementedError  # pragma: no cover
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._content() == other._content()
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self._content())
-
-
-class Option(_Content, frozen=True, gc=False, eq=False):
+class Option(Content, frozen=True, gc=False, eq=False):
     """One thing that can be chosen; with `options` of its own it is a branch."""
+
+    said = ("code", "label", "description", "multi", "derived", "options")
 
     code: str
     label: str = ""
@@ -46,19 +32,11 @@ class Option(_Content, frozen=True, gc=False, eq=False):
     derived: bool = False
     """The author wrote no code; this one was made from the label."""
 
-    def _content(self) -> tuple[object, ...]:
-        return (
-            self.code,
-            self.label,
-            self.description,
-            self.multi,
-            self.derived,
-            self.options,
-        )
 
-
-class Decision(_Content, frozen=True, gc=False, eq=False):
+class Decision(Content, frozen=True, gc=False, eq=False):
     """A root question and the options that answer it."""
+
+    said = ("name", "question", "options")
 
     name: str
     options: tuple[Option, ...] = ()
@@ -89,9 +67,6 @@ class Decision(_Content, frozen=True, gc=False, eq=False):
         """How many options there are in all, OTH included."""
         return sum(1 for _ in self.walk())
 
-    def _content(self) -> tuple[object, ...]:
-        return (self.name, self.question, self.options)
-
 
 class Extra(msgspec.Struct, frozen=True, gc=False):
     """An alternative offered beside the tree under a letter."""
@@ -100,8 +75,13 @@ class Extra(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class Tree(_Content, frozen=True, gc=False, eq=False):
+class Tree(Content, frozen=True, gc=False, eq=False):
     """One or more decisions that are asked together about each item."""
+
+    said = (
+        *("name", "title", "trigger", "extras", "kind", "question", "keywords", "extends", "bare"),
+        "decisions",
+    )
 
     name: str
     decisions: tuple[Decision, ...] = ()
@@ -122,27 +102,6 @@ class Tree(_Content, frozen=True, gc=False, eq=False):
     def decision(self, name: str) -> Decision | None:
         """The decision of that name."""
         return next((d for d in self.decisions if d.name == name), None)
-
-    @property
-    def digest(self) -> str:
-        """A fingerprint of what the tree says, whatever file or line it stands in."""
-        import hashlib  # noqa: PLC0415 - OpenSSL is slow to load and rarely needed
-
-        return hashlib.sha256(msgspec.json.encode(_plain(self))).hexdigest()
-
-    def _content(self) -> tuple[object, ...]:
-        return (
-            self.name,
-            self.title,
-            self.trigger,
-            self.extras,
-            self.kind,
-            self.question,
-            self.keywords,
-            self.extends,
-            self.bare,
-            self.decisions,
-        )
 
 
 def walk(options: tuple[Option, ...]) -> Iterator[tuple[tuple[str, ...], Option]]:
@@ -240,24 +199,3 @@ def _inherit(option: Option, known: dict[str, Option]) -> Option:
         multi=option.multi or source.multi,
         options=own or source.options,
     )
-
-
-def _plain(tree: Tree) -> list[Any]:
-    """The tree as lists and strings, without its position, for the digest."""
-
-    def option(o: Option) -> list[Any]:
-        below = [option(child) for child in o.options]
-        return [o.code, o.label, o.description, o.multi, o.derived, below]
-
-    return [
-        tree.name,
-        tree.title,
-        tree.trigger,
-        [[e.letter, e.text] for e in tree.extras],
-        tree.kind,
-        tree.question,
-        list(tree.keywords),
-        tree.extends,
-        tree.bare,
-        [[d.name, d.question, [option(o) for o in d.options]] for d in tree.decisions],
-    ]
