@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pytest
 
     from quandary.journal.postgres import PostgresStore
-    from quandary.journal.store import SharedStore
 
 COUNTING = Path(__file__).parent / "fleet" / "counting_agent.py"
 SOON = 60.0
@@ -110,7 +109,7 @@ class Camp(Outing):
 
     # -- workers -----------------------------------------------------------------------------------
 
-    def worker(self, store: SharedStore, **orders: Any) -> Worker:  # noqa: ANN401
+    def worker(self, store: PostgresStore, **orders: Any) -> Worker:  # noqa: ANN401
         """A worker in this process; made where it runs, in an event loop."""
         settings = read_settings()
         around = Surroundings(os.getcwd(), os.environ)

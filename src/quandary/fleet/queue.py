@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from quandary.journal.store import Run, SharedStore, Store
+    from quandary.journal.postgres import PostgresStore
+    from quandary.journal.store import Run, Store
     from quandary.people.web.metrics import Fleet as Depths
 
 T = TypeVar("T")
@@ -177,7 +178,7 @@ def _found(connection: Connection[Any]) -> int:
 # -- stores and their fleets ---------------------------------------------------------------------
 
 
-def share(store: Store) -> SharedStore:
+def share(store: Store) -> PostgresStore:
     """The store, with a queue beside it; one that other machines cannot reach is refused."""
     if store.shared is None:
         raise not_shared(store.path)
@@ -185,7 +186,7 @@ def share(store: Store) -> SharedStore:
     return store.shared
 
 
-def open_shared(where: str | None) -> SharedStore:
+def open_shared(where: str | None) -> PostgresStore:
     """The store of a worker. What it writes into a run does not make the run due: it has it."""
     place = place_of(where)
     if "://" not in place:
@@ -400,7 +401,7 @@ _SILENT: LiteralString = """
 class JobQueue:
     """The queue of a store, as workers use it, over connections of its own."""
 
-    def __init__(self, store: SharedStore) -> None:
+    def __init__(self, store: PostgresStore) -> None:
         from psycopg_pool import AsyncConnectionPool  # noqa: PLC0415 - an extra
 
         self.place = store.path

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from quandary.agents.agent import Agent
     from quandary.agents.catalogue import Catalogue
     from quandary.fleet.queue import Job, Queue
-    from quandary.journal.store import SharedStore, State, Store
+    from quandary.journal.postgres import PostgresStore
+    from quandary.journal.store import State, Store
     from quandary.model.call import Call, Output
 
 log = logging.getLogger("quandary.fleet")
@@ -288,7 +289,7 @@ class Worker:
     """One process of a fleet."""
 
     def __init__(
-        self, store: SharedStore, catalogue: Catalogue, around: Surroundings, orders: Orders
+        self, store: PostgresStore, catalogue: Catalogue, around: Surroundings, orders: Orders
     ) -> None:
         self.store = store
         self.around = around
