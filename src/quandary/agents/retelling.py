@@ -1,51 +1,74 @@
 """A walk told again, out of the entries of its journal alone.
 
 It can be told while the run goes on, when it is over, and when its texts were pruned: then as much
-as is left. No flow is run for it, so that it does not matter which version began the run.
+as is left. No flow is run for it, so that it does not matter which version began the run. What was
+asked says at which visit to which step of which page, for what and at which attempt; the chart says
+what lies between two of those.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+import re
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.agents import exchanges, verdicts
-from quandary.agents.following import Follower, Known
-from quandary.agents.story import Exchange, Remark, Stop, Story
+from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from quandary.errors import QuandaryError
-from quandary.flows.planning import Defaults
-from quandary.flows.walk import Outcome
+from quandary.flows.asking_people import ACCEPT, AGAIN, DONE, REJECT, route_codes
+from quandary.flows.at_step import meant, tokens_of
+from quandary.flows.planning import Defaults, planned
+from quandary.flows.prompting import critique_of
+from quandary.flows.walk import DEEPEST, Outcome
 from quandary.journal.entries import (
     Answered,
     Asked,
     Began,
     Called,
-    Ended,
     Noted,
     Returned,
     readable,
 )
-from quandary.model.ask import Item, Preamble
-from quandary.model.call import HUMAN, Call
-from quandary.model.chart import Chart
-from quandary.model.response import Process
+from quandary.model import keys
+from quandary.model.ask import MORE, Item, Preamble
+from quandary.model.call import HUMAN, Assignment, Call, Output
+from quandary.model.chart import Chart, Map
+from quandary.model.response import Decision, Process, Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from quandary.agents.following import Here
+    from quandary.agents.story import Verdict
+    from quandary.flows.planning import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store, Waits
-    from quandary.model.ask import Ask
+    from quandary.model.ask import Answer, Ask, Question
+    from quandary.model.call import Role
+    from quandary.model.chart import Page, Route, Step
     from quandary.model.response import Expects
+
+    Place = tuple[str, str, int]
+    """One visit: the page, the step, and the number of the visit there."""
 
 T = TypeVar("T")
 
 _OUTCOMES: dict[Status, Outcome] = {"done": "completed", "failed": "failed"}
 _SILENT = frozenset({"started"})
 """Notes that are about the program, not about the walk."""
+_NOWHERE = ("", "", 0)
+_VISIT = re.compile(r"S(.+)@([0-9]+)/([^~]+?)(?:~([0-9]+))?(-interrupted)?(?:~a?[0-9]+)*")
+"""How keys are made of what was asked at a visit: the step, the visit, the name there, the showing,
+and whether it is about an interruption."""
+_EXPECTED: dict[Role, Expects | None] = {
+    "check": "validation",
+    "vote": "decision",
+    "tie": "decision",
+    "again": None,
+}
+_ROLES: dict[str, Role] = {"validate": "check", "vote": "vote", "tie": "tie"}
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -86,10 +109,12 @@ class Teller:
         self.taken_back: list[Exchange] = []
         self.pruned = 0
         self._known: Known | None = None
-        self._follower: Follower | None = None
+        self._route: Follower | None = None
+        self._assigned: dict[str, Assignment] = {}
+        self._tried: dict[Place, int] = {}
+        """The last attempt at each visit."""
         self._places: dict[str, Here] = {}
-        self._calls: dict[str, Call] = {}
-        self._asks: dict[str, Ask] = {}
+        self._requests: dict[str, Call | Ask] = {}
         self._fresh: list[str] = []
         """The keys of what still has its texts."""
 
@@ -105,16 +130,20 @@ class Teller:
 
     def forget_texts(self, most: int) -> None:
         """Let go of what was said in full; whoever only follows a run does not need it again."""
+        left = []
         for key in self._fresh:
             exchange = self.exchanges.get(key)
+            request = self._requests.get(key)
             if exchange is not None and exchange.answered:
                 output = exchange.output[:most] if exchange.output else exchange.output
                 self.exchanges[key] = replace(exchange, prompt="", output=output, stderr="")
-                self._calls.pop(key, None)
-            if key in self._asks:
-                self._asks[key] = replace(self._asks[key], preamble=Preamble(""))
-        known = self.exchanges
-        self._fresh = [key for key in self._fresh if key in known and not known[key].answered]
+            elif exchange is not None:
+                left.append(key)
+            if isinstance(request, Call):
+                self._requests[key] = replace(request, prompt="")
+            elif request is not None:
+                self._requests[key] = replace(request, preamble=Preamble(""))
+        self._fresh = left
 
     # -- entry by entry ----------------------------------------------------------------------------
 
@@ -123,29 +152,25 @@ class Teller:
             self._begin(body, matter)
         elif isinstance(body, Asked):
             self.waits = "person"
-            if matter.ask is not None:
-                self._asks[body.key] = matter.ask
-            self._ask(exchanges.asked(body, matter))
+            self._ask(body, HUMAN, matter.ask)
         elif isinstance(body, Called):
-            self._call(body, matter)
+            self.waits = "house" if body.deed else "agent"
+            if not body.deed:
+                self._ask(body, body.agent, matter.sent if isinstance(matter.sent, Call) else None)
         elif isinstance(body, Answered):
             self._answer(body, matter)
         elif isinstance(body, Returned):
-            before = self.exchanges.get(body.key)
-            call = self._calls.get(body.key)
+            before, call = self.exchanges.get(body.key), self._requests.get(body.key)
             if before is not None:
-                self.exchanges[body.key] = exchanges.returned(before, call, body, matter)
+                call = call if isinstance(call, Call) else None
+                self.exchanges[body.key] = _returned(before, call, body, matter)
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
-            self._end(body, matter)
-
-    def _call(self, body: Called, matter: Matter) -> None:
-        self.waits = "house" if body.deed else "agent"
-        if isinstance(matter.sent, Call):
-            self._calls[body.key] = matter.sent
-        if not body.deed:
-            self._ask(exchanges.called(body, matter))
+            self.status, self.waits, self.ended = body.status, None, body.at
+            self.result = matter.result if isinstance(matter.result, dict) else {}
+            self.error = matter.error
+            self._finish()
 
     def _begin(self, body: Began, matter: Matter) -> None:
         if body.flow != "walk":
@@ -156,8 +181,7 @@ class Teller:
         self.began = body.at
         given = matter.arguments or {}
         written = self.store.document(body.documents.get("chart", ""))
-        drawn = msgspec.json.decode(written) if written else given.get("chart")
-        self.chart = _read(drawn, Chart)
+        self.chart = _read(msgspec.json.decode(written) if written else given.get("chart"), Chart)
         self.name = self.chart.name if self.chart is not None else ""
         self.item = _read(given.get("item"), Item) or Item("")
         if matter.arguments is not None:
@@ -168,38 +192,87 @@ class Teller:
     def _follow(self) -> None:
         """Go through the chart from the beginning, by all that counts."""
         self._places.clear()
-        self._follower = None
         if self.chart is not None:
-            self._follower = Follower(self.chart, self._known, self.exchanges)
-        for key in list(self.exchanges):
-            self._place(key)
+            self._route = Follower(self.chart, self._known, self._decided)
+            for key in self.exchanges:
+                self._place(key)
 
-    def _ask(self, exchange: Exchange) -> None:
-        self.exchanges[exchange.key] = exchange
-        self._fresh.append(exchange.key)
-        self._place(exchange.key)
+    def _ask(self, body: Asked | Called, agent: str, request: Call | Ask | None) -> None:
+        call = request if isinstance(request, Call) else None
+        ask = None if isinstance(request, Call) else request
+        self._fresh.append(body.key)
+        if request is not None:
+            self._requests[body.key] = request
+        self.exchanges[body.key] = Exchange(
+            key=body.key,
+            agent=agent,
+            expects=call.expects if call else None,
+            prompt=call.prompt if call else _shown(ask) if ask else None,
+            asked=body.at,
+            pruned=request is None,
+        )
+        assigned = body.assignment or self._assignment_of(body.key, agent)
+        if assigned is not None:
+            self._assigned[body.key] = assigned
+            self._tried[_place_of(assigned)] = assigned.attempt
+            self._place(body.key)
+
+    def _assignment_of(self, key: str, agent: str) -> Assignment | None:
+        """The part of a walk that a key is about, of journals in which requests do not say so."""
+        *outer, last = key.split("+")
+        found = _VISIT.fullmatch(last)
+        known = found and self._steps.get((outer[-1] if outer else "", found[1]))
+        if not found or not known:
+            return None
+        visit, name, showing, interrupted = int(found[2]), found[3], found[4], found[5] or ""
+        kind, _, number = name.partition("-")
+        attempt = self._tried.get((*known, visit), 1)
+        if kind == "retry":
+            attempt = int(number) + 1
+        elif kind == "vote" and agent != HUMAN:
+            attempt = int(showing or 1)
+        role = "again" if interrupted else _ROLES.get(kind, "work")
+        return Assignment(*known, visit, name + interrupted, role, attempt)
+
+    @cached_property
+    def _steps(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Every step of the chart by what keys call its page, which need not name the first."""
+        found = {}
+        for page in self.chart.pages if self.chart is not None else ():
+            for step in page.steps:
+                inside, name = keys.within("", page.id, "")[1:-1], keys.visit(step.id, 0, "")[1:-3]
+                found[inside, name] = page.id, step.id
+                if self.chart is not None and page is self.chart.first:
+                    found["", name] = page.id, step.id
+        return found
 
     def _place(self, key: str) -> None:
-        here = self._follower.take(self.exchanges[key]) if self._follower is not None else None
-        if here is not None:
+        """Go to where this was asked, and keep it there."""
+        assigned = self._assigned.get(key)
+        here = self._route.take(_place_of(assigned)) if self._route and assigned else None
+        if here is not None and assigned is not None:
+            here.keys.append(key)
             self._places[key] = here
-            name = here.name(key)
-            role = exchanges.role_of(name)
-            expects: Expects | None = "decision" if here.plan.routes else "process"
-            if role in ("check", "again"):
-                expects = "validation" if role == "check" else None
+            role, expects = assigned.role, _EXPECTED.get(assigned.role, "process")
+            if here.plan.routes and role == "work":
+                expects = "decision"
             self.exchanges[key] = replace(
-                self.exchanges[key], name=name, role=role, expects=expects
+                self.exchanges[key], name=assigned.name, role=role, expects=expects
             )
 
     def _answer(self, body: Answered, matter: Matter) -> None:
         if body.amends:
-            self._take_back(body.key)
+            names = list(self.exchanges)
+            later = names[names.index(body.key) :]
+            self.taken_back += [self.exchanges[name] for name in later]
+            for name in later[1:]:
+                del self.exchanges[name]
             self._reopen(body.amendment)
         here = self._places.get(body.key)
-        self.exchanges[body.key] = exchanges.answered(
+        ask = self._requests.get(body.key)
+        self.exchanges[body.key] = _answered(
             self.exchanges[body.key],
-            self._asks.get(body.key),
+            None if isinstance(ask, Call) else ask,
             body,
             matter,
             here.plan.routes if here is not None else (),
@@ -207,56 +280,53 @@ class Teller:
         if body.amends:
             self._follow()
 
-    def _take_back(self, key: str) -> None:
-        """What came after an answer that is changed no longer counts."""
-        names = list(self.exchanges)
-        at = names.index(key)
-        self.taken_back += [self.exchanges[name] for name in names[at:]]
-        for later in names[at + 1 :]:
-            del self.exchanges[later]
-
-    def _try_anew(self, body: Noted, matter: Matter) -> None:
-        """What came of the step that failed no longer counts."""
-        gone = [key for key in body.takes_back if key in self.exchanges]
-        self.taken_back += [self.exchanges.pop(key) for key in gone]
-        self._reopen(body.amendment)
-        defaults = _read((matter.arguments or {}).get("defaults"), Defaults)
-        if defaults is not None and self._known is not None:
-            self._known = self._known._replace(defaults=defaults)
-        self._follow()
+    def _note(self, body: Noted, matter: Matter) -> None:
+        if body.amendment:  # a step that failed is tried anew: what came of it no longer counts
+            gone = [key for key in body.takes_back if key in self.exchanges]
+            self.taken_back += [self.exchanges.pop(key) for key in gone]
+            self._reopen(body.amendment)
+            defaults = _read((matter.arguments or {}).get("defaults"), Defaults)
+            if defaults is not None and self._known is not None:
+                self._known = self._known._replace(defaults=defaults)
+            self._follow()
+        if body.kind not in _SILENT:
+            said = (body.at, body.kind, body.key, matter.text)
+            self.remarks.append(Remark(*said, body.who, body.through, body.by))
 
     def _reopen(self, amendment: int) -> None:
         self.amendments = max(self.amendments, amendment)
         self.status, self.result, self.error, self.ended = "waiting", {}, "", ""
 
-    def _note(self, body: Noted, matter: Matter) -> None:
-        if body.amendment:
-            self._try_anew(body, matter)
-        if body.kind not in _SILENT:
-            said = (body.at, body.kind, body.key, matter.text)
-            self.remarks.append(Remark(*said, body.who, body.through, body.by))
-
-    def _end(self, body: Ended, matter: Matter) -> None:
-        self.status, self.waits, self.ended = body.status, None, body.at
-        self.result = matter.result if isinstance(matter.result, dict) else {}
-        self.error = matter.error
-        if self._follower is not None and body.status in ("done", "failed"):
-            self._follower.finish(done=body.status == "done")
+    def _finish(self) -> None:
+        """Go on to where the run ended: as far as it says itself, or as can be seen."""
+        route = self._route
+        if route is None or self.status not in ("done", "failed"):
+            return
+        path = self.result.get("path")
+        while route.at is not None:
+            if self.status == "done":
+                onward = True
+            elif isinstance(path, list):
+                onward = len(route.stops) < len(path)
+            else:
+                attempts = self._attempts(route.at)
+                onward = bool(attempts) and attempts[-1].verdict == "passed"
+            if not onward or not route.leave(None if self.status == "done" else _NOWHERE):
+                return
 
     # -- all of it ---------------------------------------------------------------------------------
 
     def stops(self, first: int = 0, last: int | None = None) -> list[Stop]:
         """The steps that the run came to, from one of them on and as far as another."""
-        every = self._follower.stops[first:last] if self._follower is not None else []
-        return [self._stop(number, here) for number, here in enumerate(every, first)]
+        every = self._route.stops[first:last] if self._route is not None else []
+        return [self._stop(number, here) for number, here in enumerate(every, first + 1)]
 
     @property
     def left(self) -> int:
         """How many of its stops the run has left behind for good."""
-        if self._follower is None:
+        if self._route is None:
             return 0
-        over = self.status != "waiting"
-        return len(self._follower.stops) if over else self._follower.left
+        return len(self._route.stops) if self.status != "waiting" else self._route.left
 
     def place(self, key: str) -> str:
         """The name of the step at which something was asked."""
@@ -272,7 +342,7 @@ class Teller:
 
     def story(self) -> Story:
         """What is known so far."""
-        follower = self._follower
+        route = self._route
         counted = [e for e in self.exchanges.values() if e.agent != HUMAN and e.answered]
         item = self.item
         return Story(
@@ -285,8 +355,8 @@ class Teller:
             error=self.error,
             began=self.began,
             ended=self.ended,
-            path=tuple(here.step.id for here in follower.stops) if follower else (),
-            legs=tuple(follower.legs) if follower else (),
+            path=tuple(here.step.id for here in route.stops) if route else (),
+            legs=tuple(route.legs) if route else (),
             stops=tuple(self.stops()),
             calls=len(counted),
             tokens=sum(exchange.tokens for exchange in counted),
@@ -298,23 +368,20 @@ class Teller:
         )
 
     def _stop(self, number: int, here: Here) -> Stop:
-        follower = self._follower
-        assert follower is not None  # noqa: S101 - it made the stop
-        every = follower.told(here)
-        attempts = verdicts.attempts(here.plan, every, exact=self._known is not None)
+        every = [self.exchanges[key] for key in here.keys]
+        attempts = self._attempts(here)
         checked = [
             attempt.verdict
             for attempt in attempts
             if attempt.verdict and any(e.role == "check" for e in attempt.exchanges)
         ]
-        stands = here is follower.at
-        route = here.route or verdicts.chosen(here.plan, every)
-        failed = attempts and attempts[-1].verdict == "failed" and not route
+        stands = self._route is not None and here is self._route.at
+        failed = attempts and attempts[-1].verdict == "failed" and not here.route
         error = attempts[-1].critique if failed and not stands else ""
         working = [e for e in every if e.role in ("work", "vote", "tie")]
         voters = here.plan.votes if any(e.role == "vote" for e in every) else ()
         return Stop(
-            number=number + 1,
+            number=number,
             id=here.step.id,
             name=here.plan.name,
             kind=here.plan.kind,
@@ -322,18 +389,322 @@ class Teller:
             depth=here.depth,
             visit=here.visit,
             cli=", ".join(dict.fromkeys(voters)) or (working[-1].agent if working else ""),
-            route=route,
+            route=here.route,
             attempts=attempts,
             validation=checked[-1] if checked else None,
-            output=route or _handed_in(working),
+            output=here.route or _handed_in(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.status == "failed" else error,
             current=stands and self.status != "done",
         )
 
+    def _attempts(self, here: Here) -> tuple[Attempt, ...]:
+        """What was tried at a visit, each time with what came of it."""
+        groups: dict[int, list[Exchange]] = {}
+        for key in here.keys:
+            groups.setdefault(self._assigned[key].attempt, []).append(self.exchanges[key])
+        stands = self._route is not None and here is self._route.at
+        over = not stands or self._outcome == "failed"
+        found = []
+        for number, group in enumerate(groups.values(), 1):
+            last = number == len(groups)
+            if group[-1].role == "again" and not group[-1].accepted:
+                verdict: tuple[Verdict | None, str] = (None, "")
+            elif here.plan.routes:
+                decided = last and (here.route or self._decided(here))
+                verdict = ("passed", "") if decided else _undecided(group)
+            else:
+                exact = self._known is not None and not here.plan.validates
+                verdict = _judged(group, exact=exact, over=over or not last)
+            found.append(Attempt(number, tuple(group), *verdict))
+        return tuple(found)
 
-def _handed_in(working: list[Exchange]) -> str | None:
+    def _decided(self, here: Here) -> str:
+        """The way that the last answer at a visit names, or most of those who voted."""
+        every = [self.exchanges[key] for key in here.keys]
+        if not every or not all(exchange.answered for exchange in every):
+            return ""
+        if every[-1].role in ("work", "tie"):
+            return every[-1].route
+        if any(e.role == "vote" and e.agent != HUMAN and e.accepted is None for e in every):
+            return ""  # votes were pruned, and those that are left need not be the majority
+        votes = {e.name: e.route for e in every if e.role == "vote"}
+        counted = Counter(filter(None, votes.values())).most_common(2)
+        tied = len(counted) > 1 and counted[0][1] == counted[1][1]
+        return counted[0][0] if counted and not tied else ""
+
+
+# -- the way through the chart -------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """What is known of how a run was begun; nothing where that was pruned."""
+
+    defaults: Defaults
+    codenames: tuple[str, ...]
+
+
+class Here:
+    """One visit to a step."""
+
+    def __init__(self, ways: Map, step: Step, plan: Planned, visit: int, depth: int) -> None:
+        self.ways = ways
+        self.step = step
+        self.plan = plan
+        self.visit = visit
+        self.depth = depth
+        self.place: Place = (ways.page.id, step.id, visit)
+        self.keys: list[str] = []
+        """What was asked here."""
+        self.route = ""
+        """The label of the way that was taken from here."""
+        self.stuck = False
+        """The run ended on coming here."""
+
+
+class Follower:
+    """Goes through a chart as a run did, from one visit at which somebody was asked to the next."""
+
+    def __init__(self, chart: Chart, known: Known | None, decided: Callable[[Here], str]) -> None:
+        self.chart = chart
+        self.known = known or Known(Defaults(), ())
+        self.decided = decided
+        self.stops: list[Here] = []
+        self.legs: list[Leg] = []
+        self.at: Here | None = None
+        """Where somebody is asked; nothing at the end of the chart."""
+        self.lost = False
+        """It cannot be told where the run went from there."""
+        self._outer: list[Here] = []
+        """The steps that stand for the pages which are being walked."""
+        self._maps: dict[str, Map] = {}
+        self._visits: Counter[tuple[str, str]] = Counter()
+        if chart.first is not None:
+            ways = self._map(chart.first)
+            self._arrive(ways, ways.start)
+
+    def take(self, place: Place) -> Here | None:
+        """Go to that visit. Where it is not known which way was taken, nothing can be placed."""
+        while self.at is not None and not self.lost:
+            if self.at.place == place:
+                return self.at
+            self.lost = not self.leave(place)
+        return None
+
+    def leave(self, place: Place | None) -> bool:
+        """Go on from where somebody was asked; whether it is known by which way.
+
+        Somebody was asked next at that place, or nobody was any more.
+        """
+        here = self.at
+        if here is None or here.stuck:
+            return False
+        route = here.ways.onward(here.step)
+        if here.plan.routes:
+            route = self._chosen(here, place)
+            if route is None:
+                return False
+            here.route = route.label
+        self._arrive(here.ways, self._step_by(here, route))
+        return True
+
+    @property
+    def left(self) -> int:
+        """How many stops lie behind the run for good, and all before them."""
+        standing = [here for here in (*self._outer, self.at) if here is not None and here.plan.asks]
+        return min((self.stops.index(here) for here in standing), default=len(self.stops))
+
+    def _chosen(self, here: Here, place: Place | None) -> Route | None:
+        ways = here.ways.ways(here.step)
+        label = self.decided(here)
+        for route in ways:
+            if label and route.label == label:
+                return route
+        fitting = [route for route in ways if here.keys and self._leads_to(here, route, place)]
+        if len({route.target for route in fitting}) != 1:
+            return None
+        return fitting[0] if len(fitting) == 1 else replace(fitting[0], label="")
+
+    def _leads_to(self, here: Here, route: Route, place: Place | None) -> bool:
+        """Whether that is where somebody is asked next, by this way; nothing of it is kept."""
+        stops, legs, outer = len(self.stops), len(self.legs), self._outer[:]
+        self._arrive(here.ways, self._step_by(here, route))
+        found = self.at.place if self.at is not None else None
+        self._visits.subtract(stop.place[:2] for stop in self.stops[stops:])
+        del self.stops[stops:], self.legs[legs:]
+        self._outer, self.at = outer, here
+        return found == place
+
+    def _arrive(self, ways: Map, step: Step | None) -> None:
+        """Come to a step, or to the end of a page, and go on until somebody is asked."""
+        while step is not None or self._outer:
+            if step is None:
+                here = self._outer.pop()
+                if here.plan.asks:
+                    self.at = here
+                    return
+            else:
+                here = self._stop(ways, step)
+                called = self.chart.called(step) if here.plan.kind == "subprocess" else None
+                if called is not None and not here.stuck:
+                    self._outer.append(here)
+                    ways = self._map(called)
+                    step = ways.start
+                    continue
+                if here.plan.asks or here.stuck:
+                    self.at = here
+                    return
+            ways = here.ways
+            step = self._step_by(here, ways.onward(here.step))
+        self.at = None
+
+    def _stop(self, ways: Map, step: Step) -> Here:
+        defaults, codenames = self.known
+        plan = planned(ways, step, defaults, codenames)
+        self._visits[ways.page.id, step.id] += 1
+        depth, visit = len(self._outer), self._visits[ways.page.id, step.id]
+        here = Here(ways, step, plan, visit, depth)
+        here.stuck = visit > defaults.max_visits or (plan.kind == "subprocess" and depth >= DEEPEST)
+        self.stops.append(here)
+        return here
+
+    def _step_by(self, here: Here, route: Route | None) -> Step | None:
+        if route is None:
+            return None
+        self.legs.append(Leg(here.ways.page.id, route.source, route.target, route.label))
+        return here.ways.follow(route)
+
+    def _map(self, page: Page) -> Map:
+        return self._maps.setdefault(page.id, Map(page, self.chart))
+
+
+# -- what was asked, and what came back ----------------------------------------------------------
+
+
+def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matter) -> Exchange:
+    """A call with its output."""
+    after = _reopened(before, body)
+    output = matter.came
+    if not isinstance(output, Output):
+        return replace(after, pruned=True, accepted=None if body.ok else False)
+    routes = call.routes if call is not None else ()
+    _, meaning, problem, _ = meant(output, before.expects or "process", routes)
+    return replace(
+        after,
+        output=output.text,
+        meaning=meaning,
+        problem=critique_of(meaning) if _is_against(meaning) else problem,
+        stderr=output.stderr,
+        status=output.status,
+        seconds=output.seconds,
+        tokens=tokens_of(output),
+        timed_out=output.timed_out,
+        interrupted=output.interrupted,
+        truncated=output.truncated,
+        route=(meaning.route or meaning.answer) if isinstance(meaning, Decision) else "",
+        accepted=meaning is not None and not _is_against(meaning),
+        retry=not isinstance(meaning, Validation) or meaning.should_retry,
+    )
+
+
+def _answered(
+    before: Exchange, ask: Ask | None, body: Answered, matter: Matter, routes: tuple[str, ...]
+) -> Exchange:
+    """A question with its answer; it chooses a way where its step has several."""
+    after = _reopened(before, body)
+    answer = next(iter(matter.answers or body.answers), None)
+    if answer is None:
+        return after
+    question = ask.question(answer.key) if ask is not None else None
+    labels, said = _labels(answer, question), _said(answer)
+    after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
+    code = _code(answer, question)
+    if not code:
+        return after
+    if routes and before.role != "again":
+        route = route_codes(routes).get(code, "")
+        return replace(after, route=route, accepted=True if route else None)
+    accepted = code in (DONE, ACCEPT, AGAIN) and not (before.role == "check" and code == AGAIN)
+    problem = "" if accepted else said or labels
+    return replace(after, accepted=accepted, problem=problem, retry=code != REJECT)
+
+
+def _reopened(before: Exchange, body: Answered | Returned) -> Exchange:
+    """What was asked, with whoever answered now; an answer that was there before is forgotten."""
+    names = ("key", "name", "role", "agent", "expects", "prompt", "asked", "pruned")
+    kept: dict[str, Any] = {name: getattr(before, name) for name in names}
+    return Exchange(**kept, answered=body.at, who=body.who, through=body.through, by=body.by)
+
+
+def _code(answer: Answer, question: Question | None) -> str:
+    """The choice that an answer makes; nothing where it is none, and the question comes again."""
+    if answer.prefix == "force" and question is not None:
+        wanted = answer.argument.strip().casefold()
+        codes = (choice.code for choice in question.options)
+        return next((code for code in codes if code.casefold() == wanted), "")
+    beside = answer.prefix or answer.extra or answer.tree or answer.advice or answer.among
+    if beside or len(answer.picked) != 1 or (answer.text or "").strip():
+        return ""
+    return answer.picked[0] if answer.picked[0] != MORE else ""
+
+
+def _shown(ask: Ask) -> str:
+    """What the person saw."""
+    parts = [ask.preamble.text.strip()]
+    for question in ask.questions:
+        choices = "\n".join(f"- {choice.shown}" for choice in question.choices)
+        parts += [question.text, choices]
+    return "\n\n".join(filter(None, parts))
+
+
+def _labels(answer: Answer, question: Question | None) -> str:
+    """What was chosen, in the words that were shown; in codes where those are gone."""
+    known = {choice.code: choice.label for choice in question.options} if question else {}
+    known[MORE] = "More…"
+    return ", ".join(known.get(code, code) for code in answer.picked)
+
+
+def _said(answer: Answer) -> str:
+    """The words of an answer, beside or in place of a choice."""
+    raw = "" if answer.picked else answer.raw
+    return (answer.text or answer.comment or answer.advice or raw or "").strip()
+
+
+# -- what came of it -----------------------------------------------------------------------------
+
+
+def _undecided(group: Sequence[Exchange]) -> tuple[Verdict | None, str]:
+    if any(exchange.accepted is None for exchange in group):
+        return None, ""
+    problems = [exchange.problem for exchange in group if exchange.problem]
+    return "failed", "\n".join(dict.fromkeys(problems)) or "The votes are tied."
+
+
+def _judged(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdict | None, str]:
+    """Whether work counted: it was done, and passed where somebody was to judge it.
+
+    A verdict of an agent that could not be read is asked for once more, unless the attempt is over.
+    """
+    work = next(exchange for exchange in reversed(group) if exchange.role in ("work", "vote"))
+    checks = [exchange for exchange in group if exchange.role == "check"]
+    if work.accepted is not True:
+        return ("failed", work.problem) if work.accepted is False else (None, "")
+    if not checks:
+        return ("passed", "") if exact else (None, "")
+    last = checks[-1]
+    unread = last.agent != HUMAN and last.accepted is False and last.meaning is None
+    if last.accepted is None or (unread and not over):
+        return None, ""
+    return ("passed", "") if last.accepted else ("failed", last.problem)
+
+
+def _is_against(meaning: object) -> TypeGuard[Validation]:
+    """A judgement that could be read and is against the work."""
+    return isinstance(meaning, Validation) and not meaning.fully_completed
+
+
+def _handed_in(working: Sequence[Exchange]) -> str | None:
     """What a step handed in last, as far as somebody said anything."""
     for exchange in reversed(working):
         meaning = exchange.meaning
@@ -342,6 +713,10 @@ def _handed_in(working: list[Exchange]) -> str | None:
         if exchange.output:
             return exchange.output
     return None
+
+
+def _place_of(assigned: Assignment) -> Place:
+    return assigned.page, assigned.step, assigned.visit
 
 
 def _read(value: object, kind: type[T]) -> T | None:
