@@ -40,15 +40,16 @@ T = TypeVar("T")
 FLOWS: dict[str, str] = {
     "decide": "quandary.flows.decide",
     "gate": "quandary.flows.gate",
-    "phase": "quandary.flows.phase",
+    "phase": "quandary.flows.records:phase",
     "split": "quandary.flows.split",
     "walk": "quandary.flows.walk",
-    "question": "quandary.flows.question",
-    "prefer": "quandary.flows.prefer",
-    "prune": "quandary.flows.prune",
-    "imported": "quandary.flows.imported",
+    "question": "quandary.flows.records:question",
+    "prefer": "quandary.flows.records:prefer",
+    "prune": "quandary.flows.records:prune",
+    "imported": "quandary.flows.records:imported",
 }
-"""The flows that can be run, and the modules that hold them."""
+"""The flows that can be run, and the modules that hold them; `start` begins one, or what is named
+behind a colon."""
 
 
 class Progress:
@@ -163,13 +164,14 @@ def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
 
 def version_of(flow: str) -> int:
     """The version of a flow's keys and meanings that this Quandary has."""
-    version: int = _module(flow).VERSION
+    version: int = module_of(flow).VERSION
     return version
 
 
 def start(flow: str, arguments: dict[str, Any]) -> Progress:
     """A flow at its first request."""
-    progress = Progress(_module(flow).start(arguments))
+    begin = getattr(module_of(flow), FLOWS[flow].partition(":")[2] or "start")
+    progress = Progress(begin(arguments))
     progress.start()
     return progress
 
@@ -405,7 +407,8 @@ def _diverged(run: str, key: str) -> Diverged:
     )
 
 
-def _module(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and start
+def module_of(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and start
+    """The module that holds a flow."""
     if flow not in FLOWS:
         raise QuandaryError(f"there is no flow {flow}; there are: {', '.join(FLOWS)}")
-    return import_module(FLOWS[flow])
+    return import_module(FLOWS[flow].partition(":")[0])

@@ -6,17 +6,16 @@ after it bears the number of an amendment, so that no late response to an earlie
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.errors import Rejected
 from quandary.journal.entries import now, stamp
 from quandary.journal.progress import (
-    FLOWS,
     Progress,
     began_with,
     heard,
     key_of,
+    module_of,
     replay,
     requests_of,
     restart,
@@ -77,7 +76,7 @@ def taken_up(store: Store, row: Run, recorded: list[Recorded]) -> Again:
 
 
 def _way(flow: str, began: dict[str, Any], result: object) -> tuple[str, dict[str, Any]] | None:
-    again = getattr(import_module(FLOWS[flow]), "again", None)
+    again = getattr(module_of(flow), "again", None)
     if again is None or not isinstance(result, dict):
         return None
     found: tuple[str, dict[str, Any]] | None = again(began, result)

@@ -1,0 +1,76 @@
+"""Flows that ask nobody anything more: they record a move, a question of somebody else's, a
+preference, a pruning, an import.
+
+Where there is a deed, it is the thing itself, so that the journal has the intent before it is done
+and the outcome after it, and one that was interrupted is seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from quandary.errors import Rejected
+from quandary.model.ask import Ask, Reply
+from quandary.model.call import Do, Done
+from quandary.model.track import Move
+
+if TYPE_CHECKING:
+    from quandary.flows import Flow
+
+VERSION = 1
+
+
+def phase(arguments: dict[str, Any]) -> Flow:
+    """A move along a track that somebody made with a command of their own."""
+    source, target = arguments["from"], arguments["to"]
+    done = yield Do("move", "move-phase", Move(arguments["folder"], source, target).argument)
+    if not isinstance(done, Done):
+        raise TypeError("a deed is answered with what was done")
+    if done.error:
+        raise Rejected(done.error)
+    return {"from": source, "phase": target}
+
+
+def question(arguments: dict[str, Any]) -> Flow:
+    """One question that is asked by somebody else, in a box of their own."""
+    ask = msgspec.convert(arguments["ask"], Ask)
+    reply = yield ask
+    if not isinstance(reply, Reply):
+        raise TypeError("an Ask is answered with a Reply")
+    question, answer = ask.questions[0], reply.answers[0]
+    labels = {choice.code: choice.label for choice in question.options}
+    recommended = [choice.label for choice in question.choices if choice.recommended]
+    picked = [labels[code] for code in answer.picked]
+    return {
+        "id": question.id,
+        "question": question.text,
+        "codes": list(answer.picked),
+        "answer": picked,
+        "text": answer.text,
+        "comment": answer.comment,
+        "recommended": recommended,
+        "followed": picked == recommended if len(recommended) == 1 else None,
+    }
+
+
+def prefer(arguments: dict[str, Any]) -> Flow:
+    """A preference, in the words of whoever set it."""
+    yield from ()
+    return {name: arguments[name] for name in ("id", "preference", "origin")}
+
+
+def prune(arguments: dict[str, Any]) -> Flow:
+    """Texts taken out of the journal, and how much it came to."""
+    wanted = {name: arguments[name] for name in ("before", "keep", "project")}
+    done = yield Do("prune", "prune", msgspec.json.encode(wanted).decode())
+    if not isinstance(done, Done):
+        raise TypeError("a deed is answered with what was done")
+    return {**wanted, **msgspec.json.decode(done.text)}
+
+
+def imported(arguments: dict[str, Any]) -> Flow:
+    """A run that another store wrote; the file itself is one of the documents."""
+    yield from ()
+    return {name: arguments[name] for name in ("run", "entries", "digest")}
