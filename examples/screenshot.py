@@ -11,7 +11,6 @@ import quandary
 from quandary.flows.decide import decide
 from quandary.model.ask import Ask, Item
 from quandary.people.box import Box
-from quandary.people.reading import read
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "terminal.svg"
@@ -41,7 +40,7 @@ async def draw() -> str:
     ask = next(decide(tree, ITEMS, context=CONTEXT))
     if not isinstance(ask, Ask):
         raise TypeError("a plan review begins with a question")
-    box = Box(ask, read)
+    box = Box(ask)
     async with box.run_test(size=(WIDTH, 40)) as pilot:
         await pilot.press("1", "/", *"make", "space", *"two", "space", *"steps")
         await pilot.resize_terminal(WIDTH, box.query_one("#all").outer_size.height)

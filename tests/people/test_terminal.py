@@ -26,6 +26,7 @@ from textual import events
 from textual.widgets import Input
 
 from program import environment
+from quandary.desk.drafts import Draft
 from quandary.flows.decide import decide
 from quandary.formats import prose
 from quandary.formats.markdown import parse
@@ -38,13 +39,11 @@ from quandary.model.ask import (
     Outcome,
     Preamble,
     Question,
-    Reading,
     Reply,
 )
 from quandary.model.tree import Extra
 from quandary.people import terminal
 from quandary.people.box import Box
-from quandary.people.drafts import Draft
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
@@ -64,28 +63,6 @@ FLAGS = (
     Choice("CUT", "Cut it"),
     Choice(MORE, "More…", "3 further options"),
 )
-
-
-def read(text: str, question: Question, mode: str) -> Reading:
-    """Read just enough for these tests: codes, beginnings of labels, extras and prefixes."""
-    said = text.casefold()
-    if text in [extra.letter for extra in question.extras]:
-        return Reading("extra", extra=text)
-    if said in question.keywords:
-        return Reading("tree", tree=question.keywords[said])
-    for prefix, kind in (("???", "deep"), ("?", "explain"), ("Q:", "question"), ("!", "force")):
-        if text.startswith(prefix):
-            argument = text.removeprefix(prefix).strip()
-            return msgspec.convert(
-                {"kind": "prefix", "prefix": kind, "argument": argument}, Reading
-            )
-    picked = [c for c in question.options if said == c.code.rpartition("/")[2].casefold()]
-    picked = picked or [c for c in question.options if c.label.casefold().startswith(said)]
-    if len(picked) > 1:
-        return Reading("ambiguous", tuple(c.code for c in picked))
-    if picked:
-        return Reading("pick", (picked[0].code,), picked[0].label)
-    return Reading("blank") if said == "other" else Reading("own-words", matched=mode)
 
 
 def question(number: int = 1, **changes: Any) -> Question:  # noqa: ANN401 - any field
@@ -151,7 +128,7 @@ class Held(Box):
         """As if it had just been opened."""
         self.ask, self.at, self.returned = ask, 0, None
         self.warning, self.helping, self.leaving = "", False, False
-        self.drafts = Box(ask, read).drafts
+        self.drafts = Box(ask).drafts
         await self._show()
 
 
@@ -162,7 +139,7 @@ def play(ask: Ask, *rounds: Keys, size: tuple[int, int] = (80, 40)) -> list[Seen
     """For each of the rounds, press its keys in a fresh box (or let other things happen)."""
 
     async def run() -> list[Seen]:
-        box = Held(ask, read)
+        box = Held(ask)
         found: list[Seen] = []
         async with box.run_test(size=size) as pilot:
             for keys in rounds:
@@ -227,7 +204,7 @@ def test_enter_picks_the_choice_that_the_cursor_is_on() -> None:
 
 def test_the_box_closes_with_the_reply() -> None:
     """The box itself, not held open: it ends with what was answered."""
-    box = Box(asking(), read)
+    box = Box(asking())
 
     async def run() -> None:
         async with box.run_test() as pilot:
@@ -386,16 +363,16 @@ READINGS = {
 def test_the_other_line_says_how_it_will_be_read(words: str, preview: str) -> None:
     """The line below says what enter would do."""
     known = question(extras=EXTRAS, keywords={"release": "ASK_RELEASE"})
-    assert preview == Draft(known, read, words=words).preview()
+    assert preview == Draft(known, words=words).preview()
 
 
 def test_the_reading_changes_while_one_types() -> None:
-    """Letter by letter, the reading goes from unclear to one option to own words."""
-    choices = (Choice("A", "Go"), Choice("B", "Gone"))
-    rounds = (["/", "g"], ["/", "g", "o", "n"], ["/", "g", "o", "n", "x"])
+    """Word by word, the reading goes from unclear to one option to own words."""
+    choices = (Choice("DEP", "Deploy now"), Choice("STG", "Deploy to staging"))
+    rounds = [["/", *typed(words)] for words in ("deploy", "deploy now", "deploy never")]
     one, two, three = play(asking(question(choices=choices)), *rounds)
-    assert "→ which? Go or Gone" in one.text
-    assert "→ Gone" in two.text
+    assert "→ which? Deploy now or Deploy to staging" in one.text
+    assert "→ Deploy now" in two.text
     assert "→ your own words" in three.text
 
 
@@ -413,17 +390,12 @@ def test_enter_on_the_other_line_sends_its_reading() -> None:
 
 def test_an_advisory_question_is_read_as_plain_text() -> None:
     """How a text is read depends on the kind of the ask."""
-    modes: list[str] = []
-
-    def noting(text: str, question: Question, mode: str) -> Reading:
-        modes.append(mode)
-        return read(text, question, mode)
-
+    read = []
     for ask in (asking(), replace(asking(), kind="advisory")):
-        draft = Box(ask, noting).drafts[0]
-        draft.words = "x"
-        draft.preview()
-    assert modes == ["strict", "plain"]
+        draft = Box(ask).drafts[0]
+        draft.words = "the second one"
+        read.append(draft.preview())
+    assert read == ["→ your own words", "→ Explain it further"]
 
 
 def test_other_left_blank_opens_its_menu() -> None:
@@ -465,7 +437,7 @@ def test_what_is_pasted_comes_in_whole_on_one_line() -> None:
 
 def test_a_second_enter_on_the_other_line_picks_nothing() -> None:
     """Two enters that come in at once answer one question, not the next one too."""
-    box = Held(asking(question(1), question(2)), read)
+    box = Held(asking(question(1), question(2)))
 
     async def run() -> None:
         async with box.run_test() as pilot:
@@ -674,7 +646,7 @@ def test_the_picture_in_the_docs_shows_the_box_as_it_is(tmp_path: Path) -> None:
 def numbered(ask: Ask, *lines: str) -> tuple[Reply | Outcome, str]:
     """What comes of these lines, and what was printed."""
     out = io.StringIO()
-    returned = terminal.numbered(ask, read, lines_in=[f"{line}\n" for line in lines], out=out)
+    returned = terminal.numbered(ask, lines_in=[f"{line}\n" for line in lines], out=out)
     return returned, out.getvalue()
 
 
@@ -752,7 +724,7 @@ tree = quandary.load("examples/trees/plan-review.md")
 items = [Item("1.1", "Auth", "Sign in"), Item("1.2", "Data", "Move orders")]
 asked = next(decide(tree, items, context="The plan has two steps."))
 try:
-    returned = terminal.ask(asked, read)
+    returned = terminal.ask(asked)
 except QuandaryError as error:
     sys.exit(f"refused: {error}")
 print(msgspec.json.encode(returned).decode())

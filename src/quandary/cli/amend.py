@@ -53,7 +53,7 @@ def amend(
     if text is None:
         from quandary.people import terminal  # noqa: PLC0415 - only where a person is
 
-        reply = terminal.ask(_alone(found), running.read)
+        reply = terminal.ask(_alone(found))
     else:
         reply = running.answered(store, run, found.ask, text, found.question.key)
     if isinstance(reply, Outcome):

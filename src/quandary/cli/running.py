@@ -171,12 +171,12 @@ def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
 
 def ask_once(store: Store, state: State) -> State:
     """Ask the person who sits here what waits; where they leave, it still does."""
+    from quandary.desk.drafts import INTERRUPTED  # noqa: PLC0415 - the same
     from quandary.people import terminal  # noqa: PLC0415 - only where a person is
-    from quandary.people.drafts import INTERRUPTED  # noqa: PLC0415 - the same
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
     source: dict[str, Any] = {"who": "person", "through": "terminal"}
-    reply = terminal.ask(state.ask, read)
+    reply = terminal.ask(state.ask)
     if isinstance(reply, Reply):
         do = deeds.of(store, state.run)
         return replay.advance(store, state.run, reply, to=state.key, **source, deeds=do)

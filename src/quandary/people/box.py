@@ -12,11 +12,11 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
 from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.model.ask import MORE, Outcome, Reply
 from quandary.people import painting
-from quandary.people.drafts import CLOSED, INTERRUPTED, Draft, Mode, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from quandary.model.ask import Ask
+    from quandary.people.reading import Mode
 
 NARROW = 56
 """Below this many columns there is no frame, and the line of keys is short."""
@@ -56,11 +57,11 @@ class Box(App[Reply | Outcome]):
     ]
     CSS = painting.SHEET
 
-    def __init__(self, ask: Ask, read: Read) -> None:
+    def __init__(self, ask: Ask) -> None:
         super().__init__(ansi_color=True)
         self.ask = ask
         mode: Mode = "plain" if ask.kind == "advisory" else "strict"
-        self.drafts = [Draft(question, read, mode) for question in ask.questions]
+        self.drafts = [Draft(question, mode) for question in ask.questions]
         self.at = 0
         """The question that is shown; behind the last one stands the review."""
         self.warning = ""

@@ -13,8 +13,8 @@ from quandary.model.ask import MORE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from quandary.desk.drafts import Draft
     from quandary.model.ask import Ask, Question
-    from quandary.people.drafts import Draft
 
 HELP = """\
 **In the list**

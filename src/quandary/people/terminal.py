@@ -15,11 +15,11 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
+from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft
 from quandary.errors import QuandaryError
 from quandary.formats import prose
 from quandary.formats.visible import printable
 from quandary.model.ask import Answer, Outcome, Reply
-from quandary.people.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,20 +37,19 @@ def available() -> bool:
     return _is_terminal(sys.stdin) and _screen() is not None
 
 
-def ask(ask: Ask, read: Read | None = None) -> Reply | Outcome:
+def ask(ask: Ask) -> Reply | Outcome:
     """Put the Ask before the person at this terminal and wait for the answers."""
     screen = _screen()
     if screen is None or not _is_terminal(sys.stdin):
         raise QuandaryError(NO_TERMINAL)
-    reader = read or _reader()
     if not _can_draw(screen):
         try:
-            return numbered(ask, reader, lines_in=sys.stdin, out=screen)
+            return numbered(ask, lines_in=sys.stdin, out=screen)
         except OSError:
             return Outcome("dismissed", CLOSED)
     from quandary.people.box import Box  # noqa: PLC0415 - textual is an extra, and large
 
-    box = Box(ask, reader)
+    box = Box(ask)
     returned = box.put()
     lines = [draft.record() for draft in box.drafts] if isinstance(returned, Reply) else [WAITS]
     with suppress(OSError):  # the terminal may be gone, and that is no reason to lose a reply
@@ -58,18 +57,15 @@ def ask(ask: Ask, read: Read | None = None) -> Reply | Outcome:
     return returned
 
 
-def numbered(
-    ask: Ask, read: Read | None = None, *, lines_in: Iterable[str], out: TextIO
-) -> Reply | Outcome:
+def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outcome:
     """The Ask as plain text, question after question, a line for each answer."""
     lines = iter(lines_in)
-    reader = read or _reader()
     preamble = ask.preamble.text
     _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
     _say(out, *(line.text for line in prose.lines(preamble)), "")
     answers: list[Answer] = []
     for question in ask.questions:
-        draft = Draft(question, reader, "plain")
+        draft = Draft(question, "plain")
         try:
             answer = _answered(draft, lines, out)
         except KeyboardInterrupt:
@@ -149,15 +145,9 @@ def _say(out: TextIO, *lines: str) -> None:
     out.flush()
 
 
-def _reader() -> Read:
-    from quandary.people.reading import read  # noqa: PLC0415 - only when text has to be read
-
-    return read
-
-
 def _can_draw(screen: TextIO) -> bool:
     """Whether the box can be drawn: textual is there and draws on standard error."""
-    plain = os.environ.get("TERM", "dumb") in ("", "dumb") or sys.platform == "win32"
+    plain = os.environ.get("TERM", "dumb") in ("", "dumb")
     return not plain and screen is sys.stderr and find_spec("textual") is not None
 
 

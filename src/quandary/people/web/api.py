@@ -10,12 +10,12 @@ from litestar import Router, get, post
 from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter
 
 from quandary.desk import returns
+from quandary.desk.drafts import meaning
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.tokens import replied
 from quandary.model.ask import Outcome
-from quandary.people.drafts import meaning
 from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
 from quandary.people.web.going_on import resume

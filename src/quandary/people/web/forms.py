@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from quandary.desk.drafts import Draft
 from quandary.model.ask import MORE, Reply
-from quandary.people.drafts import Draft
-from quandary.people.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +51,7 @@ def _answer(
     ask: Ask, question: Question, fields: Mapping[str, list[str]], number: int
 ) -> tuple[str, Answer | None]:
     picked = fields.get(field(PICK, number), [])
-    draft = Draft(question, read, "plain" if ask.kind == "advisory" else "strict")
+    draft = Draft(question, "plain" if ask.kind == "advisory" else "strict")
     draft.words = _joined(fields, TEXT, number)
     draft.comment = _joined(fields, COMMENT, number)
     if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:

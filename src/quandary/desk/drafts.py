@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quandary.formats.visible import printable
 from quandary.model.ask import MORE, Answer, Question, Reading
+from quandary.people.reading import Mode, read
 
 if TYPE_CHECKING:
     from quandary.model.ask import Choice
-
-Mode = Literal["strict", "plain"]
-Read = Callable[[str, Question, Mode], Reading]
-"""What a typed text means as a reply to a question."""
 
 CLOSED = "the terminal was closed"
 INTERRUPTED = "interrupted"
@@ -30,7 +26,6 @@ class Draft:
     """One question with the cursor, the ticks and the texts of its answer."""
 
     question: Question
-    read: Read
     mode: Mode = "strict"
     at: int = 0
     """The row of the cursor; the row behind the choices is Other."""
@@ -63,11 +58,13 @@ class Draft:
         """To the next choice whose code begins with the letter."""
         for step in range(1, self.other + 1):
             row = (self.at + step) % (self.other + 1)
-            if row != self.other and initial(self.choices[row]) == letter.upper():
+            if row != self.other and self._initial(row) == letter.upper():
                 self.at = row
                 return True
-        here = not self.on_other and initial(self.choices[self.at]) == letter.upper()
-        return bool(letter) and here
+        return bool(letter) and not self.on_other and self._initial(self.at) == letter.upper()
+
+    def _initial(self, row: int) -> str:
+        return self.choices[row].code.rpartition("/")[2][:1].upper()
 
     def tick(self) -> None:
         """Mark the choice at the cursor, or take the mark away; what was gathered before stays."""
@@ -81,15 +78,16 @@ class Draft:
 
     def settle(self) -> str:
         """Make the answer out of what is marked and typed; or say why it cannot be one yet."""
-        problem, answer = self._several() if self.question.multi else self._one()
+        if self.question.multi:
+            problem, answer = self._several()
+        elif self.on_other:
+            problem, answer = self._typed()
+        else:
+            problem, answer = "", Answer(self.question.key, picked=(self.choices[self.at].code,))
         if answer is not None:
-            self.answer = self._with_comment(answer)
+            said = [part for part in (answer.comment, self.comment.strip()) if part]
+            self.answer = replace(answer, comment="; ".join(said)) if said else answer
         return problem
-
-    def _one(self) -> tuple[str, Answer | None]:
-        if not self.on_other:
-            return "", Answer(self.question.key, picked=(self.choices[self.at].code,))
-        return self._typed()
 
     def _several(self) -> tuple[str, Answer | None]:
         """The ticks, together with what is typed; More… takes them along to its page."""
@@ -97,7 +95,12 @@ class Draft:
         picked = tuple(c.code for c in self.choices if c.code in self.ticked)
         more = not self.on_other and self.choices[self.at].code == MORE
         if self.words.strip() and not more:
-            return self._ticked_and_typed(picked)
+            problem, answer = self._typed()
+            if answer is None or not picked:
+                return problem, answer
+            if answer.among or not (answer.text or answer.picked):
+                return STANDS_ALONE, None
+            return "", replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
         if more:
             picked = (*picked, MORE)
         opens = self.on_other and self.question.menu
@@ -105,37 +108,20 @@ class Draft:
             return "", Answer(key, picked=picked or self.question.gathered)
         return self._typed() if self.on_other else (NOTHING_TICKED, None)
 
-    def _ticked_and_typed(self, picked: tuple[str, ...]) -> tuple[str, Answer | None]:
-        problem, answer = self._typed()
-        if answer is None or not picked:
-            return problem, answer
-        if answer.among or not (answer.text or answer.picked):
-            return STANDS_ALONE, None
-        both = tuple(dict.fromkeys((*picked, *answer.picked)))
-        return "", replace(answer, picked=both)
-
     def _typed(self) -> tuple[str, Answer | None]:
         """Other left blank opens its menu, where there is one."""
-        text = self.words.strip()
+        text, key = self.words.strip(), self.question.key
         reading = self.reading()
-        if reading.kind == "blank":
-            return (
-                ("", Answer(self.question.key, raw=text or None))
-                if self.question.menu
-                else (NOTHING_TYPED, None)
-            )
-        return "", reading.answer(self.question.key, text)
-
-    def _with_comment(self, answer: Answer) -> Answer:
-        said = [part for part in (answer.comment, self.comment.strip()) if part]
-        return replace(answer, comment="; ".join(said)) if said else answer
+        if reading.kind != "blank":
+            return "", reading.answer(key, text)
+        return ("", Answer(key, raw=text or None)) if self.question.menu else (NOTHING_TYPED, None)
 
     # -- in words --------------------------------------------------------------------------------
 
     def reading(self) -> Reading:
         """How the Other line would be read as it stands."""
         text = self.words.strip()
-        return self.read(text, self.question, self.mode) if text else Reading("blank")
+        return read(text, self.question, self.mode) if text else Reading("blank")
 
     def preview(self) -> str:
         """What Enter on the Other line would do."""
@@ -144,39 +130,23 @@ class Draft:
             return "→ goes on with what is ticked"
         if reading.kind == "blank":
             return "→ more options" if self.question.menu else ""
-        answer = reading.answer(self.question.key, self.words)
-        if self.question.multi and self.ticked and _alone(reading):
-            return f"→ {meaning(self.question, answer)} (not together with ticks)"
-        return f"→ {meaning(self.question, answer)}"
+        told = f"→ {meaning(self.question, reading.answer(self.question.key, self.words))}"
+        alone = self.question.multi and self.ticked and reading.kind not in ("pick", "own-words")
+        return f"{told} (not together with ticks)" if alone else told
 
     def record(self) -> str:
         """One line on the question and what it was answered with."""
-        if self.answer is None:
-            return printable(f"○ {self.question.header}")
-        mark = "✓" if settles(self.answer) else "→"
-        said = said_in(self.question, self.answer)
-        return printable(f"{mark} {self.question.header} — {said}")
-
-
-def initial(choice: Choice) -> str:
-    """The letter that leads to a choice."""
-    return choice.code.rpartition("/")[2][:1].upper()
-
-
-def settles(answer: Answer) -> bool:
-    """Whether the answer is one, rather than a way to a further question."""
-    if answer.prefix:
-        return answer.prefix == "force"
-    return not (answer.blank or answer.among or answer.tree or MORE in answer.picked)
-
-
-def said_in(question: Question, answer: Answer) -> str:
-    """An answer as a record tells it: labels, the words themselves, the comment."""
-    told = meaning(question, answer)
-    if answer.text and not answer.among:
-        labels = _labels(question, answer.picked)
-        told = ", ".join([*labels, f"“{answer.text}”"])
-    return f"{told} (“{answer.comment}”)" if answer.comment else told
+        answer, header = self.answer, self.question.header
+        if answer is None:
+            return printable(f"○ {header}")
+        said = meaning(self.question, answer)
+        if answer.text and not answer.among:
+            said = ", ".join([*_labels(self.question, answer.picked), f"“{answer.text}”"])
+        if answer.comment:
+            said = f"{said} (“{answer.comment}”)"
+        further = answer.blank or answer.among or answer.tree or MORE in answer.picked
+        settled = answer.prefix == "force" if answer.prefix else not further
+        return printable(f"{'✓' if settled else '→'} {header} — {said}")
 
 
 def meaning(question: Question, answer: Answer) -> str:
@@ -216,7 +186,3 @@ def _prefixed(question: Question, answer: Answer) -> str:
 def _labels(question: Question, codes: tuple[str, ...]) -> list[str]:
     known = {choice.code: choice.label for choice in (*question.choices, *question.named)}
     return [known.get(code, code) for code in codes]
-
-
-def _alone(reading: Reading) -> bool:
-    return reading.kind not in ("pick", "own-words")
