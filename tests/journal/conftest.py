@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
 
 OF_ANY_STORE = {
+    "test_counts",
     "test_crashes",
     "test_exporting",
     "test_ids",
@@ -26,7 +27,6 @@ OF_ANY_STORE = {
     "test_settling",
     "test_stores",
     "test_taking_over",
-    "test_tally",
     "test_tokens",
     "test_verify",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from msgspec.structs import replace
 import databases
 import small_flows
 from quandary.errors import Rejected, StoreError
+from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.draft import Draft, Source
-from quandary.journal.entries import Noted
+from quandary.journal.entries import Noted, stamp
+from quandary.journal.sqlite import MIGRATIONS, SqliteStore
 from quandary.journal.store import TABLES, Moved, open_store
 from quandary.journal.verify import verify
 
@@ -316,3 +319,54 @@ def empty(path: Path | str, table: str) -> None:
         databases.change(path, "UPDATE last SET id = '', first = '', runs = 0")
     else:
         databases.change(path, f"DELETE FROM {table}")  # noqa: S608
+
+
+# -- what waits ----------------------------------------------------------------------------------
+
+
+def test_what_waits_is_counted_by_who_flow_and_age(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits since just then counts as that old; what is over, or went on, does not."""
+    start = clock.now()
+    for minutes in (0, 5, 10):
+        monkeypatch.setattr(clock, "now", lambda m=minutes: start + timedelta(minutes=m))
+        small_flows.begin(store)
+        small_flows.answer(store, small_flows.begin(store, questions=1))
+    small_flows.answer(store, small_flows.begin(store, "errand"))
+    moments = [stamp(start + timedelta(minutes=minutes)) for minutes in (7, 5, -1)]
+    found = {(one.waits, one.flow, one.age): one for one in store.awaited(moments)}
+    assert {name: one.runs for name, one in found.items()} == {
+        ("person", "small", 0): 1,
+        ("person", "small", 2): 2,
+        ("agent", "small", 0): 1,
+    }
+    assert found["person", "small", 2].oldest == stamp(start)
+    assert sum(one.runs for one in store.awaited([])) == 4
+
+
+# -- whether it can be used ----------------------------------------------------------------------
+
+
+def test_a_store_that_is_ready(store: Store) -> None:
+    """Says nothing."""
+    store.require_ready()
+
+
+def test_a_schema_that_came_later(store: Store, path: Path | str) -> None:
+    """A program that runs since before the upgrade says that it is too old."""
+    if isinstance(path, str):
+        databases.change(path, "UPDATE quandary SET version = version + 1")
+    else:
+        databases.change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(StoreError, match=r"another schema|newer Quandary"):
+        store.require_ready()
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    """What is written now would be in no file."""
+    store = SqliteStore(tmp_path / "lost.db")
+    (tmp_path / "lost.db").unlink()
+    with pytest.raises(StoreError, match="is gone"):
+        store.require_ready()
+    store.close()

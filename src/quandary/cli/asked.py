@@ -8,11 +8,11 @@ import msgspec
 
 from quandary.cli.screen import put, tell
 from quandary.formats.visible import printable
-from quandary.journal.questions import occasions
+from quandary.journal.counts import occasions
 from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
-    from quandary.journal.questions import Occasion
+    from quandary.journal.counts import Occasion
     from quandary.journal.store import Store
 
 

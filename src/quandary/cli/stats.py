@@ -9,7 +9,7 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.formats.visible import printable
-from quandary.journal.questions import Statistics, Tally, statistics
+from quandary.journal.counts import Statistics, Tally, count_questions, occasions
 
 MANY = 20
 """So many questions in an hour tire anybody."""
@@ -26,7 +26,8 @@ def stats(form: str, everywhere: bool, limit: int, where: str | None) -> int:
     A question that always got the same answer is named as one that might be silenced with
     `quandary prefer set`; that is never done by itself.
     """
-    found = statistics(running.looked_at(where), None if everywhere else running.project())
+    store = running.looked_at(where)
+    found = count_questions(list(occasions(store, None if everywhere else running.project())))
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0

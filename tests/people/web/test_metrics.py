@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from quandary.errors import StoreError
 from quandary.journal import replay
-from quandary.journal.tally import MOST_NAMES
+from quandary.journal.counts import MOST_NAMES
 from quandary.people.web import metrics
 from quandary.people.web.events import Events
 from quandary.people.web.keys import Keys, hashed

@@ -7,11 +7,11 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from quandary.journal.counts import count_questions, occasions
 from quandary.journal.entries import now
-from quandary.journal.questions import occasions, statistics
 
 if TYPE_CHECKING:
-    from quandary.journal.questions import Statistics
+    from quandary.journal.counts import Statistics
     from quandary.journal.store import Store
 
 DAYS = 30
@@ -68,7 +68,7 @@ def figures(store: Store) -> Figures:
     _kept.clear()
     _kept[id(store)] = Figures(
         newest,
-        statistics(store),
+        count_questions(every),
         bars([(name, days[name]) for name in names], every_so_many=7),
         bars([(label, spans[place]) for place, label in enumerate(labels)]),
         days[today.isoformat()],

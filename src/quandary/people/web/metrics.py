@@ -22,16 +22,16 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from quandary import __version__
 from quandary.errors import QuandaryError
+from quandary.journal.counts import Counting, Few
 from quandary.journal.entries import now, stamp
-from quandary.journal.tally import Counting, Few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client.metrics_core import Metric
 
+    from quandary.journal.counts import Counts
     from quandary.journal.store import Awaited, Store
-    from quandary.journal.tally import Counts
     from quandary.people.web.events import Events
 
 CONTENT_TYPE = "text/plain; version=0.0.4"

@@ -1,8 +1,16 @@
-"""The questions of a journal: how often each was asked, how long it waited, what was answered."""
+"""What a journal holds, counted: its questions over time, and figures for whoever runs a server.
+
+Every entry stays, also where what was said in it was pruned, so whoever counts them comes to the
+same figures, in whatever process and however often it was started again.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+import threading
+import time
+from collections import Counter, defaultdict
+from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,12 +23,12 @@ from quandary.model.ask import MORE
 from quandary.model.question_ids import is_split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from quandary.journal.store import Store
     from quandary.model.ask import Answer, Ask, Question
 
-_PAGE = 2000
+PAGE = 5000
 SETTLED = 5
 """So many answers alike, and none that differs, make a question a candidate for never-ask."""
 
@@ -67,7 +75,7 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
     projects: dict[str, str] = {}
     waiting: dict[str, tuple[str, Ask]] = {}
     after = 0
-    while page := store.history(after=after, limit=_PAGE):
+    while page := store.history(after=after, limit=PAGE):
         after = page[-1].seq
         for entry in page:
             try:
@@ -165,14 +173,14 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Tally, ...]
 
 
-def statistics(store: Store, project: str | None = None) -> Statistics:
-    """Count the questions of a project or of all, those first that were asked most."""
-    found = list(occasions(store, project))
+def count_questions(found: Sequence[Occasion]) -> Statistics:
+    """Count questions, those first that were asked most."""
     hour_ago = stamp(clock.now() - timedelta(hours=1))
     by_id: dict[str, list[Occasion]] = {}
     for occasion in found:
         by_id.setdefault(occasion.id or occasion.text, []).append(occasion)
-    tallies = sorted((_tally(id_, every) for id_, every in by_id.items()), key=_most_asked)
+    tallies = [_tally(id_, every) for id_, every in by_id.items()]
+    tallies.sort(key=lambda tally: (-tally.asked, tally.id))
     return Statistics(
         asked=len(found),
         answered=sum(bool(occasion.answered) for occasion in found),
@@ -180,10 +188,6 @@ def statistics(store: Store, project: str | None = None) -> Statistics:
         candidates=tuple(tally.id for tally in tallies if tally.candidate),
         questions=tuple(tallies),
     )
-
-
-def _most_asked(tally: Tally) -> tuple[int, str]:
-    return -tally.asked, tally.id
 
 
 def _tally(id_: str, every: list[Occasion]) -> Tally:
@@ -208,3 +212,123 @@ def _tally(id_: str, every: list[Occasion]) -> Tally:
         and harmless
         and not one_way(id_, every[-1].text, *people[0].answer),
     )
+
+
+# -- figures for whoever runs a server -----------------------------------------------------------
+
+MOST_NAMES = 50
+"""So many names of one sort are told apart: journals can hold anything, and figures are few."""
+OTHER = "other"
+_NAME = re.compile(r"\w[\w .:/@+-]{0,79}")
+
+
+class Few(dict[str, str]):
+    """Names, as long as they are few and short; all others are one."""
+
+    def __missing__(self, name: str) -> str:
+        if len(self) >= MOST_NAMES or not _NAME.fullmatch(name):
+            return OTHER
+        self[name] = name
+        return name
+
+
+class _Said(msgspec.Struct, gc=False):
+    """As much of a body as is counted, whatever kind of entry it is."""
+
+    entry: str = ""
+    who: str = ""
+    through: str = ""
+    flow: str = ""
+    key: str = ""
+    agent: str = ""
+    ok: bool = True
+    status: str = ""
+
+
+_read = msgspec.json.Decoder(_Said).decode
+
+
+class Counts(NamedTuple):
+    """How often things happened."""
+
+    entries: Counter[str]
+    """By kind."""
+    begun: Counter[str]
+    """By flow."""
+    answers: Counter[tuple[str, str]]
+    """By whose word it is, and the way it came."""
+    calls: Counter[str]
+    """By agent."""
+    failures: Counter[str]
+    """Calls of an agent that came to nothing."""
+    ended: Counter[str]
+    """By outcome."""
+    under_way: int = 0
+    """Calls that have not come back."""
+
+
+class Counted(NamedTuple):
+    """How far the counting has come."""
+
+    counts: Counts
+    behind: int
+    """About how many entries are still to be counted; until there are none, the counts are too
+    low."""
+
+
+class Counting:
+    """A journal that is counted in pieces, whenever somebody wants to know.
+
+    Whose word an answer is and which agent was called stand in the bodies of entries, which SQL
+    cannot read in both kinds of stores; and to count all rows each time takes seconds where there
+    are millions. So only what is new is read.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._counts = Counts(Counter(), Counter(), Counter(), Counter(), Counter(), Counter())
+        self._few: defaultdict[str, Few] = defaultdict(Few)
+        self._under_way: dict[str, dict[str, str]] = {}
+        """Of each run, the calls that have not come back, and the agent of each."""
+        self._seen = 0
+        self._lock = threading.Lock()
+
+    def up_to_now(self, seconds: float) -> Counted:
+        """Count what came since the last time, for about as long as this at most."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            newest = self._store.newest()
+            while self._seen < newest and time.monotonic() < deadline:
+                page = self._store.happened(after=self._seen, limit=PAGE)
+                if not page:
+                    break
+                for self._seen, run, body in page:
+                    self._count(run, body)
+            counts = deepcopy(self._counts)
+            under_way = sum(map(len, self._under_way.values()))
+            return Counted(counts._replace(under_way=under_way), max(newest - self._seen, 0))
+
+    def _count(self, run: str, body: bytes) -> None:
+        try:
+            said = _read(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            said = _Said()  # `verify` tells of it; a figure is no place for that
+        counts, few, kind = self._counts, self._few, said.entry
+        counts.entries[few["kind"][kind]] += 1
+        if kind == "answered":
+            counts.answers[few["who"][said.who], few["through"][said.through]] += 1
+        elif kind == "called" and said.agent:
+            agent = few["agent"][said.agent]
+            counts.calls[agent] += 1
+            self._under_way.setdefault(run, {})[said.key] = agent
+        elif kind == "returned":
+            called = self._under_way.get(run, {}).pop(said.key, None)
+            if called is not None and not said.ok:
+                counts.failures[called] += 1
+            if not self._under_way.get(run, True):
+                del self._under_way[run]
+        elif kind == "began":
+            counts.begun[few["flow"][said.flow]] += 1
+        elif kind == "ended":
+            counts.ended[few["status"][said.status]] += 1
+            self._under_way.pop(run, None)

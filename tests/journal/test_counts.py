@@ -1,0 +1,243 @@
+"""A journal, counted: its questions, and the same figures whoever counts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+import small_flows
+from quandary.formats.markdown import parse
+from quandary.journal import counts as counted
+from quandary.journal import entries, replay
+from quandary.journal.counts import (
+    MOST_NAMES,
+    OTHER,
+    Counting,
+    Few,
+    Statistics,
+    count_questions,
+    occasions,
+)
+from quandary.journal.preferences import remember
+from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.call import Output
+
+if TYPE_CHECKING:
+    from quandary.journal.store import State, Store
+
+PERSON: dict[str, Any] = {"who": "person", "through": "terminal"}
+TREE = """\
+### ¶ASK_LEVEL
+## Decision: Level
+- [LOW] Quiet (recommended)
+- [MID] As now
+- [HIG] Loud
+- [OTH] Other
+  - [WAI] Wait
+  - [OFF] None at all
+"""
+
+
+def begin(store: Store, count: int = 1, project: str = "here", text: str = TREE) -> State:
+    """A run about a few services."""
+    (tree,) = parse(text).trees
+    items = [{"id": str(n), "label": f"Service {n}"} for n in range(1, count + 1)]
+    return replay.begin(
+        store,
+        "decide",
+        {"context": "Each service has a log, and its level is to be set.", "items": items},
+        documents={"tree": msgspec.to_builtins(tree)},
+        project=project,
+        who="agent",
+        through="command",
+    )
+
+
+def reply(store: Store, state: State, *codes: str, text: str | None = None) -> State:
+    """A person answers the questions in order."""
+    assert state.ask is not None
+    asked = state.ask.questions
+    answers = [
+        Answer(q.key, (c,) if c else (), text=text) for q, c in zip(asked, codes, strict=False)
+    ]
+    return replay.advance(store, state.run, Reply(tuple(answers)), to=state.key, **PERSON)
+
+
+def test_an_empty_journal_has_no_questions(store: Store) -> None:
+    """Nothing to count is no error."""
+    found = statistics(store)
+    assert (found.asked, found.answered, found.last_hour, found.questions) == (0, 0, 0, ())
+
+
+def test_each_question_is_counted_with_its_answers(store: Store) -> None:
+    """Two of a batch, one left open, one in another project, one that was no answer."""
+    reply(store, begin(store, 2), "LOW", "MID")
+    state = begin(store)
+    replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")
+    reply(store, begin(store, project="elsewhere"), "", text="my own")
+    here = statistics(store, "here")
+    assert (here.asked, here.answered, here.last_hour) == (3, 2, 3)
+    (tally,) = here.questions
+    assert (tally.id, tally.by, tally.recommended, tally.followed) == ("level", {"person": 2}, 2, 1)
+    assert tally.answers == {"Quiet": 1, "As now": 1}
+    assert statistics(store).asked == 4
+    (other,) = occasions(store, "elsewhere")
+    assert (other.answer, other.followed) == (("my own",), False)
+
+
+def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
+    """Asking back and advice are steps on the way; a letter and a skip are answers."""
+    state = begin(store, text=TREE.replace("## D", "Extras: A: Wait a week\n## D"))
+    ways: list[dict[str, Any]] = [
+        {"prefix": "explain"},
+        {"advice": "It is loud enough."},
+        {"among": ("LOW", "MID"), "text": "low"},
+        {"extra": "A"},
+    ]
+    for way in ways:
+        answer = Answer(state.key or "", **way)
+        state = replay.advance(store, state.run, Reply((answer,)), to=state.key, **PERSON)
+    skipped = begin(store)
+    force = Answer(skipped.key or "", prefix="force", argument="skip")
+    replay.advance(store, skipped.run, Reply((force,)), **PERSON)
+    assert [found.answer for found in occasions(store)] == [("Wait a week",), ("!skip",)]
+    assert (statistics(store).asked, statistics(store).answered) == (2, 2)
+
+
+def test_the_time_people_took_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the journal's own clock; a preference takes none."""
+    begun = entries.now()
+    state = begin(store)
+    monkeypatch.setattr(entries, "now", lambda: begun + timedelta(seconds=90))
+    reply(store, state, "LOW")
+    (tally,) = statistics(store).questions
+    assert tally.median_seconds == pytest.approx(90, abs=1)
+    monkeypatch.setattr(entries, "now", lambda: begun + timedelta(days=2))
+    assert statistics(store).last_hour == 0
+
+
+def test_a_question_that_never_changed_an_answer_is_a_candidate(store: Store) -> None:
+    """It is named and nothing more; one that cannot be taken back, or varies, is not."""
+    for _ in range(5):
+        reply(store, begin(store), "LOW")
+    danger = TREE.replace("LEVEL", "PURGE").replace("Level", "Purge the log")
+    for _ in range(6):
+        reply(store, begin(store, text=danger), "LOW")
+    varied = TREE.replace("LEVEL", "VARIED")
+    for code in ("LOW", "LOW", "LOW", "LOW", "LOW", "MID"):
+        reply(store, begin(store, text=varied), code)
+    assert statistics(store).candidates == ("level",)
+    assert begin(store).status == "waiting"
+
+
+def test_what_a_preference_decided_is_no_ones_opinion(store: Store) -> None:
+    """It counts as asked and answered, not as a sign that people agree."""
+    remember(store, "level", "never-ask", scope="here", origin="", **PERSON)
+    for _ in range(6):
+        assert begin(store).status == "done"
+    found = statistics(store)
+    assert found.questions[0].by == {"policy": 6}
+    assert (found.candidates, found.last_hour) == ((), 0)
+
+
+# -- figures ---
+
+LONG = 60.0
+
+
+def statistics(store: Store, project: str | None = None) -> Statistics:
+    """The questions of a project or of all, counted."""
+    return count_questions(list(occasions(store, project)))
+
+
+def errand(store: Store, *, error: str = "") -> str:
+    """A run that asks agents for something."""
+    state = small_flows.answer(store, small_flows.begin(store, "errand"))
+    output = Output("1:/run", error=error)
+    return replay.record_output(store, state.run, output, through="agent").run
+
+
+def test_all_that_happened_is_counted(store: Store) -> None:
+    """Answers by whose they are, calls and failures by agent, ends by outcome."""
+    small_flows.answer(store, small_flows.begin(store, questions=1))
+    replay.withdraw(store, small_flows.begin(store).run, "no need", **PERSON)
+    errand(store)
+    errand(store, error="no such program")
+    counts, behind = Counting(store).up_to_now(LONG)
+    assert behind == 0
+    assert counts.begun == {"small": 4}
+    assert counts.answers == {("person", "terminal"): 3}
+    assert counts.ended == {"done": 1, "withdrawn": 1}
+    assert counts.calls == {"claude": 8}
+    assert counts.failures == {"claude": 1}
+    assert counts.under_way == 6
+    kinds = Counter(entry.kind for entry in store.history(limit=1000))
+    assert counts.entries == kinds
+
+
+def test_only_what_is_new_is_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it comes to the same as if all were counted at once."""
+    counting = Counting(store)
+    monkeypatch.setattr(counted, "PAGE", 3)
+    pages: list[int] = []
+    happened = store.happened
+
+    def watched(*, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
+        pages.append(after)
+        return happened(after=after, limit=limit)
+
+    monkeypatch.setattr(store, "happened", watched)
+    for _ in range(4):
+        errand(store, error="no")
+        counting.up_to_now(LONG)
+    assert pages == sorted(set(pages))
+    monkeypatch.setattr(store, "happened", happened)
+    assert counting.up_to_now(LONG) == Counting(store).up_to_now(LONG)
+
+
+def test_counting_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is not through says so; the counts are told as they are by then."""
+    small_flows.begin(store)
+    counting = Counting(store)
+    assert counting.up_to_now(-1).behind == store.newest() == 2
+    monkeypatch.setattr(counted, "PAGE", 1)
+    before = counting.up_to_now(LONG)
+    assert before.behind == 0
+    small_flows.begin(store)
+    assert counting.up_to_now(LONG).counts.entries == {"began": 2, "asked": 2}
+    assert before.counts.entries == {"began": 1, "asked": 1}
+
+
+def test_an_entry_that_cannot_be_read_stops_nobody(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`verify` tells of it."""
+    bodies = b"\xff", b"[]", b'{"entry": 3}', b"{}"
+    pages = [[(seq, "r", body) for seq, body in enumerate(bodies, 1)]]
+    monkeypatch.setattr(store, "newest", lambda: len(bodies))
+    monkeypatch.setattr(store, "happened", lambda **_: pages.pop())
+    assert Counting(store).up_to_now(LONG).counts.entries == {OTHER: 4}
+
+
+def test_calls_that_never_come_back_are_forgotten_with_their_run(store: Store) -> None:
+    """Nothing is kept of what is over."""
+    run = errand(store)
+    counting = Counting(store)
+    assert counting.up_to_now(LONG).counts.under_way == 3
+    replay.withdraw(store, run, "no need", **PERSON)
+    assert counting.up_to_now(LONG).counts.under_way == 0
+    assert counting._under_way == {}
+
+
+def test_names_are_few_and_short() -> None:
+    """A journal can hold anything, and every figure has to be kept by somebody."""
+    few = Few()
+    told = {few[f"agent-{number}"] for number in range(1000)}
+    assert len(told) == MOST_NAMES + 1
+    assert OTHER in told
+    assert few["agent-0"] == "agent-0"
+    assert {Few()[name] for name in ("", "a\nb", "x" * 100, '"', "-rf")} == {OTHER}
