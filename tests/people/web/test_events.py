@@ -118,12 +118,12 @@ def test_a_long_journal_does_not_slow_the_inbox(site: Site) -> None:
     def cost() -> tuple[int, float]:
         asked: list[str] = []
         site.store._db.set_trace_callback(asked.append)
-        listing.inbox(site.store, listing.Wanted())
+        listing.list_inbox(site.store, listing.Wanted())
         site.store._db.set_trace_callback(None)
         times = []
         for _ in range(7):
             begun = time.perf_counter()
-            listing.inbox(site.store, listing.Wanted())
+            listing.list_inbox(site.store, listing.Wanted())
             times.append(time.perf_counter() - begun)
         return len(asked), min(times)
 

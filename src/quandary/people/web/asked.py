@@ -65,7 +65,7 @@ class Asking(NamedTuple):
     tree: list[Line]
 
 
-def asked(
+def show_question(
     store: Store,
     state: State,
     fields: Mapping[str, list[str]] | None = None,

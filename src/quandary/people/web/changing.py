@@ -14,8 +14,9 @@ from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.people.timeline import answer_text, standing
-from quandary.people.web import asked, going_on
-from quandary.people.web.forms import LONGEST_TEXT, OTHER, filled
+from quandary.people.web import going_on
+from quandary.people.web.asked import paragraphs, sheet
+from quandary.people.web.forms import LONGEST_TEXT, filled
 from quandary.people.web.frame import Fields, one, own_form, page
 from quandary.people.web.house import House, TheHouse, Visit, digest
 from quandary.people.web.pages import RunId, run_page, sentence
@@ -188,9 +189,8 @@ def _form(
         status=status,
         run=run,
         given=given(found),
-        paragraphs=asked.paragraphs(found.ask.preamble.text),
-        sheet=asked.sheet(0, found.question, fields or {}, (wrong or {}).get(0, "")),
-        other=OTHER,
+        paragraphs=paragraphs(found.ask.preamble.text),
+        sheet=sheet(0, found.question, fields or {}, (wrong or {}).get(0, "")),
         why=one(fields or {}, "why"),
         problem=problem,
         person=house.visitor(request).is_person,

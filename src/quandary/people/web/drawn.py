@@ -28,12 +28,10 @@ class Drawn(NamedTuple):
     """Each with its severity."""
 
 
-def trees(project: str) -> list[Drawn]:
+def list_trees(project: str) -> Iterator[Drawn]:
     """Every tree of a project that is no example."""
-    return list(_trees(project)) if project else []
-
-
-def _trees(project: str) -> Iterator[Drawn]:
+    if not project:
+        return
     places = read_settings(project).strings("trees", "files and folders")
     for place in [project] if places is None else [os.path.join(project, p) for p in places]:
         try:

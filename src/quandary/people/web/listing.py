@@ -73,7 +73,7 @@ class Listed(NamedTuple):
     more: int | None
 
 
-def inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
+def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
     """What waits for a person. No more is read than is shown, unless there are filters."""
     with suppress(StoreError):  # where nobody can write, the list is as old as the store
         for run in store.due(stamp(now())):
@@ -106,7 +106,7 @@ def _asked(store: Store, row: Run) -> Ask | None:
     return None
 
 
-def runs(store: Store, status: Status | None, after: int = 0) -> Listed:
+def list_runs(store: Store, status: Status | None, after: int = 0) -> Listed:
     """Every run, the newest first."""
     rows = store.runs(status=status, after=after, limit=PAGE, newest=True)
     found = [Row(row, about=timeline.about(store, row.id)) for row in rows]

@@ -15,13 +15,17 @@ from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage,
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.people.web import asked, drawn, figures, going_on, listing
-from quandary.people.web import told as telling
+from quandary.people.web import going_on
+from quandary.people.web.asked import show_question
+from quandary.people.web.drawn import list_trees
 from quandary.people.web.events import following
+from quandary.people.web.figures import HEIGHT, MOST_QUESTIONS, WIDTH, count_questions
 from quandary.people.web.forms import filled
 from quandary.people.web.frame import Fields, one, own_form, page, wants_part
 from quandary.people.web.house import House, TheHouse, Visit, digest
+from quandary.people.web.listing import Wanted, list_inbox, list_runs
 from quandary.people.web.shapes import Status
+from quandary.people.web.told import tell_run
 
 RunId = Annotated[str, PathParameter(pattern=r"^[0-9A-Za-z]{1,26}$")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53)]
@@ -46,8 +50,8 @@ def inbox(
     after: After = 0,
 ) -> Template:
     """Everything that waits for a person."""
-    wanted = listing.Wanted(project, flow, kind, order == "newest")
-    found = listing.inbox(house.store, wanted, after)
+    wanted = Wanted(project, flow, kind, order == "newest")
+    found = list_inbox(house.store, wanted, after)
     chosen: dict[str, Any] = {"project": project, "flow": flow, "kind": kind, "order": order}
     if order == "oldest":
         del chosen["order"]
@@ -75,7 +79,7 @@ def runs(
     request: Visit, house: TheHouse, status: FromQuery[Status | None] = None, after: After = 0
 ) -> Template:
     """Every run, the newest first."""
-    found = listing.runs(house.store, status, after)
+    found = list_runs(house.store, status, after)
     return page(
         request,
         house,
@@ -119,8 +123,8 @@ def run_page(
         answers=changeable(house, run),
         state=state,
         row=house.store.run(run),
-        question=asked.asked(house.store, state, fields, problems),
-        told=telling.told(house.store, state, under_way=going is not None and going.under_way),
+        question=show_question(house.store, state, fields, problems),
+        told=tell_run(house.store, state, under_way=going is not None and going.under_way),
         problem=problem,
     )
 
@@ -178,7 +182,7 @@ def sentence(error: QuandaryError) -> str:
 @get("/trees", sync_to_thread=True, include_in_schema=False)
 def trees(request: Visit, house: TheHouse) -> Template:
     """The project's trees, drawn, with what is wrong with them."""
-    return page(request, house, "trees", found=drawn.trees(house.project))
+    return page(request, house, "trees", found=list(list_trees(house.project)))
 
 
 @get("/stats", sync_to_thread=True, include_in_schema=False)
@@ -188,10 +192,10 @@ def stats(request: Visit, house: TheHouse) -> Template:
         request,
         house,
         "stats",
-        figures=figures.figures(house.store),
-        most=figures.MOST_QUESTIONS,
-        width=figures.WIDTH,
-        height=figures.HEIGHT,
+        figures=count_questions(house.store),
+        most=MOST_QUESTIONS,
+        width=WIDTH,
+        height=HEIGHT,
     )
 
 

@@ -95,7 +95,7 @@ class Told(NamedTuple):
     track: Tracked | None
 
 
-def told(store: Store, state: State, *, under_way: bool = False) -> Told:
+def tell_run(store: Store, state: State, *, under_way: bool = False) -> Told:
     """A run from its beginning to where it stands; with what works, where somebody is at it."""
     events = list(timeline.events(store, state.run))
     walk = _walk(store, state.run, under_way=under_way) if state.flow == "walk" else None
