@@ -13,7 +13,7 @@ from fuzz.target import Target, folder, hold
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import exporting, replay
 from quandary.journal.entries import Noted
-from quandary.journal.recovering import recover
+from quandary.journal.recovery import recover
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:

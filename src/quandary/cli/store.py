@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.journal.entries import Entry
-    from quandary.journal.recovering import Loss
+    from quandary.journal.recovery import Loss
     from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
@@ -83,7 +83,7 @@ def recover(file: str, into: str | None) -> int:
     is, and nobody may write to it meanwhile. What can be read but has no place any more is
     written to NEW.left.jsonl.
     """
-    from quandary.journal.recovering import recover as rescue  # noqa: PLC0415 - for this one alone
+    from quandary.journal.recovery import recover as rescue  # noqa: PLC0415 - for this one alone
 
     place = place_of(file)
     if "://" in place:

@@ -1,0 +1,399 @@
+"""A new journal out of what can be read of a damaged file, and what is missing from it.
+
+What is taken over is what the chain proves: of each run, the entries from the first one on as long
+as each follows the one before it. Where whole runs are lost, the new journal says so for ever:
+their numbers stay free, and `verify` misses them.
+
+The damaged file is read page by page without SQLite. What SQLite refuses to open or to scan can
+still hold most of its rows: each leaf of a table stands for itself. A row is known by its shape,
+and an entry proves by its digest that it is as it was written.
+https://www.sqlite.org/fileformat2.html describes the pages.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from quandary.errors import QuandaryError, Rejected, StoreError
+from quandary.journal.draft import Draft, Source
+from quandary.journal.entries import (
+    START,
+    Began,
+    Entry,
+    Kind,
+    Matter,
+    Noted,
+    digest,
+    document_digest,
+    sealed,
+)
+from quandary.journal.ids import LENGTH
+from quandary.journal.progress import rebuild
+from quandary.journal.rows import row_of
+from quandary.journal.store import TABLES, Last
+from quandary.journal.verify import Report, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import Row, Run, Store
+
+    Value = None | int | str | bytes
+
+_MAGIC = b"SQLite format 3\0"
+_BEYOND = 1 << 53
+_HEAD = 100
+"""So long is the file's own head, on its first page."""
+_LEAF, _LEAF_OF_INDEX, _BRANCH_OF_INDEX = 0x0D, 0x0A, 0x02
+_BEFORE_CELLS = {_LEAF: 8, _LEAF_OF_INDEX: 8, _BRANCH_OF_INDEX: 12}
+"""The kinds of pages that hold rows, and where the list of rows begins on each."""
+_WAL_HEAD, _FRAME_HEAD = 32, 24
+_WAL_MAGIC = (0x377F0682, 0x377F0683)
+_KINDS = frozenset(get_args(Kind))
+_RUN_COLUMNS = len(TABLES["run"])
+_CONSTANTS: dict[int, int | None] = {0: None, 8: 0, 9: 1}
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+
+
+class Loss(NamedTuple):
+    """Something that was in the journal once."""
+
+    run: str
+    what: str
+
+
+class Recovered(NamedTuple):
+    """What came of it."""
+
+    report: Report
+    losses: list[Loss]
+    left: list[Entry]
+    """Entries that can be read and have no place: something before them is missing."""
+
+
+class _Found(NamedTuple):
+    """A run as far as it goes."""
+
+    row: Run
+    entries: list[Entry]
+    cut: str
+    """Which of its entries are missing."""
+
+
+def recover(path: str, target: Store) -> Recovered:
+    """Put what can be read of a damaged file into an empty store."""
+    salvaged = salvage(path)
+    if not salvaged.entries:
+        raise Rejected(f"{path}: no entry of a journal could be found in it")
+    found, losses, left = _runs(salvaged)
+    documents = salvaged.documents
+    needed = {name for run in found for name in _began(run.entries).documents.values()}
+    losses += [Loss("", f"the document {name[:12]}…") for name in sorted(needed - documents.keys())]
+    target.fill(lambda table: _rows(table, found, salvaged), lambda: None)
+    for run in found:
+        if run.cut:
+            _resume(target, run)
+    return Recovered(verify(target), losses, left)
+
+
+# -- what is proved ------------------------------------------------------------------------------
+
+
+def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
+    """The runs in the order they began, as far as each can be followed."""
+    found: list[_Found] = []
+    losses: list[Loss] = []
+    left: list[Entry] = []
+    previous, number = START, 0
+    for id_ in sorted(salvaged.entries.keys() | salvaged.rows.keys() | salvaged.listed.keys()):
+        kept, known = salvaged.entries.get(id_, {}), salvaged.rows.get(id_)
+        listed = salvaged.listed.get(id_, {})
+        chain, linked = _chain(kept, previous)
+        total = max(known.n if known else 0, *kept, *listed, 0)
+        told = known.number if known else 0
+        # Where a run follows the one before it, nothing is missing between them.
+        place = number + 1 if linked else max(told, number + 1 if told else number + 2)
+        if place == number + 1 and not linked:
+            chain = []
+        left += [alike[0] for n, alike in sorted(kept.items()) if n > len(chain)]
+        if not chain:
+            count = "" if not total else f" of {total} entries" if total > 1 else " of 1 entry"
+            losses.append(Loss(id_, f"the whole run{count}"))
+            previous, number = (known.first, known.number) if known else (b"", number)
+            continue
+        first, cut = len(chain) + 1, ""
+        if total >= first:
+            cut = f"entry {first}" if total == first else f"entries {first} to {total}"
+            losses.append(Loss(id_, cut))
+        # An entry whose texts are damaged is kept without them, as if they had been pruned.
+        entries = [e if sealed(e) else replace(e, matter=None, salt=None) for e in chain]
+        losses += [Loss(id_, f"the texts of entry {e.n}") for e in chain if not sealed(e)]
+        previous, number = chain[0].digest, place
+        found.append(_Found(row_of(entries, number), entries, cut))
+    begun = salvaged.last.runs if salvaged.last else 0
+    if begun > number:
+        some = f"{begun - number} runs" if begun - number > 1 else "1 run"
+        losses.append(Loss("", f"{some} at the end"))
+    seqs = {seq for entries in salvaged.listed.values() for seq in entries.values()}
+    seqs |= {e.seq for kept in salvaged.entries.values() for alike in kept.values() for e in alike}
+    free = max(seqs) - len(seqs)
+    if free:
+        losses.append(Loss("", f"perhaps {free} more entries, of which nothing is left"))
+    return found, losses, left
+
+
+def _chain(kept: dict[int, list[Entry]], previous: bytes) -> tuple[list[Entry], bool]:
+    """The entries of a run that follow each other, and whether the first follows the run before.
+
+    Where the run before is lost, the first entry cannot be proved; it is taken if it can be read.
+    """
+    chain: list[Entry] = []
+    linked = False
+    for n in range(1, len(kept) + 1):
+        fitting = [
+            e for e in kept.get(n, ()) if digest(e.run, e.n, previous, e.body, e.seal) == e.digest
+        ]
+        linked = linked or (n == 1 and bool(fitting))
+        if n == 1 and not fitting:
+            fitting = [entry for entry in kept.get(n, ()) if _begins(entry)]
+        if not fitting:
+            break
+        # Texts that were pruned from one of two are not brought back from the other.
+        fitting.sort(key=lambda entry: (not entry.pruned, not sealed(entry)))
+        chain.append(fitting[0])
+        previous = chain[-1].digest
+    return chain, linked
+
+
+def _begins(entry: Entry) -> bool:
+    try:
+        return isinstance(entry.read(), Began) and sealed(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
+# -- the new journal -----------------------------------------------------------------------------
+
+
+def _began(entries: list[Entry]) -> Began:
+    began = entries[0].read()
+    assert isinstance(began, Began)  # noqa: S101 - seen to when it was found
+    return began
+
+
+def _rows(table: str, found: list[_Found], salvaged: Salvaged) -> Iterator[Row]:
+    """The rows of the new journal."""
+    if table == "document":
+        yield from salvaged.documents.items()
+    elif table == "run":
+        for run in found:
+            yield tuple(getattr(run.row, column) for column in TABLES["run"])
+    elif table == "entry":
+        seq = 0  # in the order in which they were written; two cannot have been written at once
+        for entry in sorted((e for run in found for e in run.entries), key=lambda e: e.seq):
+            seq = max(seq + 1, entry.seq)
+            yield tuple(getattr(replace(entry, seq=seq), column) for column in TABLES["entry"])
+    elif table == "name":
+        names = {_began(run.entries).name: run.row.id for run in found}
+        yield from ((name, run) for name, run in names.items() if name)
+    else:
+        newest = found[-1].row
+        last = Last(newest.id, newest.first, newest.number)
+        yield 1, *(salvaged.last if salvaged.last and salvaged.last.runs > last.runs else last)
+
+
+def _resume(store: Store, run: _Found) -> None:
+    """Say in a run what it lost, and have it stand where its flow stands after what is left."""
+    draft = Draft(run.row, Source("policy", "recovery", ""))
+    noted = Noted(kind="recovered", key=run.row.key or "", **draft.said)
+    draft.add(noted, Matter(text=f"{run.cut} could not be read in the damaged store"))
+    if run.row.status == "waiting":
+        with suppress(QuandaryError):  # of another version, or without its texts: shown as it is
+            draft.stand(rebuild(store, run.row.id, run.row.n))
+    draft.append(store)
+
+
+# -- reading a damaged file ------------------------------------------------------------------------
+
+
+class RunRow(NamedTuple):
+    """What the row of a run still tells of it."""
+
+    number: int
+    n: int
+    first: bytes
+
+
+class Salvaged(NamedTuple):
+    """Everything that could be read."""
+
+    entries: dict[str, dict[int, list[Entry]]]
+    """By run and number; several where they differ."""
+    documents: dict[str, bytes]
+    rows: dict[str, RunRow]
+    last: Last | None
+    listed: dict[str, dict[int, int]]
+    """What the index of the entries tells of them, even of lost ones: numbers, by run and `n`."""
+
+
+def salvage(path: str) -> Salvaged:
+    """Read what can be read of the file, and of the log of its newest changes beside it."""
+    written = []
+    try:
+        for name in (path, f"{path}-wal"):
+            with open(name, "rb") as file:
+                written.append(file.read())
+    except OSError as error:
+        if not written:
+            raise StoreError(f"{path} cannot be read ({error.strerror})") from error
+    main, log = written[0], b"".join(written[1:])
+    size = _page_size(main)
+    found = Salvaged({}, {}, {}, None, {})
+    # Once with the newest changes, and once without: either may have suffered.
+    for changed in (_logged(log, size), {}):
+        for rowid, row in _Pages(main, size, changed).rows():
+            found = _sort(found, rowid, row)
+    return found
+
+
+def _page_size(main: bytes) -> int:
+    """As the file's head says; where that is damaged, as SQLite makes it."""
+    said = int.from_bytes(main[16:18], "big") if main.startswith(_MAGIC) else 0
+    said = 65536 if said == 1 else said
+    return said if said >= 512 and said & (said - 1) == 0 else 4096
+
+
+def _logged(log: bytes, size: int) -> dict[int, bytes]:
+    """The newest pages in a write-ahead log, as far as they were committed."""
+    changed: dict[int, bytes] = {}
+    waiting: dict[int, bytes] = {}
+    if int.from_bytes(log[:4], "big") not in _WAL_MAGIC:
+        return changed
+    salts = log[16:24]
+    for at in range(_WAL_HEAD, len(log) - _FRAME_HEAD - size + 1, _FRAME_HEAD + size):
+        if log[at + 8 : at + 16] != salts:
+            break
+        number = int.from_bytes(log[at : at + 4], "big")
+        waiting[number] = log[at + _FRAME_HEAD : at + _FRAME_HEAD + size]
+        if log[at + 4 : at + 8] != bytes(4):
+            changed |= waiting
+            waiting = {}
+    return changed
+
+
+class _Pages:
+    def __init__(self, main: bytes, size: int, changed: dict[int, bytes]) -> None:
+        self.main = main
+        self.size = size
+        self.changed = changed
+        self.usable = size - (main[20] if main.startswith(_MAGIC) else 0)
+
+    def page(self, number: int) -> bytes:
+        """A page by its number, from 1."""
+        at = (number - 1) * self.size
+        return self.changed.get(number) or self.main[at : at + self.size]
+
+    def rows(self) -> Iterator[tuple[int, list[Value]]]:
+        """Every row on every page of a table or an index, with its number where it has one."""
+        count = max(len(self.main) // self.size, *self.changed, 0)
+        for number in range(1, count + 1):
+            page = self.page(number)
+            head = _HEAD if number == 1 else 0
+            if len(page) < self.size or page[head] not in _BEFORE_CELLS:
+                continue
+            first = head + _BEFORE_CELLS[page[head]]
+            for cell in range(int.from_bytes(page[head + 3 : head + 5], "big")):
+                at = first + 2 * cell
+                try:
+                    yield self._row(page[head], page, int.from_bytes(page[at : at + 2], "big"))
+                except (IndexError, ValueError):  # damaged, so the next one
+                    continue
+
+    def _row(self, kind: int, page: bytes, at: int) -> tuple[int, list[Value]]:
+        at += 4 if kind == _BRANCH_OF_INDEX else 0
+        length, at = _number(page, at)
+        if kind != _LEAF:
+            return 0, _record(page[at : at + length])
+        rowid, at = _number(page, at)
+        if not 0 < rowid < _BEYOND:
+            raise ValueError("that is no number of a row")
+        return rowid, _record(self._payload(page, at, length))
+
+    def _payload(self, page: bytes, at: int, length: int) -> bytes:
+        """What a row holds; the rest of a long one is on pages that are chained to it."""
+        most, least = self.usable - 35, (self.usable - 12) * 32 // 255 - 23
+        if length <= most:
+            return page[at : at + length]
+        here = least + (length - least) % (self.usable - 4)
+        here = here if here <= most else least
+        parts, left = [page[at : at + here]], length - here
+        number = int.from_bytes(page[at + here : at + here + 4], "big")
+        while left > 0:
+            following = self.page(number) if number else b""
+            if len(following) < self.size:
+                raise ValueError("the chain is broken")
+            part = following[4 : min(self.usable, 4 + left)]
+            parts.append(part)
+            left -= len(part)
+            number = int.from_bytes(following[:4], "big")
+        return b"".join(parts)
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number of one to nine bytes, and where the next thing begins."""
+    value = 0
+    for place in range(at, at + 8):
+        value = value << 7 | data[place] & 0x7F
+        if data[place] < 0x80:
+            return value, place + 1
+    return value << 8 | data[at + 8], at + 9
+
+
+def _record(data: bytes) -> list[Value]:
+    """The values of a row: first come their kinds, which say how long each of them is."""
+    end, at = _number(data, 0)
+    values: list[Value] = []
+    place = end
+    while at < end:
+        kind, at = _number(data, at)
+        if kind in _CONSTANTS:
+            values.append(_CONSTANTS[kind])
+            continue
+        length = _INTEGERS.get(kind, (kind - 12) // 2 if kind >= 12 else -1)
+        part = data[place : place + length]
+        if length < 0 or len(part) < length:
+            raise ValueError("the row is cut off")
+        place += length
+        if kind < 12:
+            values.append(int.from_bytes(part, "big", signed=True))
+        else:
+            values.append(part.decode() if kind % 2 else part)
+    return values
+
+
+def _sort(found: Salvaged, rowid: int, row: list[Value]) -> Salvaged:
+    """Put a row where it belongs, by its shape; one that has none of ours belongs nowhere."""
+    match row:
+        case [None, str(run), int(n), str(kind), bytes(body), *texts, bytes(proof)]:
+            octets = all(isinstance(text, bytes | None) for text in texts)
+            if kind in _KINDS and octets and len(texts) == 3:
+                matter, salt, seal = cast("list[bytes | None]", texts)
+                entry = Entry(run, n, cast("Kind", kind), body, matter, salt, seal, proof, rowid)
+                alike = found.entries.setdefault(run, {}).setdefault(n, [])
+                if entry not in alike:
+                    alike.append(entry)
+        case [str(name), bytes(written)] if document_digest(written) == name:
+            found.documents[name] = written
+        case [None, str(run), *_, int(), int(n), bytes(first), bytes(), str(), str(), _]:
+            if len(row) == _RUN_COLUMNS and (run not in found.rows or found.rows[run].n < n):
+                found.rows[run] = RunRow(rowid, n, first)
+        case [str(run), int(n), int(seq)] if len(run) == LENGTH:
+            found.listed.setdefault(run, {})[n] = seq
+        case [None, str(run), bytes(first), int(runs)]:
+            if found.last is None or found.last.runs < runs:
+                return found._replace(last=Last(run, first, runs))
+    return found
