@@ -19,8 +19,8 @@ from quandary.journal.counts import (
     Counting,
     Few,
     Statistics,
-    count_questions,
     occasions,
+    summarize_questions,
 )
 from quandary.journal.preferences import remember
 from quandary.model.ask import Answer, Outcome, Reply
@@ -151,7 +151,7 @@ LONG = 60.0
 
 def statistics(store: Store, project: str | None = None) -> Statistics:
     """The questions of a project or of all, counted."""
-    return count_questions(list(occasions(store, project)))
+    return summarize_questions(list(occasions(store, project)))
 
 
 def errand(store: Store, *, error: str = "") -> str:

@@ -9,7 +9,7 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.formats.visible import printable
-from quandary.journal.counts import Statistics, Tally, count_questions, occasions
+from quandary.journal.counts import Statistics, Tally, occasions, summarize_questions
 
 MANY = 20
 """So many questions in an hour tire anybody."""
@@ -27,7 +27,7 @@ def stats(form: str, everywhere: bool, limit: int, where: str | None) -> int:
     `quandary prefer set`; that is never done by itself.
     """
     store = running.looked_at(where)
-    found = count_questions(list(occasions(store, None if everywhere else running.project())))
+    found = summarize_questions(list(occasions(store, None if everywhere else running.project())))
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0

@@ -173,7 +173,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Tally, ...]
 
 
-def count_questions(found: Sequence[Occasion]) -> Statistics:
+def summarize_questions(found: Sequence[Occasion]) -> Statistics:
     """Count questions, those first that were asked most."""
     hour_ago = stamp(clock.now() - timedelta(hours=1))
     by_id: dict[str, list[Occasion]] = {}

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.journal.counts import count_questions, occasions
+from quandary.journal.counts import occasions, summarize_questions
 from quandary.journal.entries import now
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def count_questions(store: Store) -> Figures:
     _kept.clear()
     _kept[id(store)] = Figures(
         newest,
-        count_questions(every),
+        summarize_questions(every),
         bars([(name, days[name]) for name in names], every_so_many=7),
         bars([(label, spans[place]) for place, label in enumerate(labels)]),
         days[today.isoformat()],
