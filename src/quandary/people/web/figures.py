@@ -50,7 +50,7 @@ _kept: dict[int, Figures] = {}
 """The last figures of a store: they only change when something is appended."""
 
 
-def count_questions(store: Store) -> Figures:
+def gather_figures(store: Store) -> Figures:
     """Count the questions of all projects."""
     newest = store.newest()
     known = _kept.get(id(store))

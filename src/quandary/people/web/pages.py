@@ -19,7 +19,7 @@ from quandary.people.web import going_on
 from quandary.people.web.asked import show_question
 from quandary.people.web.drawn import list_trees
 from quandary.people.web.events import following
-from quandary.people.web.figures import HEIGHT, MOST_QUESTIONS, WIDTH, count_questions
+from quandary.people.web.figures import HEIGHT, MOST_QUESTIONS, WIDTH, gather_figures
 from quandary.people.web.forms import filled
 from quandary.people.web.frame import Fields, one, own_form, page, wants_part
 from quandary.people.web.house import House, TheHouse, Visit, digest
@@ -192,7 +192,7 @@ def stats(request: Visit, house: TheHouse) -> Template:
         request,
         house,
         "stats",
-        figures=count_questions(house.store),
+        figures=gather_figures(house.store),
         most=MOST_QUESTIONS,
         width=WIDTH,
         height=HEIGHT,
