@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from quandary import __version__
-from quandary.people import lessons, routing
-from quandary.people.install_edits import NAME, Hooks
-from quandary.people.install_places import Servers, places
-from quandary.people.installing import carry_out, to_install
+from quandary.doors.hosts.install import Hooks, carry_out, plan_install
+from quandary.doors.hosts.places import CLAUDE, NAME, Servers, places, skill
+from quandary.people import routing
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "plugin"
@@ -43,8 +42,8 @@ def wanted() -> dict[str, str]:
         ".claude-plugin/marketplace.json": pretty(marketplace),
         "plugin/.claude-plugin/plugin.json": pretty(manifest),
         "plugin/.mcp.json": pretty(servers),
-        "plugin/hooks/hooks.json": pretty(json.loads(Hooks(NAME, TIMEOUT).put("").text)),
-        "plugin/skills/quandary/SKILL.md": lessons.skill(lessons.CLAUDE),
+        "plugin/hooks/hooks.json": pretty(json.loads(Hooks(NAME, TIMEOUT).add(""))),
+        "plugin/skills/quandary/SKILL.md": skill(CLAUDE),
     }
 
 
@@ -67,7 +66,7 @@ def test_there_is_nothing_else_in_it() -> None:
 
 def test_the_plugin_teaches_what_install_teaches(tmp_path: Path) -> None:
     """The same skill, but for the line by which `uninstall` finds it; the same hooks."""
-    carry_out(to_install(places("claude", str(tmp_path)), NAME, mcp=True, timeout=TIMEOUT))
+    carry_out(plan_install(places("claude", str(tmp_path)), NAME, mcp=True, timeout=TIMEOUT))
     skill = (tmp_path / ".claude/skills/quandary/SKILL.md").read_text(encoding="utf-8")
     taught, _, line = skill.rstrip("\n").rpartition("\n")
     assert line.startswith("<!-- quandary:end")

@@ -11,7 +11,7 @@ import pytest
 
 from program import SCRIPT, call, environment
 from quandary.cli import COMMANDS
-from quandary.people import lasting
+from quandary.doors.hosts import places
 
 SKILL = ".claude/skills/quandary/SKILL.md"
 SETTINGS = ".claude/settings.json"
@@ -22,7 +22,7 @@ HOOKS = "hooks PreToolUse and PostToolUse for AskUserQuestion"
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project that is the current folder, an empty home, and the program on PATH."""
-    monkeypatch.setattr(lasting, "temporary_folders", list)
+    monkeypatch.setattr(places, "temporary_folders", list)
     program = tmp_path / "bin" / "quandary"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -31,6 +31,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     root = tmp_path / "project"
     (root / "deep" / "er").mkdir(parents=True)
     (root / ".git").mkdir()
@@ -45,11 +46,11 @@ def files() -> dict[str, bytes]:
 
 def test_each_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Installing says what was made, doing it again that there was nothing to do."""
-    made = f"made {SKILL}: how to ask\nmade {SETTINGS}: {HOOKS}\n"
+    made = f"created {SKILL}: instructions for agents\ncreated {SETTINGS}: {HOOKS}\n"
     assert call(capsys, "install", "claude") == (0, "", made + NOTE)
     nothing = "nothing to do: quandary is installed for claude\n"
     assert call(capsys, "install", "claude") == (0, "", nothing + NOTE)
-    gone = made.replace("made", "removed")
+    gone = made.replace("created", "removed")
     assert call(capsys, "uninstall", "claude") == (0, "", gone)
     nothing = "nothing to do: quandary is not installed for claude\n"
     assert call(capsys, "uninstall", "claude") == (0, "", nothing)
@@ -69,7 +70,7 @@ def test_the_project_is_found_from_below(
 ) -> None:
     """Its files are named as seen from where one stands."""
     monkeypatch.chdir("deep/er")
-    assert f"made ../../{SETTINGS}: " in call(capsys, "install", "claude").err
+    assert f"created ../../{SETTINGS}: " in call(capsys, "install", "claude").err
     monkeypatch.chdir("../..")
     assert Path(SETTINGS).is_file()
 
@@ -178,20 +179,22 @@ def test_where_a_link_leads_is_said(capsys: pytest.CaptureFixture[str], tmp_path
     """A project's file can lie anywhere, and the person should know."""
     Path("AGENTS.md").symlink_to(tmp_path / "elsewhere.md")
     (tmp_path / "elsewhere.md").touch()
-    where = f"AGENTS.md (a link to {tmp_path.resolve()}/elsewhere.md): how to ask\n"
+    where = f"AGENTS.md (a link to {tmp_path.resolve()}/elsewhere.md): instructions for agents\n"
     assert call(capsys, "install", "codex", "--dry-run").err == f"would change {where}"
     assert call(capsys, "install", "codex").err == f"changed {where}"
     assert Path("AGENTS.md").is_symlink()
 
 
 def test_bad_settings_stop_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says where; nothing was changed."""
+    """One line says where, and what belongs there can be pasted; nothing was changed."""
     Path(SETTINGS).parent.mkdir()
     Path(SETTINGS).write_text("{", encoding="utf-8")
-    where = "line 1, column 2: the text ends too early"
-    said = f"quandary: {SETTINGS}: not JSON ({where}); nothing was changed\n"
-    for command in ("install", "uninstall"):
-        assert call(capsys, command, "claude") == (2, "", said)
+    status, out, err = call(capsys, "install", "claude")
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(f"quandary: {SETTINGS}: not plain JSON (")
+    assert err.endswith("; nothing was changed; add this yourself\n")
+    assert set(json.loads(out)["hooks"]) == {"PreToolUse", "PostToolUse"}
+    assert call(capsys, "uninstall", "claude").status == 0
     assert files() == {SETTINGS: b"{"}
 
 
@@ -199,7 +202,7 @@ def test_a_program_that_may_vanish_is_not_written_down(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The reason and the remedy are one line."""
-    monkeypatch.setattr(lasting, "temporary_folders", lambda: [str(tmp_path)])
+    monkeypatch.setattr(places, "temporary_folders", lambda: [str(tmp_path)])
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     status, out, err = call(capsys, "install", "claude")
     assert (status, out, err.count("\n")) == (2, "", 1)

@@ -8,15 +8,14 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from fuzz.target import EXAMPLES, REPOSITORY, Target, files, hold, text_of
-from quandary.agents.catalogue import read_catalogue
 from quandary.cli import items
+from quandary.cli.doctor import CHECKS
 from quandary.errors import QuandaryError
 from quandary.formats import chart_drawing, dot, lucid_csv, lucid_json, mermaid, mermaid_in, tracks
 from quandary.formats.markdown import parse, read
 from quandary.formats.option_lists import parse_options
 from quandary.formats.writing import canonical
 from quandary.model.soundness import check as sound
-from quandary.people.doctor_settings import _CHECKS
 from quandary.settings import KNOWN, Part, Settings
 
 if TYPE_CHECKING:
@@ -169,10 +168,7 @@ def _settings(data: bytes) -> None:
 def _set(settings: Settings, name: str, kind: type) -> None:
     if kind is dict:
         table = settings.table(name)
-        if name == "agents":
-            read_catalogue(table)
-        else:
-            _CHECKS[name](table)
+        CHECKS[name](table)
     elif kind is list:
         settings.strings(name, "texts")
     elif kind is int:

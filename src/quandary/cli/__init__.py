@@ -47,7 +47,7 @@ COMMANDS = {
     "import": "Keep a run that another store wrote.",
     "install": "Teach a host to ask through quandary.",
     "uninstall": "Take out what `install` added.",
-    "doctor": "Say what is installed, what is missing, and how to mend it.",
+    "doctor": "Say what is installed, what is missing, and how to fix it.",
 }
 INTERRUPTED = 130
 

@@ -1,133 +1,111 @@
-"""`quandary doctor`: what is installed, what is missing, and how to mend it."""
+"""`quandary doctor`: what is installed, what is missing, and how to fix it.
+
+Nothing here changes anything. Other programs are only asked for their versions.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 import msgspec
 
+from quandary import __version__
 from quandary.agents.catalogue import read_catalogue
-from quandary.agents.known import KNOWN, TRIED
+from quandary.agents.known import KNOWN as KNOWN_AGENTS
+from quandary.agents.known import TRIED
 from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put
-from quandary.errors import QuandaryError
+from quandary.desk import notices
+from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
+from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, Places, places
+from quandary.errors import ParseError, QuandaryError
+from quandary.formats.files import project_root, read_text
 from quandary.formats.visible import printable
 from quandary.model.call import fold
-from quandary.people import doctor as house
-from quandary.people.doctor import Finding, Version, version_of
-from quandary.people.doctor_hosts import hosts
-from quandary.people.doctor_settings import settings
-from quandary.people.install_places import HOOKS_SINCE
-from quandary.settings import read_settings
+from quandary.people import routing
+from quandary.settings import (
+    KNOWN,
+    Part,
+    Settings,
+    config_folder,
+    read_part,
+    read_settings,
+    user_settings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from quandary.agents.agent import Agent
-    from quandary.agents.catalogue import Catalogue
+    from quandary.doors.hosts.install import Call
+    from quandary.journal.store import Store
+    from quandary.settings import Origin
 
+Status = Literal["ok", "note", "broken"]
+SECONDS = 5.0
+"""How long a program may take to say its version."""
+MANY = 20_000
+"""A journal with more entries than this is not verified in passing."""
+PATIENCE = 600
+"""Seconds that Claude Code gives a hook that names none of its own (read in 2026-11)."""
+OWN = ("notify", "serve", "users")
+"""Tables that count only in the user's own settings."""
+QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
+_KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table"}
 _COLOURS = {"ok": "green", "note": "yellow", "broken": "red"}
-_DEFAULTS = ("default_cli", "default_validate_cli", "default_retry_cli")
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*;\s*extra == ['\"](?P<extra>[\w-]+)['\"]")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    area: str
+    status: Status
+    what: str
+    text: str
+    remedy: str = ""
+    """What to do about it."""
 
 
 @click.command(epilog="Exit status: 0 nothing is broken, 1 something is.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @store_option
 def doctor(form: str, where: str | None) -> int:
-    """Say what is installed where, what does not work, and how to mend it.
+    """Say what is installed where, what does not work, and how to fix it.
 
     Looks at the program and its extras, the settings, the store, what `quandary install` wrote for
-    which host, and the agents that are at hand. It changes nothing and sends nothing; other
+    which host, and the agents that are installed. It changes nothing and sends nothing; other
     programs are only asked for their versions.
     """
     findings = [
-        *house.program(),
-        *house.extras(),
-        *settings({"agents": read_catalogue}),
-        *house.store(where),
-        *hosts(),
+        *examine_program(),
+        *examine_extras(),
+        *examine_settings(),
+        *examine_store(where),
+        *examine_hosts(),
     ]
     hooked = any(f.area == "hosts" and f.what.startswith("claude") for f in findings)
-    findings += [*_agents(hooked=hooked), *house.logs()]
+    findings += [*examine_agents(hooked=hooked), *examine_logs()]
+    broken = sum(finding.status == "broken" for finding in findings)
     if form == "json":
-        put(msgspec.json.encode(house.to_json(findings)) + b"\n")
+        listed = [finding._asdict() for finding in findings]
+        document = {"version": __version__, "ok": not broken, "findings": listed}
+        put(msgspec.json.encode(document) + b"\n")
     else:
         put("".join(f"{line}\n" for line in _lines(findings)))
-    return 1 if any(finding.status == "broken" for finding in findings) else 0
-
-
-# -- agents ----------------------------------------------------------------------------------------
-
-
-def _agents(*, hooked: bool) -> Iterator[Finding]:
-    """Every agent that is at hand, with its version; what the settings rely on must be there."""
-    chosen = {}
-    try:
-        found = read_settings()
-        catalogue = read_catalogue(found.table("agents"))
-        chosen = {name: text for name in _DEFAULTS if (text := found.text(name))}
-    except QuandaryError:
-        catalogue = read_catalogue()  # what is wrong was said where the settings were looked at
-    places = {agent.name: shutil.which(agent.argv[0]) for agent in catalogue.agents.values()}
-    for agent, version in _versions(catalogue, places):
-        yield _at_hand(agent, version, hooked=hooked)
-    missing = sorted(name for name, place in places.items() if place is None)
-    if missing:
-        yield Finding("agents", "ok", "others", f"not at hand: {', '.join(missing)}")
-    for setting, codename in chosen.items():
-        named = catalogue.agents.get(fold(codename))
-        if named is None:
-            text = f"names {codename}, and there is no such agent"
-            yield Finding("agents", "broken", setting, text, "name another, or define it")
-        elif places[named.name] is None:
-            text = f"names {codename}, whose program {named.argv[0]} was not found"
-            yield Finding("agents", "broken", setting, text, f"install {named.argv[0]}")
-
-
-def _versions(
-    catalogue: Catalogue, places: dict[str, str | None]
-) -> list[tuple[Agent, Version | None]]:
-    """The agents at hand. Only those known from the start are asked, and all at once.
-
-    What a program of somebody's own makes of `--version`, nobody knows.
-    """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only here
-
-    known = {agent.name: agent.argv[0] for agent in KNOWN}
-    agents = sorted(catalogue.agents.values(), key=lambda agent: agent.name)
-    here = [(agent, place) for agent in agents if (place := places[agent.name]) is not None]
-
-    def asked(pair: tuple[Agent, str]) -> Version | None:
-        agent, place = pair
-        return version_of(place) if known.get(agent.name) == agent.argv[0] else None
-
-    with ThreadPoolExecutor(8) as pool:
-        return list(zip((agent for agent, _ in here), pool.map(asked, here), strict=True))
-
-
-def _at_hand(agent: Agent, version: Version | None, *, hooked: bool) -> Finding:
-    tried = TRIED.get(agent.name, "")
-    if version is None:
-        return Finding("agents", "ok", agent.name, f"{agent.argv[0]}, as your settings say")
-    if version.trouble:
-        text = f"{agent.argv[0]} {version.trouble}"
-        return Finding("agents", "note", agent.name, text, "see whether it runs at all")
-    if hooked and agent.name == "CLAUDE" and version.numbers < Version(HOOKS_SINCE).numbers:
-        text = f"version {version.text} cannot call our hooks; no question would get through"
-        return Finding("agents", "broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
-    if not tried:
-        return Finding("agents", "note", agent.name, f"version {version.text}, never tried")
-    if version.text == tried:
-        return Finding(
-            "agents", "ok", agent.name, f"version {version.text}, the one that was tried"
-        )
-    text = f"version {version.text}; what is known about it was tried with {tried}"
-    return Finding("agents", "note", agent.name, text)
-
-
-# -- as text ---------------------------------------------------------------------------------------
+        put(f"\n{broken} broken.\n" if broken else "\nNothing is broken.\n")
+    return 1 if broken else 0
 
 
 def _lines(findings: list[Finding]) -> Iterator[str]:
@@ -144,6 +122,485 @@ def _lines(findings: list[Finding]) -> Iterator[str]:
         yield f"  {mark}  {printable(finding.what)}: {printable(finding.text)}"
         if finding.remedy:
             yield f"          → {printable(finding.remedy)}"
-    broken = sum(finding.status == "broken" for finding in findings)
-    yield ""
-    yield f"{broken} broken." if broken else "Nothing is broken."
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+class Version(NamedTuple):
+    """What a program says of itself."""
+
+    text: str = ""
+    trouble: str = ""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The version as something that can be compared."""
+        return tuple(int(part) for part in self.text.split("."))
+
+
+@cache
+def version_of(path: str) -> Version:
+    """The version of a program, if it says one in time; it sees no keys and no input."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    try:
+        process = subprocess.Popen(  # noqa: S603 - no shell, and nothing but this one word
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**kept, "TERM": "dumb", "CI": "1"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Version(trouble=f"cannot be started ({error.strerror})")
+    with process:
+        try:
+            said, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return Version(trouble=f"did not say its version within {SECONDS:g} seconds")
+    found = _VERSION.search(said.decode(errors="replace"))
+    if found is None:
+        status = f" and ended with status {process.returncode}" if process.returncode else ""
+        return Version(trouble=f"says no version{status}")
+    return Version(found[0])
+
+
+def examine_program() -> Iterator[Finding]:
+    """The program that runs now, and the one that others would call."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    text = f"version {__version__} with Python {python}, in {folder}"
+    yield Finding("program", "ok", NAME, text)
+    found = shutil.which(NAME)
+    if found is None:
+        text = "does not lead to quandary, so agents cannot call it by its name"
+        yield Finding("program", "note", "PATH", text, REMEDY)
+        return
+    version = version_of(found)
+    if version.trouble:
+        text = f"leads to {found}, which {version.trouble}"
+        remedy = "reinstall it, for instance with `uv tool install --force quandary`"
+        yield Finding("program", "broken", "PATH", text, remedy)
+        return
+    text = f"leads to {found}, version {version.text}"
+    if version.text == __version__:
+        yield Finding("program", "ok", "PATH", text)
+    else:
+        yield Finding("program", "note", "PATH", text, "keep one of the two")
+
+
+def examine_extras() -> Iterator[Finding]:
+    """What can be added to the program, and whether it is there."""
+    from importlib import metadata  # noqa: PLC0415 - slow
+
+    try:
+        needed = metadata.requires(NAME) or []
+    except metadata.PackageNotFoundError:
+        yield Finding("extras", "note", NAME, "is not installed as a package")
+        return
+    wanted: dict[str, dict[str, str]] = {}
+    for line in needed:
+        found = _REQUIREMENT.match(line)
+        if found is not None and found["extra"] != "all":
+            wanted.setdefault(found["extra"], {})[found["name"]] = ""
+    for extra, names in sorted(wanted.items()):
+        for name in names:
+            with suppress(metadata.PackageNotFoundError):
+                names[name] = metadata.version(name)
+        missing = [name for name, version in names.items() if not version]
+        if missing:
+            text = f"not installed ({', '.join(missing)})"
+            yield Finding("extras", "note", extra, text, f"pip install 'quandary[{extra}]'")
+        else:
+            text = ", ".join(f"{name} {version}" for name, version in names.items())
+            yield Finding("extras", "ok", extra, text)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def examine_settings(start: str = ".") -> Iterator[Finding]:
+    """Both files and the environment: settings that have no effect, or not the intended one."""
+    root = project_root(start)
+    if root is not None:
+        yield from _examine_file("project", os.path.relpath(os.path.join(root, "quandary.toml")))
+    yield from _examine_file("user", os.path.join(config_folder(), "config.toml"))
+    known = {name.upper() for name, kind in KNOWN.items() if kind in (str, int, bool)}
+    known |= {"TOKEN", "STORE"}
+    for variable in sorted(os.environ):
+        name = variable.removeprefix("QUANDARY_")
+        if name in (variable, *known) or variable.startswith(notices.VARIABLE):
+            continue
+        remedy = _suggest(name, known, "QUANDARY_")
+        yield Finding("settings", "note", variable, "means nothing to this version", remedy)
+
+
+def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
+    if not os.path.isfile(path):
+        yield Finding("settings", "ok", path, "not there; nothing is set")
+        return
+    try:
+        part = read_part(origin, path)
+    except QuandaryError as error:
+        text = str(error).removeprefix(f"{path}: ")
+        remedy = "correct it; until then no command that reads it works"
+        yield Finding("settings", "broken", path, text, remedy)
+        return
+    wrong = [
+        problem for key, value in part.values.items() for problem in _problems(part, key, value)
+    ]
+    yield from (Finding("settings", "broken", path, *problem) for problem in wrong)
+    yield from (Finding("settings", "note", path, *note) for note in _notes(part, path))
+    if not wrong:
+        names = ", ".join(part.values)
+        yield Finding("settings", "ok", path, f"sets {names}" if names else "nothing is set")
+
+
+def _problems(part: Part, key: str, value: object) -> Iterator[tuple[str, str]]:
+    """What is wrong with one setting, and what to do about it."""
+    name = key if key in KNOWN else key.lower() if key.isupper() else key
+    kind = KNOWN.get(name)
+    if kind is None:
+        yield f"there is no setting {key}", _suggest(key, KNOWN)
+    elif kind is list:
+        if not isinstance(value, str | list):
+            yield f"{key} is a list of texts, not {value!r}", "write it in brackets"
+    elif type(value) is not kind:
+        yield f"{key} is {_KINDS[kind]}, not {value!r}", "correct its value"
+    elif isinstance(value, dict) and not (name in OWN and part.origin == "project"):
+        try:
+            CHECKS[name](value)
+        except QuandaryError as error:
+            yield str(error), "correct it; until then it has no effect"
+
+
+def _notes(part: Part, path: str) -> Iterator[tuple[str, str]]:
+    """What is allowed, and yet not what it seems."""
+    for name in OWN if part.origin == "project" else ():
+        if part.values.get(name):
+            yield (
+                f"[{name}] of a project is ignored: what it says is not for a repository to say",
+                f"put it into {os.path.join(config_folder(), 'config.toml')}",
+            )
+    table = part.values.get("notify")
+    secret = isinstance(table, dict) and bool(table.get("secret"))
+    if part.origin == "user" and secret and os.stat(path).st_mode & 0o077:
+        yield "others on this machine can read the secret in it", f"chmod 600 {path}"
+
+
+def _suggest(name: str, known: Iterable[str], prefix: str = "") -> str:
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {prefix}{close[0]}?" if close else "take it out"
+
+
+def _check_hooks(table: dict[str, Any]) -> None:
+    _require_keys("hooks", table, ("strict", "route", "wait"))
+    if not isinstance(table.get("strict", False), bool):
+        raise ParseError(f"[hooks] strict is true or false, not {table['strict']!r}")
+    routing.seconds(Settings(None, (Part("user", "", {"hooks": table}),)))
+
+
+def _check_notify(table: dict[str, Any]) -> None:
+    command = notices.read_table(table).command
+    program = command[0] if command else ""
+    if os.path.dirname(program):  # it is run from the home folder
+        program = os.path.join(os.path.expanduser("~"), program)
+    if program and shutil.which(program) is None:
+        raise ParseError(f"[notify] command names {command[0]}, which was not found")
+
+
+def _check_questions(table: dict[str, Any]) -> None:
+    for name, entry in table.items():
+        if not isinstance(entry, dict):
+            raise ParseError(f"[questions.{name}] is a table, not {entry!r}")
+        _require_keys(f"questions.{name}", entry, QUESTIONS)
+        for key, value in entry.items():
+            if value not in QUESTIONS[key]:
+                allowed = " or ".join(f'"{one}"' for one in QUESTIONS[key])
+                raise ParseError(f"[questions.{name}] {key} is {allowed}, not {value!r}")
+
+
+def _check_serve(table: dict[str, Any]) -> None:
+    _require_keys("serve", table, ("hosts", "metrics"))
+    hosts = table.get("hosts", [])
+    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
+        raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')
+    if table.get("metrics"):
+        from quandary.people.web.keys import Keys  # noqa: PLC0415 - only where there is one
+
+        Keys(b"", metrics=table["metrics"])
+
+
+def _check_users(table: dict[str, Any]) -> None:
+    from quandary.people.web.keys import Keys  # noqa: PLC0415 - only where there are users
+
+    Keys(b"", users=table)
+
+
+def _require_keys(name: str, table: dict[str, Any], known: Iterable[str]) -> None:
+    names = list(known)
+    unknown = next((key for key in table if key not in names), None)
+    if unknown is not None:
+        raise ParseError(f"[{name}] has no key {unknown} (there are {', '.join(names)})")
+
+
+CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "agents": read_catalogue,
+    "hooks": _check_hooks,
+    "notify": _check_notify,
+    "questions": _check_questions,
+    "serve": _check_serve,
+    "users": _check_users,
+}
+"""Each raises where its table makes no sense."""
+
+
+# -- the store -------------------------------------------------------------------------------------
+
+
+def examine_store(where: str | None = None) -> Iterator[Finding]:
+    """The journal: whether it can be read, how large it is, and whether it is what was written."""
+    from quandary.journal.store import NoStore, open_store, place_of  # noqa: PLC0415 - heavy
+
+    place = ""
+    try:
+        place = place_of(where)
+        found = open_store(where, create=False)
+    except NoStore:
+        yield Finding("store", "ok", place, "nothing has been recorded there yet")
+        return
+    except QuandaryError as error:
+        yield Finding("store", "broken", "journal", str(error), "name another with --store")
+        return
+    try:
+        yield _examine_journal(found, place)
+    except QuandaryError as error:
+        yield Finding("store", "broken", place, str(error), "quandary verify says more")
+    finally:
+        found.close()
+
+
+def _examine_journal(found: Store, place: str) -> Finding:
+    from quandary.journal.verify import verify  # noqa: PLC0415 - heavy
+
+    last, entries = found.last(), found.newest()
+    paths = (place, f"{place}-wal")
+    size = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+    runs = last.runs if last else 0
+    large = f", {max(size // 1024, 1):,} KiB" if size else ""  # of a database, its server knows
+    told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
+    if entries > MANY:
+        text = f"{told}; too many entries to verify in passing"
+        return Finding("store", "ok", place, text, "quandary verify looks at all of them")
+    report = verify(found)
+    if report.ok:
+        return Finding("store", "ok", place, f"{told}, all as they were written")
+    text = f"{told}; {len(report.problems)} problems, the first: {report.problems[0].text}"
+    return Finding("store", "broken", place, text, "quandary verify names them all")
+
+
+# -- hosts -----------------------------------------------------------------------------------------
+
+
+class Installed(NamedTuple):
+    """What is there for a host, in a project or for the user."""
+
+    host: str
+    root: str | None
+    places: Places
+
+    def finding(self, status: Status, text: str, remedy: str = "") -> Finding:
+        """What there is to say of it."""
+        where = "for you" if self.root is None else "in this project"
+        return Finding("hosts", status, f"{self.host}, {where}", text, remedy)
+
+    @property
+    def remedy(self) -> str:
+        """The command that puts it right."""
+        return f"quandary install {self.host} --{'user' if self.root is None else 'project'}"
+
+
+def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
+    """Every host that something of ours is installed for."""
+    root = project_root(start)
+    seen = None if root is None else os.path.relpath(root)
+    roots = [None] if seen is None else ["" if seen == os.curdir else seen, None]
+    found: list[Finding] = []
+    sources: list[str] = []
+    for host in HOSTS:
+        for scope in roots:
+            one = Installed(host, scope, places(host, scope))
+            found += _examine_host(one)
+            sources += _hook_sources(one)
+    yield from found
+    for plugin in (source for source in sources if source.startswith("the plugin ")):
+        yield Finding("hosts", "ok", "claude", f"{plugin} is switched on")
+    if len(sources) > 1:
+        text = f"every question is recorded more than once, by {' and '.join(sources)}"
+        yield Finding("hosts", "note", "claude", text, "keep one of them; see quandary uninstall")
+    if not found and not sources:
+        text = "quandary is installed for none, so no agent knows of it"
+        yield Finding("hosts", "note", "hosts", text, "quandary install claude, or another")
+
+
+def _hook_sources(one: Installed) -> list[str]:
+    """Where Claude Code has our hooks from: a file of settings, or the plugin that it names."""
+    path = one.places.hooks
+    try:
+        text = (_text(path) if path else None) or ""
+        calls, enabled = our_hooks(text), load_json(text).get("enabledPlugins")
+    except QuandaryError:
+        return []  # said already
+    names = enabled.items() if isinstance(enabled, dict) else ()
+    plugins = [name for name, on in names if on is True and name.startswith("quandary@")]
+    return [*([path] if calls and path else []), *(f"the plugin {name}" for name in plugins)]
+
+
+def _examine_host(one: Installed) -> Iterator[Finding]:
+    """What there is to say of one host in one place; nothing where nothing is installed."""
+    path = one.places.lesson.path
+    servers = one.places.servers or one.places.listed
+    try:
+        lesson = _text(path)
+        found = lesson_entry(one.places.lesson, NAME).find(lesson or "")
+        path = one.places.hooks or ""
+        calls = our_hooks(_text(path) or "") if path else []
+        path = servers.path if servers is not None else ""
+        server = our_server(servers, _text(path) or "") if servers is not None else ""
+    except QuandaryError as error:
+        refused = "; Claude Code refuses such a file" if path == one.places.hooks else ""
+        yield one.finding("broken", f"{path}: {error}{refused}", "correct the file")
+        return
+    commands = {call.command for call in calls} | ({server} if server else set())
+    if found is None and not commands:
+        return
+    path = one.places.lesson.path
+    if found is None:
+        yield one.finding("note", f"its agents get no instructions ({path} is missing)", one.remedy)
+    elif found.edited:
+        yield one.finding("ok", f"{path}, with changes of your own")
+    elif any(found.body == one.places.lesson.text_for(word) for word in (NAME, *commands)):
+        yield one.finding("ok", path)
+    else:
+        yield one.finding("note", f"{path} is of another version of quandary", one.remedy)
+    if calls or (found is not None and one.places.hooks):
+        yield _examine_hooks(one, calls)
+    if server and servers is not None:
+        mcp = next((f for f in examine_extras() if f.what == "mcp" and f.status != "ok"), None)
+        if mcp is None:
+            yield one.finding("ok", f"the MCP server in {servers.path}")
+        else:
+            text = f"{servers.path} names our server, which needs more packages"
+            yield one.finding("broken", text, mcp.remedy)
+    for command in sorted(commands or {NAME}):
+        yield _examine_command(one, command)
+    if one.host == "codex":
+        yield from (one.finding("broken", note) for note in one.places.notes)
+
+
+def _examine_hooks(one: Installed, calls: list[Call]) -> Finding:
+    path = one.places.hooks or ""
+    missing = [event for event in HOOKS if event not in [call.event for call in calls]]
+    if missing:
+        text = f"{path} has no hook {' and '.join(missing)} for questions"
+        return one.finding("broken", text, one.remedy)
+    wanted = None
+    with suppress(QuandaryError):  # said where the settings are looked at
+        wanted = routing.host_timeout(user_settings() if one.root is None else read_settings())
+    patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
+    if wanted is not None and patience < wanted:
+        text = f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"
+        return one.finding("broken", text, one.remedy)
+    return one.finding("ok", f"hooks in {path}")
+
+
+def _examine_command(one: Installed, command: str) -> Finding:
+    """Whether what a host is told to run is there, and which version it is."""
+    place = shutil.which(command)
+    if place is None:
+        missing = "is not there" if os.path.dirname(command) else "is not on PATH"
+        text = f"it would call {command}, which {missing}"
+        return one.finding("broken", text, f"{REMEDY}, then {one.remedy}")
+    version = version_of(place)
+    if version.trouble:
+        return one.finding("broken", f"it would call {place}, which {version.trouble}", REMEDY)
+    if version.text != __version__:
+        text = f"it calls {place}, version {version.text}, and this is {__version__}"
+        return one.finding("note", text, "keep one of the two")
+    return one.finding("ok", f"calls {place}, version {version.text}")
+
+
+def _text(path: str) -> str | None:
+    return read_text(path) if os.path.isfile(path) else None
+
+
+# -- agents and logs -------------------------------------------------------------------------------
+
+
+def examine_agents(*, hooked: bool) -> Iterator[Finding]:
+    """Every agent that is installed, with its version; what the settings rely on must be there."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only here
+
+    chosen = {}
+    try:
+        found = read_settings()
+        catalogue = read_catalogue(found.table("agents"))
+        names = ("default_cli", "default_validate_cli", "default_retry_cli")
+        chosen = {name: text for name in names if (text := found.text(name))}
+    except QuandaryError:
+        catalogue = read_catalogue()  # what is wrong was said where the settings were looked at
+    programs = {agent.name: agent.argv[0] for agent in KNOWN_AGENTS}
+    agents = sorted(catalogue.agents.values(), key=lambda agent: agent.name)
+    paths = {agent.name: shutil.which(agent.argv[0]) for agent in agents}
+    with ThreadPoolExecutor(8) as pool:
+        # What a program of somebody's own makes of `--version`, nobody knows.
+        versions = {
+            agent.name: pool.submit(version_of, path)
+            for agent in agents
+            if (path := paths[agent.name]) and programs.get(agent.name) == agent.argv[0]
+        }
+        for agent in (agent for agent in agents if paths[agent.name]):
+            asked = versions.get(agent.name)
+            yield _examine_agent(agent, asked.result() if asked else None, hooked=hooked)
+    missing = [name for name, path in paths.items() if path is None]
+    if missing:
+        yield Finding("agents", "ok", "others", f"not installed: {', '.join(missing)}")
+    for setting, codename in chosen.items():
+        named = catalogue.agents.get(fold(codename))
+        if named is None:
+            text = f"names {codename}, and there is no such agent"
+            yield Finding("agents", "broken", setting, text, "name another, or define it")
+        elif paths[named.name] is None:
+            text = f"names {codename}, whose program {named.argv[0]} was not found"
+            yield Finding("agents", "broken", setting, text, f"install {named.argv[0]}")
+
+
+def _examine_agent(agent: Agent, version: Version | None, *, hooked: bool) -> Finding:
+    tried = TRIED.get(agent.name, "")
+    if version is None:
+        return Finding("agents", "ok", agent.name, f"{agent.argv[0]}, as your settings say")
+    if version.trouble:
+        text = f"{agent.argv[0]} {version.trouble}"
+        return Finding("agents", "note", agent.name, text, "see whether it runs at all")
+    if hooked and agent.name == "CLAUDE" and version.numbers < Version(HOOKS_SINCE).numbers:
+        text = f"version {version.text} cannot call our hooks; no question would get through"
+        return Finding("agents", "broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
+    if version.text == tried:
+        text = f"version {version.text}, the one that was tried"
+        return Finding("agents", "ok", agent.name, text)
+    text = f"version {version.text}, never tried"
+    if tried:
+        text = f"version {version.text}; what is known about it was tried with {tried}"
+    return Finding("agents", "note", agent.name, text)
+
+
+def examine_logs() -> Iterator[Finding]:
+    """What hooks and notifications complained about last, since nobody saw it then."""
+    for name in ("hook", "notify"):
+        line = printable(notices.last_trouble(name))
+        if line:
+            remedy = "delete it when that is over"
+            yield Finding("logs", "note", notices.trouble_log(name), f"last: {line[:300]}", remedy)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from quandary.cli import COMMANDS, plans
-from quandary.cli.screen import tell
+from quandary.cli.screen import put, tell
+from quandary.doors.hosts.install import CannotEdit, plan_install
+from quandary.doors.hosts.places import find_command, places
 from quandary.errors import QuandaryError
-from quandary.people import lasting, routing
-from quandary.people.install_places import places
-from quandary.people.installing import to_install
+from quandary.people import routing
 from quandary.settings import read_settings, user_settings
 
 
@@ -19,18 +19,22 @@ from quandary.settings import read_settings, user_settings
 def install(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> int:
     """Teach a host to ask through quandary.
 
-    Agents there learn how to put a decision before a person. In Claude Code, hooks also check and
-    keep every question that any skill asks. Files keep all that is in them, and `quandary
-    uninstall` takes out what was added. Within a project, --project is the default.
+    Agents there learn how to ask a person to decide. In Claude Code, hooks also check and record
+    every question that any skill asks. Files keep all that is in them, and `quandary uninstall`
+    takes out what was added. Within a project, --project is the default.
     """
     if mcp and "mcp" not in COMMANDS:
         raise QuandaryError("--mcp registers `quandary mcp`, which this version does not have")
     root = plans.root_of(project=project, user=user)
-    command = lasting.command("user" if root is None else "project")
+    command = find_command("user" if root is None else "project")
     settings = user_settings() if root is None else read_settings()
-    plan = to_install(
-        places(host, root), command.word, mcp=mcp, timeout=routing.host_timeout(settings)
-    )
+    try:
+        plan = plan_install(
+            places(host, root), command.word, mcp=mcp, timeout=routing.host_timeout(settings)
+        )
+    except CannotEdit as error:
+        put(error.snippet)
+        raise
     plans.follow(plan, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")

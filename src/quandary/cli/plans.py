@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quandary.cli.screen import coloured, put, tell
+from quandary.doors.hosts.install import carry_out
+from quandary.doors.hosts.places import HOSTS
 from quandary.errors import QuandaryError
 from quandary.formats.files import project_root
 from quandary.formats.visible import printable
-from quandary.people.install_places import HOSTS
-from quandary.people.installing import carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.people.installing import Change, Plan
+    from quandary.doors.hosts.install import Change, Plan
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +58,7 @@ def follow(plan: Plan, *, dry_run: bool) -> None:
 
 
 _VERBS = {
-    (True, False): ("made", "would make"),
+    (True, False): ("created", "would create"),
     (False, False): ("changed", "would change"),
     (False, True): ("removed", "would remove"),
 }

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quandary import __version__
+from quandary.cli import doctor
 from quandary.desk import notices
+from quandary.doors.hosts.install import carry_out, lesson_entry, plan_install
+from quandary.doors.hosts.places import HOSTS, places
 from quandary.journal.sqlite import SqliteStore
-from quandary.people import doctor, doctor_hosts, doctor_settings
-from quandary.people.install_places import HOSTS, places
-from quandary.people.installing import carry_out, to_install
 from quandary.settings import KNOWN
 from small_flows import answer, begin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from quandary.people.doctor import Finding
+    from quandary.cli.doctor import Finding
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +59,7 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def install(host: str, root: str | None = "", *, mcp: bool = False) -> None:
     """What `quandary install` does."""
-    carry_out(to_install(places(host, root), "quandary", mcp=mcp))
+    carry_out(plan_install(places(host, root), "quandary", mcp=mcp))
 
 
 def said(findings: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -111,52 +111,35 @@ def test_a_program_sees_no_keys(project: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_program_on_path_is_named(project: Path) -> None:
     """Its place, its version, and whether it runs at all."""
-    *_, found = doctor.program()
+    *_, found = doctor.examine_program()
     assert (found.status, found.what) == ("ok", "PATH")
     program(project.parent, "quandary", "echo quandary 9.9.9")
-    *_, found = doctor.program()
+    *_, found = doctor.examine_program()
     assert found.status == "note"
     assert "9.9.9" in found.text
     program(project.parent, "quandary", "exit 1")
-    *_, found = doctor.program()
+    *_, found = doctor.examine_program()
     assert found.status == "broken"
     (project.parent / "bin" / "quandary").unlink()
-    *_, found = doctor.program()
+    *_, found = doctor.examine_program()
     assert (found.status, "does not lead to" in found.text) == ("note", True)
-
-
-def test_bytecode_is_compared_with_its_source(tmp_path: Path) -> None:
-    """What is missing, older or newer is counted."""
-    from compileall import compile_dir  # noqa: PLC0415 - only here
-
-    folder = tmp_path / "package"
-    folder.mkdir()
-    for name in ("one.py", "two.py"):
-        (folder / name).write_text("x = 1\n")
-    assert doctor._without_bytecode(str(folder)) == 2
-    compile_dir(folder, quiet=2)
-    assert doctor._without_bytecode(str(folder)) == 0
-    (folder / "two.py").write_text("x = 12\n")
-    assert doctor._without_bytecode(str(folder)) == 1
 
 
 def test_extras_are_those_of_the_package() -> None:
     """Each with its packages and their versions."""
-    found = {finding.what: finding for finding in doctor.extras()}
+    found = {finding.what: finding for finding in doctor.examine_extras()}
     assert {"terminal", "web", "mcp"} <= set(found)
     assert "all" not in found
     assert found["terminal"].status == "ok"
     assert re.search(r"textual \d", found["terminal"].text)
-    assert doctor.has_extra("terminal")
 
 
 def test_a_missing_extra_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that adds it."""
     needed = ["click>=8", "no-such-package>=1; extra == 'ghost'"]
     monkeypatch.setattr("importlib.metadata.requires", lambda _: needed)
-    (found,) = doctor.extras()
+    (found,) = doctor.examine_extras()
     assert (found.status, found.remedy) == ("note", "pip install 'quandary[ghost]'")
-    assert not doctor.has_extra("ghost")
 
 
 # -- the store -------------------------------------------------------------------------------------
@@ -165,13 +148,13 @@ def test_a_missing_extra_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_is_measured_and_verified(tmp_path: Path) -> None:
     """Nothing is made where there is none."""
     path = tmp_path / "journal.db"
-    (found,) = doctor.store(str(path))
-    assert (found.status, found.text) == ("ok", "nothing has been kept there yet")
+    (found,) = doctor.examine_store(str(path))
+    assert (found.status, found.text) == ("ok", "nothing has been recorded there yet")
     assert not path.exists()
     store = SqliteStore(path)
     answer(store, begin(store))
     store.close()
-    (found,) = doctor.store(str(path))
+    (found,) = doctor.examine_store(str(path))
     assert found.status == "ok"
     assert re.fullmatch(r"1 run, \d entries, \d+ KiB, all as they were written", found.text)
 
@@ -189,10 +172,10 @@ def test_a_store_that_was_changed_is_broken(
             "UPDATE entry SET body = CAST(replace(body, 'OK', 'NO') AS BLOB) WHERE n = 3"
         )
         database.commit()
-    (found,) = doctor.store(str(path))
+    (found,) = doctor.examine_store(str(path))
     assert (found.status, found.remedy) == ("broken", "quandary verify names them all")
     monkeypatch.setattr(doctor, "MANY", 1)
-    (found,) = doctor.store(str(path))
+    (found,) = doctor.examine_store(str(path))
     assert (found.status, "too many entries" in found.text) == ("ok", True)
 
 
@@ -200,7 +183,7 @@ def test_a_file_that_is_no_store_is_broken(tmp_path: Path) -> None:
     """With the reason."""
     path = tmp_path / "journal.db"
     path.write_text("no database at all, but long enough to be taken for one" * 9)
-    (found,) = doctor.store(str(path))
+    (found,) = doctor.examine_store(str(path))
     assert (found.status, "not a database" in found.text) == ("broken", True)
 
 
@@ -233,10 +216,8 @@ def test_settings_that_do_nothing_are_broken(
     project: Path, text: str, wrong: str, remedy: str
 ) -> None:
     """Each with the file, what is wrong, and what may have been meant."""
-    from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only here
-
     path = own(project, text)
-    found = [f for f in doctor_settings.settings({"agents": read_catalogue}) if f.status != "ok"]
+    found = [f for f in doctor.examine_settings() if f.status != "ok"]
     assert [(f.status, f.what) for f in found] == [("broken", str(path))]
     assert wrong in found[0].text
     assert remedy in found[0].remedy
@@ -252,14 +233,14 @@ def test_settings_that_are_right_are_well(project: Path) -> None:
         '[hooks]\nstrict = true\nroute = "inbox"\nwait = 90\n'
         '[notify]\ncommand = ["sh", "-c", "true"]\n',
     )
-    assert said(doctor_settings.settings()) == []
+    assert said(doctor.examine_settings()) == []
 
 
 @pytest.mark.parametrize("text", ["[notify]\ncommand = 3\n", "[users.a]\n", "[serve]\nhost = 1\n"])
 def test_what_a_project_has_no_say_in_is_ignored_with_a_note(project: Path, text: str) -> None:
     """Whatever it says there, nothing of it counts."""
     (project / "quandary.toml").write_text(text)
-    ((status, told),) = said(doctor_settings.settings())
+    ((status, told),) = said(doctor.examine_settings())
     assert (status, "of a project is ignored" in told) == ("note", True)
 
 
@@ -267,10 +248,10 @@ def test_a_secret_that_others_can_read_is_noted(project: Path) -> None:
     """Until they cannot."""
     path = own(project, '[notify]\nwebhook = "https://example.org/x"\nsecret = "s"\n')
     path.chmod(0o644)
-    ((status, text),) = said(doctor_settings.settings())
+    ((status, text),) = said(doctor.examine_settings())
     assert (status, "can read the secret" in text) == ("note", True)
     path.chmod(0o600)
-    assert said(doctor_settings.settings()) == []
+    assert said(doctor.examine_settings()) == []
 
 
 def test_variables_that_mean_nothing_are_noted(
@@ -280,7 +261,7 @@ def test_variables_that_mean_nothing_are_noted(
     monkeypatch.setenv("QUANDARY_STORE", str(project / "a.db"))
     monkeypatch.setenv("QUANDARY_MAX_VISITS", "3")
     monkeypatch.setenv("QUANDARY_MAX_VISIT", "3")
-    (found,) = [f for f in doctor_settings.settings() if f.status != "ok"]
+    (found,) = [f for f in doctor.examine_settings() if f.status != "ok"]
     assert (found.what, found.remedy) == ("QUANDARY_MAX_VISIT", "did you mean QUANDARY_MAX_VISITS?")
 
 
@@ -302,7 +283,7 @@ def test_every_setting_that_is_read_is_known() -> None:
 
 def test_nothing_installed_is_said_once() -> None:
     """With the command that would change it."""
-    (found,) = doctor_hosts.hosts()
+    (found,) = doctor.examine_hosts()
     assert (found.status, found.remedy) == ("note", "quandary install claude, or another")
 
 
@@ -312,7 +293,7 @@ def test_what_was_installed_is_found(host: str, root: str | None) -> None:
     """In the project or for the user, with the program that it calls."""
     mcp = host != "claude" or root is not None
     install(host, root, mcp=mcp)
-    found = list(doctor_hosts.hosts())
+    found = list(doctor.examine_hosts())
     assert said(found) == []
     assert any(finding.text.startswith("the MCP server in ") for finding in found) is mcp
     where = "for you" if root is None else "in this project"
@@ -329,10 +310,10 @@ def test_a_server_that_claude_code_was_told_of_is_found(
     entry = {"type": "stdio", "command": "quandary", "args": ["mcp"], "env": {}}
     text = json.dumps({"numStartups": 3, "mcpServers": {"quandary": entry}})
     (project.parent / ".claude.json").write_text(text)
-    found = list(doctor_hosts.hosts())
+    found = list(doctor.examine_hosts())
     assert {finding.what for finding in found} == {"claude, for you"}
     assert [finding.status for finding in found] == ["note", "ok", "ok"]
-    assert "its agents are not told how to ask" in found[0].text
+    assert "its agents get no instructions" in found[0].text
     assert found[1].text == f"the MCP server in {project.parent / '.claude.json'}"
 
 
@@ -340,7 +321,7 @@ def test_a_program_that_is_gone_is_broken(project: Path) -> None:
     """Hooks that lead nowhere are worse than none."""
     install("claude")
     (project.parent / "bin" / "quandary").unlink()
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert (status, text) == ("broken", "it would call quandary, which is not on PATH")
 
 
@@ -348,7 +329,7 @@ def test_a_program_of_another_version_is_noted(project: Path) -> None:
     """Both are named."""
     install("gemini")
     program(project.parent, "quandary", "echo quandary 7.0.1")
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert status == "note"
     assert "version 7.0.1" in text
     assert __version__ in text
@@ -360,27 +341,27 @@ def test_half_an_installation_is_broken(project: Path) -> None:
     path = project / ".claude" / "settings.json"
     whole = path.read_text()
     path.write_text("// mine\n" + whole)
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert (status, "refuses" in text) == ("broken", True)
     settings: Any = json.loads(whole)
     del settings["hooks"]["PostToolUse"]
     path.write_text(json.dumps(settings))
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert (status, "no hook PostToolUse" in text) == ("broken", True)
     path.write_text("{")
-    assert said(doctor_hosts.hosts())[0][0] == "broken"
+    assert said(doctor.examine_hosts())[0][0] == "broken"
 
 
 def test_a_hook_that_is_not_patient_enough_is_broken(project: Path) -> None:
     """Questions that wait in the inbox need a host that waits longer."""
     install("claude")
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 500\n')
-    assert said(doctor_hosts.hosts()) == []
+    assert said(doctor.examine_hosts()) == []
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 600\n')
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert (status, "after 600 seconds" in text) == ("broken", True)
-    carry_out(to_install(places("claude", ""), "quandary", mcp=False, timeout=630))
-    assert said(doctor_hosts.hosts()) == []
+    carry_out(plan_install(places("claude", ""), "quandary", mcp=False, timeout=630))
+    assert said(doctor.examine_hosts()) == []
 
 
 def test_instructions_are_compared_with_those_of_today(project: Path) -> None:
@@ -389,14 +370,13 @@ def test_instructions_are_compared_with_those_of_today(project: Path) -> None:
     path = project / "AGENTS.md"
     text = path.read_text()
     path.write_text(text.replace("Leave none out", "Leave some out"))
-    assert said(doctor_hosts.hosts()) == []
-    from quandary.people import marked  # noqa: PLC0415 - only here
-
-    path.write_text(marked.put(text, marked.BLOCK, "an older text\n", {}))
-    ((status, said_of_it),) = said(doctor_hosts.hosts())
+    assert said(doctor.examine_hosts()) == []
+    lesson = places("codex", "").lesson
+    path.write_text(lesson_entry(lesson._replace(body="an older text\n"), "quandary").add(""))
+    ((status, said_of_it),) = said(doctor.examine_hosts())
     assert (status, "another version" in said_of_it) == ("note", True)
     (project / "AGENTS.override.md").write_text("mine")
-    _, (status, said_of_it) = said(doctor_hosts.hosts())
+    _, (status, said_of_it) = said(doctor.examine_hosts())
     assert (status, "in the place of AGENTS.md" in said_of_it) == ("broken", True)
 
 
@@ -404,10 +384,10 @@ def test_two_sources_of_hooks_are_noted(project: Path) -> None:
     """Settings of both kinds, or settings and the plugin."""
     install("claude")
     install("claude", None)
-    ((status, text),) = said(doctor_hosts.hosts())
+    ((status, text),) = said(doctor.examine_hosts())
     assert (status, "more than once" in text) == ("note", True)
     (project / ".claude" / "settings.json").write_text('{"enabledPlugins": {"quandary@q": true}}')
-    notes = said(doctor_hosts.hosts())
+    notes = said(doctor.examine_hosts())
     assert any("the plugin quandary@q" in text for _, text in notes)
 
 
@@ -420,8 +400,8 @@ def test_a_hook_written_by_hand_counts(project: Path) -> None:
     path = project / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"hooks": groups}))
-    ((status, text),) = said(doctor_hosts.hosts())
-    assert (status, "not told how to ask" in text) == ("note", True)
+    ((status, text),) = said(doctor.examine_hosts())
+    assert (status, "no instructions" in text) == ("note", True)
 
 
 # -- logs ------------------------------------------------------------------------------------------
@@ -429,10 +409,10 @@ def test_a_hook_written_by_hand_counts(project: Path) -> None:
 
 def test_the_last_complaint_is_shown(project: Path) -> None:
     """Without what it could do to a terminal."""
-    assert list(doctor.logs()) == []
+    assert list(doctor.examine_logs()) == []
     notices.log_trouble("hook", "first")
     notices.log_trouble("hook", "second \x1b[2J\nthird")
-    (found,) = doctor.logs()
+    (found,) = doctor.examine_logs()
     assert found.status == "note"
     assert found.text.endswith(r"second \x1b[2J third")
     assert str(project.parent / "home") in found.what

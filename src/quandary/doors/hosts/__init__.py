@@ -1,0 +1,1 @@
+"""Coding agents as hosts: their hooks, and what is installed for them."""

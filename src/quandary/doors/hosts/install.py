@@ -1,0 +1,600 @@
+"""Quandary made known to a host: planned for all files first, then written, all of it or nothing.
+
+Before a file is changed for the first time, a copy is kept in the user's data folder. Uninstalling
+puts the copy back where the file is still as install left it; else it removes exactly our entries.
+A file that cannot be edited safely, such as JSON with comments, is refused with the text to paste.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.doors.hosts.places import HOOKS, MATCHER, NAME
+from quandary.errors import ParseError, QuandaryError
+from quandary.formats.files import read_text, write_text
+from quandary.settings import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.doors.hosts.places import Lesson, Places, Servers
+
+BOM = "\ufeff"
+
+
+class CannotEdit(ParseError):  # noqa: N818 - said of a file
+    """A file that a program cannot change without harm; `snippet` is what belongs in it."""
+
+    def __init__(self, message: str, snippet: str = "") -> None:
+        super().__init__(message)
+        self.snippet = snippet
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """What a file was before the first change."""
+
+    path: str
+    text: str | None
+    """No text means no file."""
+    left: str
+    """The digest of the file as install left it."""
+    folders: int
+    """How many folders above the file were made for it."""
+
+
+class Change(NamedTuple):
+    """What becomes of a file; no text means no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+    what: str
+    copy: Copy | None = None
+    """What is to be kept of it; nothing when it is uninstalled."""
+    folders: int = 0
+    """How many folders above a file that goes may go with it."""
+
+
+class Plan(NamedTuple):
+    """What is to be done."""
+
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+    """What the person should know."""
+    left: tuple[str, ...] = ()
+    """What stays although it was to go, and why."""
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None = None) -> Plan:
+    """The plan that makes `command` known to a host, with our server if that is wanted.
+
+    The hook before a question may take `timeout` seconds, where questions wait in the inbox.
+    """
+    if mcp and places.servers is None:
+        raise QuandaryError(places.elsewhere)
+    changes: list[Change] = []
+    notes = list(places.notes)
+    for path, entry in _entries(places, command, timeout, mcp=mcp):
+        text = _read(path)
+        copy = _read_copy(path, text)
+        try:
+            if text is not None and entry.is_current(text):
+                continue
+            if isinstance(entry, Marked) and entry.is_edited(text or ""):
+                notes.insert(0, f"{path} was edited and stays as it is")
+                continue
+            base = text
+            if copy is not None:
+                base = copy.text
+            elif text is not None and (without := entry.remove(text)) is not None:
+                base = without
+            after = entry.add(base or "")
+        except QuandaryError as error:
+            hint = "; add this yourself" if isinstance(error, CannotEdit) else ""
+            message = f"{path}: {error}; nothing was changed{hint}"
+            raise CannotEdit(message, entry.snippet if hint else "") from None
+        folders = copy.folders if copy is not None else _missing_folders(path)
+        copy = Copy(os.path.realpath(path), base, _digest(after), folders)
+        changes.append(Change(path, text, after, entry.what, copy, folders))
+    return Plan(tuple(changes), tuple(notes))
+
+
+def plan_uninstall(places: Places) -> Plan:
+    """The plan that takes out whatever install put there."""
+    changes, left = [], []
+    for path, entry in _entries(places, NAME, None, mcp=True):
+        text = _read(path)
+        if text is None:
+            continue
+        copy = _read_copy(path, text)
+        if copy is not None:
+            changes.append(Change(path, text, copy.text, entry.what, folders=copy.folders))
+            continue
+        try:
+            edited = isinstance(entry, Marked) and entry.is_edited(text)
+            after = None if edited else entry.remove(text)
+        except CannotEdit as error:
+            if NAME not in text:
+                continue
+            message = f"{path}: {error}; nothing was changed; remove this yourself"
+            raise CannotEdit(message, entry.snippet) from None
+        if edited:
+            left.append(f"{path} was edited; delete what you do not need")
+        elif after is not None:
+            is_empty = after.strip() in ("", BOM, "{}")
+            folders = int(os.path.basename(os.path.dirname(path)) == NAME)
+            kept = None if is_empty else after
+            changes.append(Change(path, text, kept, entry.what, folders=folders))
+    return Plan(tuple(changes), left=tuple(left))
+
+
+def carry_out(plan: Plan) -> None:
+    """Do all of it; if something fails, put back what was done before."""
+    done: list[Change] = []
+    try:
+        for change in plan.changes:
+            if _read(change.path) != change.before:
+                raise QuandaryError(  # noqa: TRY301 - what was done is undone below
+                    f"{change.path} has just been changed by others; try again"
+                )
+            if change.copy is not None:
+                _keep_copy(change.copy)
+            done.append(change)
+            _write(change)
+    except BaseException:
+        for change in reversed(done):
+            with suppress(QuandaryError):
+                _write(change._replace(before=change.after, after=change.before))
+        raise
+    for change in plan.changes:
+        if change.copy is None:
+            _drop_copy(change.path)
+
+
+def _entries(
+    places: Places, command: str, timeout: int | None, *, mcp: bool
+) -> Iterator[tuple[str, Entry]]:
+    """What belongs into which file."""
+    yield places.lesson.path, lesson_entry(places.lesson, command)
+    if places.hooks is not None:
+        yield places.hooks, Hooks(command, timeout)
+    if mcp and places.servers is not None:
+        yield places.servers.path, server_entry(places.servers, command)
+
+
+# -- files and their copies ------------------------------------------------------------------------
+
+
+def _read(path: str) -> str | None:
+    return read_text(path) if os.path.exists(path) else None
+
+
+def _write(change: Change) -> None:
+    """One file, with the folders that come and go with it."""
+    real = os.path.realpath(change.path)
+    folder = os.path.dirname(real)
+    try:
+        if change.after is None:
+            with suppress(FileNotFoundError):
+                os.unlink(real)
+            with suppress(OSError):  # there is something else in it
+                for _ in range(change.folders):
+                    os.rmdir(folder)
+                    folder = os.path.dirname(folder)
+            return
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        words = error.strerror or str(error)
+        raise QuandaryError(f"{change.path}: cannot be changed ({words.lower()})") from None
+    write_text(change.path, change.after)
+
+
+def _missing_folders(path: str) -> int:
+    folder, count = os.path.dirname(os.path.realpath(path)), 0
+    while not os.path.lexists(folder):
+        folder, count = os.path.dirname(folder), count + 1
+    return count
+
+
+def _copy_path(path: str) -> str:
+    name = sha256(os.path.realpath(path).encode(errors="surrogateescape")).hexdigest()[:16]
+    return os.path.join(data_folder(), "installed", f"{name}.json")
+
+
+def _read_copy(path: str, text: str | None) -> Copy | None:
+    """The copy of a file that is still as install left it."""
+    try:
+        copy = msgspec.json.decode(read_text(_copy_path(path)), type=Copy)
+    except (QuandaryError, msgspec.DecodeError):
+        return None
+    return copy if text is not None and copy.left == _digest(text) else None
+
+
+def _keep_copy(copy: Copy) -> None:
+    path = _copy_path(copy.path)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    except OSError as error:
+        words = (error.strerror or str(error)).lower()
+        raise QuandaryError(f"{path}: no copy of {copy.path} can be kept ({words})") from None
+    write_text(path, msgspec.json.encode(copy).decode())
+
+
+def _drop_copy(path: str) -> None:
+    kept = _copy_path(path)
+    with suppress(OSError):
+        os.unlink(kept)
+        os.rmdir(os.path.dirname(kept))
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+# -- text between marks ----------------------------------------------------------------------------
+
+
+class Marked(NamedTuple):
+    """Text of ours in a file that people may edit: the whole file, or a part between two marks.
+
+    The last line has a digest, by which we see whether somebody has edited the text since.
+    """
+
+    body: str
+    what: str
+    begin: str = ""
+    """Empty where the whole file is ours."""
+    opening: str = "<!-- "
+    closing: str = " -->"
+
+    @property
+    def snippet(self) -> str:
+        """The text to paste where we cannot edit the file."""
+        return self.body
+
+    def is_current(self, text: str) -> bool:
+        """Whether our text is there, word for word."""
+        found = self.find(text)
+        return found is not None and not found.edited and found.body == self.body
+
+    def is_edited(self, text: str) -> bool:
+        """Whether somebody has changed our text."""
+        found = self.find(text)
+        return found is not None and found.edited
+
+    def add(self, text: str) -> str:
+        """The file with our text at its end; one that is somebody else's is refused."""
+        newline = "\r\n" if "\r\n" in text else "\n"
+        ours = f"{self.begin}\n{self.body}" if self.begin else self.body
+        ours = f"{ours}{self.opening}quandary:end {_digest(self.body)}{self.closing}"
+        ours = ours.replace("\n", newline)
+        if text in ("", BOM):
+            return text + ours + newline
+        if not self.begin:
+            raise QuandaryError("the file is there already and is not ours; move it away")
+        if text.endswith(newline):
+            return text + newline + ours + newline
+        return text + newline * 2 + ours
+
+    def remove(self, text: str) -> str | None:
+        """The file without our text, and without the space that was put before it."""
+        found = self.find(text)
+        if found is None:
+            return None
+        if not self.begin:
+            return ""
+        newline = "\r\n" if "\r\n" in text else "\n"
+        before, behind = text[: found.start], text[found.end :]
+        if not behind:
+            return before.removesuffix(newline).removesuffix(newline)
+        if before.endswith(newline * 2):
+            before = before.removesuffix(newline)
+        return before + behind.removeprefix("\r").removeprefix("\n")
+
+    def find(self, text: str) -> Found | None:
+        """Our text in a file, if there is one."""
+        skipped = len(text) - len(text.removeprefix(BOM))
+        end_line = rf"(?m)^{re.escape(self.opening)}quandary:end (\w+)[^\r\n]*(?=\r?$)"
+        ends = list(re.finditer(end_line, text))
+        begin_line = rf"(?m)^{re.escape(self.begin)}(?=\r?$)"
+        begins = list(re.finditer(begin_line, text[skipped:])) if self.begin else []
+        if not ends and not begins:
+            return None
+        if len(ends) != 1 or (self.begin and len(begins) != 1):
+            raise ParseError("the marks quandary:begin and quandary:end do not match; correct them")
+        end = ends[0]
+        start = begins[0].start() + skipped if begins else 0
+        body = text[begins[0].end() + skipped : end.start()] if begins else text[: end.start()]
+        body = body.replace("\r\n", "\n")
+        body = body.removeprefix("\n") if begins else body + text[end.end() :].strip()
+        return Found(start, end.end(), body, _digest(body) != end[1])
+
+
+class Found(NamedTuple):
+    """A text of ours as it is now."""
+
+    start: int
+    end: int
+    """Where it ends, before the newline."""
+    body: str
+    edited: bool
+
+
+def lesson_entry(lesson: Lesson, command: str) -> Marked:
+    """The instructions for agents."""
+    begin = "<!-- quandary:begin -->" if lesson.section else ""
+    return Marked(lesson.text_for(command), "instructions for agents", begin)
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def load_json(text: str) -> dict[str, Any]:
+    """The object that a file of settings holds; comments and doubled keys cannot be edited."""
+    text = text.removeprefix(BOM)
+    if not text.strip():
+        return {}
+    try:
+        data = json.loads(text, object_pairs_hook=_unique_keys)
+    except RecursionError:
+        raise CannotEdit("nested too deeply") from None
+    except ValueError as error:
+        raise CannotEdit(f"not plain JSON ({error}), perhaps because of comments") from None
+    if not isinstance(data, dict):
+        raise ParseError("the whole is not an object, { … }")
+    return data
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("it has a key twice")
+    return data
+
+
+def _write_json(data: dict[str, Any], like: str) -> str:
+    """JSON with the indentation, line ends and last newline of another text."""
+    body = like.removeprefix(BOM)
+    indented = re.search(r"\n([ \t]+)\S", body)
+    indent = indented[1] if indented else None if body.strip(" \t\r\n{}") else "  "
+    separators = (",", ": ") if indent else (", ", ": ") if re.search(r'":\s', body) else (",", ":")
+    text = json.dumps(data, ensure_ascii="\\u" in body, indent=indent, separators=separators)
+    end = body[len(body.rstrip()) :] if body.strip() else "\n"
+    newline = "\r\n" if "\r\n" in body else "\n"
+    return like[: len(like) - len(body)] + text.replace("\n", newline) + end
+
+
+def _member(data: dict[str, Any], key: str, kind: type, path: str) -> Any:  # noqa: ANN401 - any JSON
+    """The list or object below a key, made where there is none."""
+    value = data.setdefault(key, kind())
+    if not isinstance(value, kind):
+        raise ParseError(f"{path} is not {'a list, [ … ]' if kind is list else 'an object, { … }'}")
+    return value
+
+
+class Hooks(NamedTuple):
+    """Hooks before and after a question, for Claude Code."""
+
+    command: str
+    timeout: int | None = None
+    """Seconds that the hook before a question may take, where that is longer than usual."""
+
+    @property
+    def what(self) -> str:
+        """What a person would call it."""
+        return f"hooks {' and '.join(HOOKS)} for AskUserQuestion"
+
+    @property
+    def snippet(self) -> str:
+        """The text to paste where we cannot edit the file."""
+        return self.add("")
+
+    def is_current(self, text: str) -> bool:
+        """Whether both events call us; who wrote that line by hand need not have it twice."""
+        wanted = {"pre": self.timeout or 0, "post": 0}
+        current = {
+            call.event
+            for call in our_hooks(text)
+            if call.by_hand
+            or (call.command == self.command and call.timeout >= wanted[HOOKS[call.event]])
+        }
+        return current == set(HOOKS)
+
+    def add(self, text: str) -> str:
+        """One more group for each event, behind those that are there."""
+        data = load_json(text)
+        hooks = _member(data, "hooks", dict, "hooks")
+        for event, word in HOOKS.items():
+            timeout = {"timeout": self.timeout} if self.timeout and word == "pre" else {}
+            args = ["hook", word]
+            handler = {"type": "command", "command": self.command, "args": args, **timeout}
+            group = {"matcher": MATCHER, "hooks": [handler]}
+            _member(hooks, event, list, f"hooks.{event}").append(group)
+        return _write_json(data, text)
+
+    def remove(self, text: str) -> str | None:
+        """Without our hooks, and without the groups that held nothing else."""
+        data = load_json(text)
+        found = False
+        for event, groups, group, handler in [*_handlers(data)]:
+            if _is_ours(handler, ["hook", HOOKS[event]]):
+                found = True
+                group["hooks"].remove(handler)
+                if not group["hooks"]:
+                    groups.remove(group)
+                if not groups:
+                    del data["hooks"][event]
+        if found and not data["hooks"]:
+            del data["hooks"]
+        return _write_json(data, text) if found else None
+
+
+def _handlers(data: dict[str, Any]) -> Iterator[tuple[str, list[Any], dict[str, Any], Any]]:
+    """The hooks of our two events: the event, its groups, the group, and the hook."""
+    hooks = data.get("hooks")
+    for event in HOOKS:
+        groups: Any = hooks.get(event) if isinstance(hooks, dict) else None
+        for group in groups if isinstance(groups, list) else ():
+            listed = group.get("hooks") if isinstance(group, dict) else None
+            for handler in listed if isinstance(listed, list) else ():
+                yield event, groups, group, handler
+
+
+class Call(NamedTuple):
+    """A hook that calls us."""
+
+    event: str
+    command: str
+    timeout: float
+    """How many seconds the host lets it run; none where only the host knows."""
+    by_hand: bool
+    """Somebody wrote it as a line for a shell."""
+
+
+def our_hooks(text: str) -> list[Call]:
+    """Every hook that calls us, installed or written by hand."""
+    found = []
+    for event, _, _, handler in _handlers(load_json(text)):
+        words = ["hook", HOOKS[event]]
+        line = handler.get("command") if isinstance(handler, dict) else None
+        said = line.split() if isinstance(line, str) and "args" not in handler else []
+        by_hand = said[1:] == words and _is_us(said[0])
+        if by_hand or _is_ours(handler, words):
+            timeout = handler.get("timeout")
+            seconds = timeout if isinstance(timeout, int | float) else 0
+            found.append(Call(event, said[0] if by_hand else str(line), seconds, by_hand))
+    return found
+
+
+def _is_ours(entry: Any, words: list[str]) -> bool:  # noqa: ANN401 - whatever somebody wrote
+    """Whether an entry runs this program with these words."""
+    return isinstance(entry, dict) and entry.get("args") == words and _is_us(entry.get("command"))
+
+
+def _is_us(command: object) -> bool:
+    name = command.replace("\\", "/").rpartition("/")[2] if isinstance(command, str) else ""
+    return name in (NAME, f"{NAME}.exe")
+
+
+# -- servers ---------------------------------------------------------------------------------------
+
+
+class JsonServer(NamedTuple):
+    """Our server in a list of servers that is JSON."""
+
+    servers: Servers
+    command: str
+    what: str = "the MCP server"
+
+    @property
+    def snippet(self) -> str:
+        """The text to paste where we cannot edit the file."""
+        return self.add("")
+
+    def is_current(self, text: str) -> bool:
+        """Whether it is there; an entry of our name that somebody else made is never touched."""
+        found = self.find(text)
+        return found is not None and _require_ours(found, self.servers.key) == self.command
+
+    def add(self, text: str) -> str:
+        """The list with one more server."""
+        data = load_json(text)
+        key = self.servers.key
+        _member(data, key, dict, key)[NAME] = self.servers.entry(self.command)
+        return _write_json(data, text)
+
+    def remove(self, text: str) -> str | None:
+        """The list without it."""
+        if not _is_ours(self.find(text), ["mcp"]):
+            return None
+        data = load_json(text)
+        del data[self.servers.key][NAME]
+        if not data[self.servers.key]:
+            del data[self.servers.key]
+        return _write_json(data, text)
+
+    def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
+        """What a file says of a server with our name."""
+        listed = load_json(text).get(self.servers.key)
+        return listed.get(NAME) if isinstance(listed, dict) else None
+
+
+class TomlServer(NamedTuple):
+    """Our server as a table between marks in a TOML file."""
+
+    servers: Servers
+    command: str
+    what: str = "the MCP server"
+
+    @property
+    def snippet(self) -> str:
+        """The text to paste where we cannot edit the file."""
+        lines = [f"[{self.servers.key}.{NAME}]"]
+        for name, value in self.servers.entry(self.command).items():
+            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+        return "\n".join([*lines, ""])
+
+    @property
+    def _marked(self) -> Marked:
+        return Marked(self.snippet, self.what, "# quandary:begin", "# ", "")
+
+    def is_current(self, text: str) -> bool:
+        """Whether the table is there, between marks or not."""
+        found = self.find(text)
+        return found is not None and _require_ours(found, self.servers.key) == self.command
+
+    def add(self, text: str) -> str:
+        """The file with one more table at its end."""
+        after = self._marked.add(text)
+        with suppress(ParseError):
+            if self.find(after) == self.servers.entry(self.command):
+                return after
+        raise CannotEdit(f"no table can be added to {self.servers.key}")
+
+    def remove(self, text: str) -> str | None:
+        """The file without what is between our marks."""
+        return self._marked.remove(text)
+
+    def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
+        """What a file says of a server with our name."""
+        import tomllib  # noqa: PLC0415 - only for hosts that use it
+
+        try:
+            listed = tomllib.loads(text.removeprefix(BOM)).get(self.servers.key)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+            raise CannotEdit(f"not TOML ({reason})") from None
+        return listed.get(NAME) if isinstance(listed, dict) else None
+
+
+Entry = Marked | Hooks | JsonServer | TomlServer
+"""Something of ours in a file: whether it is there, the text with it, and the text without it."""
+
+
+def server_entry(servers: Servers, command: str) -> JsonServer | TomlServer:
+    """Our server in a host's list, in the format of that list."""
+    kind = TomlServer if servers.path.endswith(".toml") else JsonServer
+    return kind(servers, command)
+
+
+def our_server(servers: Servers, text: str) -> str:
+    """The command of our server in a host's list; nothing where it is not there."""
+    found = server_entry(servers, "").find(text)
+    return str(found["command"]) if _is_ours(found, ["mcp"]) else ""
+
+
+def _require_ours(entry: Any, key: str) -> str:  # noqa: ANN401 - whatever somebody wrote
+    """The command of our entry in a list of servers."""
+    if not _is_ours(entry, ["mcp"]):
+        raise QuandaryError(f"{key}.{NAME} is there already and is another server; rename it")
+    return str(entry["command"])

@@ -1,0 +1,336 @@
+"""Where each host keeps its instructions, hooks and servers, and what is written there.
+
+Every such fact stands here and nowhere else. Read in 2026-11, from:
+
+- Claude Code: hooks in `.claude/settings.json` or `settings.json` of the configuration folder
+  (code.claude.com/docs/en/hooks); a matcher with anything but letters, digits and a few signs is an
+  unanchored regular expression; `args` beside `command` runs the program without a shell, from
+  2.1.139 on (claude-code issues 58119 and 58441, react_on_rails pull request 5055; tried with
+  2.1.325 on Linux); a comment makes it discard the whole file (issue 83190); skills follow
+  `CLAUDE_CONFIG_DIR` (DataDog/pup pull request 622); a project's servers are in `.mcp.json`, and
+  those of a user in `.claude.json`, which only Claude Code itself should write.
+- Codex: `AGENTS.md` of the project, or of `CODEX_HOME`, `~/.codex` by default, unless there is an
+  `AGENTS.override.md` with something in it (developers.openai.com/codex/guides/agents-md);
+  `[mcp_servers.NAME]` in `config.toml` there, or in `.codex/config.toml` of a trusted project
+  (docs.pipeshub.com/mcp/codex, docs.rs/tuff-adapter-codex). Tried with 0.166.0.
+- Gemini CLI: `GEMINI.md` of the project or of `~/.gemini` (geminicli.com/docs/cli/gemini-md);
+  `mcpServers` in `.gemini/settings.json`, comments allowed (gemini-cli pull request 422);
+  `GEMINI_CLI_HOME` in the place of the home folder (its `paths.ts`). It has hooks, but of another
+  shape and through a shell (geminicli.com/docs/hooks/reference), so that none are installed. Tried
+  with 0.61.0, which starts no server at all in a folder that is not trusted.
+- Cursor: rules of a project in `.cursor/rules/NAME.mdc` (cursor.com/docs/rules), those of a user in
+  no file; skills of a user in `~/.cursor/skills` (cursor.com/docs/context/skills); `mcpServers` in
+  `.cursor/mcp.json` of either (cursor.com/docs/mcp). Not tried.
+- VS Code: `.github/copilot-instructions.md`; for a user `~/.copilot/instructions`, with `applyTo`
+  (vscode-docs, custom-instructions.md); `servers` in `.vscode/mcp.json`, or in `mcp.json` of the
+  user's profile (code.visualstudio.com/docs/agents/reference/mcp-configuration). Not tried.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from quandary.errors import QuandaryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAME = "quandary"
+MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
+"""Claude Code's own question tool, and those of servers that stand in for it."""
+HOOKS = {"PreToolUse": "pre", "PostToolUse": "post"}
+HOOKS_SINCE = "2.1.139"
+"""The first Claude Code that calls a hook without a shell."""
+
+SUMMARY = (
+    "Ask the person through quandary whenever a decision is theirs: a choice between options, "
+    "an approval, the end of a phase, or a list of things to include or cut."
+)
+
+_LOOP = """\
+# Decisions go through quandary
+
+1. When a decision is the person's, run `quandary ask SOURCE --item 'ID|Label|Title|Context'
+   --context TEXT`. SOURCE is a tree of the project; `quandary check --format json .` lists them.
+2. More than four options go to `quandary split OPTIONS.json`. Leave none out to make them fit.
+3. At the end of a phase, run `quandary gate DIR`. Nothing else moves a phase.
+4. Add `{way}` to all three. They print the state of the run as JSON.
+5. {ask}
+6. Hand what comes back, unchanged, to the command in `ask.reply_with`, on its standard input: from
+   a file or a quoted here-document, never between quotation marks of a shell.
+7. That prints the next state. While its `status` is `waiting`, go on at 5.
+8. `done`: act on `result`. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
+9. A note of kind `question` is for you: `quandary advise RUN TEXT` answers it. Go on at 5.
+10. Never answer for the person. Silence, a closed form, a time-out or an error is no answer: the
+    question waits, and `quandary next RUN` shows it again.
+"""
+
+_RELAYED = """\
+Show `ask.preamble` and the `text` of every note word for word. Then call {tool}
+   with `ask.tool_input`, unchanged."""
+
+CLAUDE = _LOOP.format(way="--via relay", ask=_RELAYED.format(tool="AskUserQuestion"))
+CODEX = _LOOP.format(
+    way="--via relay --host codex",
+    ask=_RELAYED.format(tool="request_user_input")
+    + " Without that tool, add `--via text` in 4\n   instead, show `ask.text`, and wait.",
+)
+TYPED = _LOOP.format(
+    way="--via text",
+    ask="Show `ask.text` word for word. Then end your turn, and wait for what the person writes.",
+)
+
+
+class Lesson(NamedTuple):
+    """The instructions for agents: a whole file of ours, or a section of a page."""
+
+    path: str
+    body: str
+    section: bool = False
+
+    def text_for(self, command: str) -> str:
+        """The instructions, which say so where the program has to be called by its path."""
+        if command == NAME:
+            return self.body
+        return f"{self.body.rstrip()}\n\nHere, `quandary` stands for `{command}`.\n\n"
+
+
+class Servers(NamedTuple):
+    """The list of servers that a host starts."""
+
+    path: str
+    key: str
+    kind: str = ""
+    """What its entries say about themselves, where they have to."""
+
+    def entry(self, command: str) -> dict[str, Any]:
+        """Our entry."""
+        kind = {"type": self.kind} if self.kind else {}
+        return {**kind, "command": command, "args": ["mcp"]}
+
+
+class Places(NamedTuple):
+    """Everything that is written for a host."""
+
+    lesson: Lesson
+    hooks: str | None = None
+    """The settings that hooks belong in."""
+    servers: Servers | None = None
+    listed: Servers | None = None
+    """A list of servers that the host alone writes, and we only look at."""
+    notes: tuple[str, ...] = ()
+    """What the person should know."""
+    elsewhere: str = ""
+    """What to do about servers where their list is not ours to write."""
+
+
+def places(host: str, root: str | None) -> Places:
+    """Where things go for a host: in the project at `root`, or with none, for the user."""
+    return HOSTS[host](root)
+
+
+def _claude(root: str | None) -> Places:
+    named = os.environ.get("CLAUDE_CONFIG_DIR")
+    base = os.path.join(root, ".claude") if root is not None else named or _home(".claude")
+    path = os.path.join(base, "skills", "quandary", "SKILL.md")
+    own = os.path.join(named or _home(), ".claude.json")
+    return Places(
+        Lesson(path, skill(CLAUDE)),
+        hooks=os.path.join(base, "settings.json"),
+        servers=None if root is None else Servers(os.path.join(root, ".mcp.json"), "mcpServers"),
+        listed=Servers(own, "mcpServers") if root is None else None,
+        notes=(f"the hooks need Claude Code {HOOKS_SINCE} or later",),
+        elsewhere="for --user, run: claude mcp add --scope user quandary -- quandary mcp",
+    )
+
+
+def _codex(root: str | None) -> Places:
+    home = os.environ.get("CODEX_HOME") or _home(".codex")
+    folder = root if root is not None else home
+    over = os.path.join(folder, "AGENTS.override.md")
+    hidden = os.path.isfile(over) and os.path.getsize(over) > 0
+    base = os.path.join(root, ".codex") if root is not None else home
+    return Places(
+        _section(os.path.join(folder, "AGENTS.md"), CODEX),
+        servers=Servers(os.path.join(base, "config.toml"), "mcp_servers"),
+        notes=(f"Codex reads {over} in the place of AGENTS.md beside it",) if hidden else (),
+    )
+
+
+def _gemini(root: str | None) -> Places:
+    base = os.path.join(os.environ.get("GEMINI_CLI_HOME") or _home(), ".gemini")
+    folder = root if root is not None else base
+    settings = os.path.join(root, ".gemini") if root is not None else base
+    return Places(
+        _section(os.path.join(folder, "GEMINI.md"), TYPED),
+        servers=Servers(os.path.join(settings, "settings.json"), "mcpServers"),
+    )
+
+
+def _cursor(root: str | None) -> Places:
+    base = os.path.join(root, ".cursor") if root is not None else _home(".cursor")
+    if root is None:
+        path = os.path.join(base, "skills", "quandary", "SKILL.md")
+        lesson = Lesson(path, skill(TYPED))
+    else:
+        path = os.path.join(base, "rules", "quandary.mdc")
+        body = _add_heading(TYPED, description=f'"{SUMMARY}"', alwaysApply="true")
+        lesson = Lesson(path, body)
+    return Places(lesson, servers=Servers(os.path.join(base, "mcp.json"), "mcpServers"))
+
+
+def _vscode(root: str | None) -> Places:
+    if root is not None:
+        path = os.path.join(root, ".github", "copilot-instructions.md")
+        servers = Servers(os.path.join(root, ".vscode", "mcp.json"), "servers", "stdio")
+        return Places(_section(path, TYPED), servers=servers)
+    path = _home(".copilot", "instructions", "quandary.instructions.md")
+    body = _add_heading(TYPED, description=f'"{SUMMARY}"', applyTo='"**"')
+    servers = Servers(os.path.join(_application_data(), "Code", "User", "mcp.json"), "servers")
+    return Places(Lesson(path, body), servers=servers._replace(kind="stdio"))
+
+
+def _home(*parts: str) -> str:
+    return os.path.join(os.path.expanduser("~"), *parts)
+
+
+def _application_data() -> str:
+    """Where programs like VS Code keep what belongs to the user."""
+    if sys.platform == "darwin":
+        return _home("Library", "Application Support")
+    if sys.platform == "win32":
+        return os.environ.get("APPDATA") or _home("AppData", "Roaming")
+    return os.environ.get("XDG_CONFIG_HOME") or _home(".config")
+
+
+HOSTS: dict[str, Callable[[str | None], Places]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "cursor": _cursor,
+    "vscode": _vscode,
+}
+
+
+def skill(lesson: str) -> str:
+    """A lesson as a skill, which is loaded when it is needed."""
+    return _add_heading(lesson, name=NAME, description=f'"{SUMMARY}"')
+
+
+def _add_heading(lesson: str, **lines: str) -> str:
+    heading = "".join(f"{name}: {value}\n" for name, value in lines.items())
+    return f"---\n{heading}---\n\n{lesson}\n"
+
+
+def _section(path: str, lesson: str) -> Lesson:
+    return Lesson(path, f"#{lesson}", section=True)
+
+
+# -- the command that hosts are told to run -------------------------------------------------------
+#
+# What is written into settings is run long after we have ended, so it must not be a place that goes
+# away with a cache or a folder for passing files. Read in 2026-11: uv keeps what `uvx` runs in its
+# cache (docs.astral.sh, storage), pipx what `pipx run` runs in a `.cache` of its own for fourteen
+# days (pipx discussion 1387), npm what `npx` runs below `_npx`.
+
+REMEDY = "install it to stay, for instance with `uv tool install quandary`"
+
+Scope = Literal["project", "user"]
+
+_CACHES = frozenset({".cache", "caches", "_npx", "archive-v0", "builds-v0", "environments-v2"})
+_CACHE_VARIABLES = ("UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache")
+
+
+class Command(NamedTuple):
+    """How to call the program."""
+
+    word: str
+    """Its name, or its path."""
+    note: str = ""
+    """What the person should know about it."""
+
+
+def find_command(scope: Scope) -> Command:
+    """The name where it leads to a program that lasts, the path only in a user's own settings.
+
+    Files of a project are for everyone who works on it, so that no path of this machine belongs
+    there.
+    """
+    on_path, reasons = [], []
+    for place in _on_path():
+        why = why_not(place)
+        if why is None:
+            on_path.append(place)
+        else:
+            reasons.append(f"{place} {why}")
+    if any(not _environment(place) for place in on_path):
+        return Command(NAME)
+    if scope == "project" and on_path:
+        folder = _environment(on_path[0])
+        note = f"quandary is on PATH only through {folder}; start your agent from there"
+        return Command(NAME, note)
+    if scope == "user":
+        beside = [place for place in (*on_path, *_beside_python()) if why_not(place) is None]
+        if beside:
+            return Command(beside[0])
+    if reasons:
+        raise QuandaryError(f"{reasons[0]}; {REMEDY}")
+    hint = "" if scope == "user" else ", or use --user"
+    raise QuandaryError(f"the command quandary is not on PATH; {REMEDY}{hint}")
+
+
+def why_not(path: str) -> str | None:
+    """Why a program may not be there tomorrow; nothing if it is likely to stay."""
+    for place in {os.path.abspath(path), os.path.realpath(path)}:
+        if any(_below(place, folder) for folder in temporary_folders()):
+            return "is in a temporary folder"
+        if _in_cache(place):
+            return "is in a cache, which can be emptied at any time"
+    return None
+
+
+def temporary_folders() -> list[str]:
+    """Where systems put what need not stay."""
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP", "XDG_RUNTIME_DIR")]
+    usual = ["/tmp", "/var/tmp", "/dev/shm", "/private/var/folders"]  # noqa: S108 - not used as one
+    return [folder for folder in (tempfile.gettempdir(), *named, *usual) if folder]
+
+
+def _on_path() -> Iterator[str]:
+    """Every program of our name on PATH, in the order in which they would be found."""
+    for folder in os.get_exec_path():
+        found = shutil.which(NAME, path=folder) if os.path.isabs(folder) else None
+        if found:
+            yield found
+
+
+def _beside_python() -> Iterator[str]:
+    """The program as it is running now, and the one that came with this Python."""
+    for folder in (os.path.dirname(sys.argv[0]), os.path.dirname(sys.executable)):
+        found = shutil.which(NAME, path=os.path.abspath(folder)) if folder else None
+        if found:
+            yield found
+
+
+def _environment(path: str) -> str | None:
+    """The virtual environment that a program is in, which is on PATH only while it is active."""
+    folder = os.path.dirname(os.path.dirname(path))
+    return folder if os.path.isfile(os.path.join(folder, "pyvenv.cfg")) else None
+
+
+def _below(path: str, folder: str) -> bool:
+    bases = {os.path.abspath(folder), os.path.realpath(folder)}
+    return any(path.startswith(base.rstrip(os.sep) + os.sep) for base in bases)
+
+
+def _in_cache(path: str) -> bool:
+    named = (os.environ.get(name, "") for name in _CACHE_VARIABLES)
+    if any(folder and _below(path, folder) for folder in named):
+        return True
+    parts = [part.casefold() for part in path.split(os.sep)]
+    return not _CACHES.isdisjoint(parts) or ("uv", "cache") in pairwise(parts)
