@@ -18,7 +18,7 @@ from pathlib import Path
 
 from quandary.agents.calling import Surroundings, answer
 from quandary.agents.catalogue import Catalogue, read_catalogue
-from quandary.flows.responding import hear
+from quandary.flows.responses import hear
 from quandary.model.call import Call
 
 STEPS = 100

@@ -24,8 +24,7 @@ from quandary.agents.calling import Surroundings
 from quandary.agents.catalogue import read_catalogue
 from quandary.agents.driving import Driver
 from quandary.cli.watching import Lines, Scribe, watcher
-from quandary.flows.costs import most_calls
-from quandary.flows.planning import Defaults, plan
+from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.chart import Chart, Page, Route, Step

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quandary.flows.objects import MOST_OBJECTS, last_objects
+from quandary.flows.responses import MOST_OBJECTS, last_objects
 from strategies import HOSTILE
 
 _DECODER = json.JSONDecoder(strict=False)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chart_strategies import charts, plain_page
-from quandary.flows.costs import circles, most_calls
-from quandary.flows.planning import MOST_RETRIES, Defaults, Planned, plan
-from quandary.flows.prompting import CHECK
+from quandary.flows.prompts import CHECK
+from quandary.flows.step_plans import MOST_RETRIES, Defaults, Planned, circles, most_calls, plan
 from quandary.model.chart import Chart, Page, Route, Step
 from trips import chart, task
 

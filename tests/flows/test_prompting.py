@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.flows.prompting import (
+from quandary.flows.prompts import (
     CHECK,
     again_prompt,
     critique_of,

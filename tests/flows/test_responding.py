@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.flows.prompting import again_prompt, run_prompt, validation_prompt
-from quandary.flows.responding import Heard, hear, heard, match_route
+from quandary.flows.prompts import again_prompt, run_prompt, validation_prompt
+from quandary.flows.responses import Heard, hear, heard, match_route
 from quandary.model.call import Call, Output
 from quandary.model.response import Decision, Expects, Process, Validation, schema
 from strategies import HOSTILE

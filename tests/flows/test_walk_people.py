@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.flows.asking_people import LONGEST_SHOWN, route_codes
+from quandary.flows.steps import LONGEST_SHOWN, route_codes
 from quandary.flows.walk import walk
 from quandary.model.ask import MORE, Ask, Item, Limits
 from quandary.model.call import Call, Output

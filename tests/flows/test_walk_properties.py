@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import Failed
-from quandary.flows.costs import most_calls
-from quandary.flows.planning import Defaults, plan
+from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.flows.walk import start, walk
 from quandary.model.ask import Answer, Ask, Reply
 from quandary.model.call import Call, Do, Done, Output

@@ -12,7 +12,7 @@ from quandary.agents.known import KNOWN
 from quandary.agents.responses import unwrap
 from quandary.desk import returns
 from quandary.errors import QuandaryError
-from quandary.flows.responding import hear
+from quandary.flows.responses import hear
 from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore

@@ -22,7 +22,7 @@ from quandary.agents import leftovers
 from quandary.agents.agent import MOST
 from quandary.agents.groups import group_lives, reap_group, signal_group
 from quandary.errors import QuandaryError
-from quandary.flows.responding import GAP
+from quandary.flows.responses import GAP
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

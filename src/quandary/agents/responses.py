@@ -7,8 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.agents.paths import follow, parse_path
-from quandary.flows.objects import last_objects
-from quandary.flows.responding import clean, hear
+from quandary.flows.responses import clean, hear, last_objects
 from quandary.model.call import Output
 
 if TYPE_CHECKING:

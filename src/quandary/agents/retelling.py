@@ -18,10 +18,9 @@ from msgspec.structs import replace
 
 from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from quandary.errors import QuandaryError
-from quandary.flows.asking_people import ACCEPT, AGAIN, DONE, REJECT, route_codes
-from quandary.flows.at_step import meant, tokens_of
-from quandary.flows.planning import Defaults, planned
-from quandary.flows.prompting import critique_of
+from quandary.flows.prompts import critique_of
+from quandary.flows.step_plans import Defaults, planned
+from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, meant, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Outcome
 from quandary.journal.entries import (
     Answered,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from quandary.agents.story import Verdict
-    from quandary.flows.planning import Planned
+    from quandary.flows.step_plans import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store, Waits
     from quandary.model.ask import Answer, Ask, Question

@@ -117,7 +117,7 @@ def walk(wanted: Walking, limits: Limits) -> Begun:
     from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - one flow at a time
     from quandary.cli.planned import budget_of, defaults_of, plan_of  # noqa: PLC0415 - the same
     from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
-    from quandary.flows.walk_terms import Budget  # noqa: PLC0415 - the same
+    from quandary.flows.walk import Budget  # noqa: PLC0415 - the same
     from quandary.formats import charts  # noqa: PLC0415 - the same
     from quandary.model.ask import Item  # noqa: PLC0415 - the same
     from quandary.settings import read_settings  # noqa: PLC0415 - the same

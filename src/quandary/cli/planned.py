@@ -12,10 +12,9 @@ from quandary.agents.agent import words
 from quandary.agents.calling import Surroundings, obstacles
 from quandary.cli.screen import put, tell
 from quandary.errors import NotFound, QuandaryError, Rejected
-from quandary.flows import prompting
-from quandary.flows.costs import most_calls
-from quandary.flows.planning import Defaults, Planned, plan
-from quandary.flows.walk_terms import Budget, Terms, values_of
+from quandary.flows import prompts
+from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
+from quandary.flows.walk import Budget, Terms, values_of
 from quandary.formats.visible import printable
 from quandary.journal.entries import Began, beginning, read_document
 from quandary.model.call import HUMAN, is_human
@@ -266,7 +265,7 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
     wanting: dict[str, str] = {}
     for step in steps:
         if "{{" in step.prompt or "{{" in step.validate_prompt:
-            fields, _ = prompting.slots(f"{step.prompt}\n{step.validate_prompt}")
+            fields, _ = prompts.slots(f"{step.prompt}\n{step.validate_prompt}")
             for field in fields:
                 wanting.setdefault(field, step.name)
     for field, name in wanting.items():
@@ -278,4 +277,4 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
 
 
 def _missing(slot: str, item: Item) -> bool:
-    return prompting.fill(slot, values_of(item), {}) == slot
+    return prompts.fill(slot, values_of(item), {}) == slot

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from quandary.cli.asking import Way
-    from quandary.flows.planning import Planned
+    from quandary.flows.step_plans import Planned
     from quandary.journal.draft import Source
     from quandary.journal.store import State, Store
     from quandary.model.ask import Item

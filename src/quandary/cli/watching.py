@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from quandary.agents.driving import Watcher
 from quandary.cli.screen import tell
-from quandary.flows.at_step import tokens_of
+from quandary.flows.steps import tokens_of
 from quandary.formats.visible import printable
 
 if TYPE_CHECKING:

@@ -13,24 +13,22 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Failed, QuandaryError
-from quandary.flows import prompting
+from quandary.flows import prompts
 from quandary.flows.asking import Chooser
-from quandary.flows.asking_people import context
-from quandary.flows.at_step import Visit
-from quandary.flows.planning import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
-from quandary.flows.walk_again import again
-from quandary.flows.walk_terms import Budget, Spent, Terms
+from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
+from quandary.flows.steps import Visit, shown
 from quandary.model import keys
 from quandary.model.ask import Item, Limits, Note
-from quandary.model.chart import QUIET, Map, Page, plain
+from quandary.model.chart import QUIET, Chart, Map, Page, plain
 from quandary.model.soundness import check
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.flows.planning import Exhausted, Planned
-    from quandary.model.chart import Chart, Route, Step
+    from quandary.flows.step_plans import Exhausted, Planned
+    from quandary.model.chart import Route, Step
+
 
 __all__ = ["VERSION", "Outcome", "again", "start", "walk"]
 
@@ -39,6 +37,78 @@ DEEPEST = 20
 """Charts inside one another."""
 
 Outcome = Literal["completed", "failed", "stopped"]
+
+
+OWN = ("id", "label", "title", "context", "question")
+"""The fields that every item has."""
+
+
+class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one item may cost; nothing set is no limit."""
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    """Of all its agents together, whether one works at a time or several do."""
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run was begun with; plain data, kept in the journal as it is."""
+
+    chart: Chart
+    item: Item = Item("1")
+    defaults: Defaults = Defaults()
+    codenames: tuple[str, ...] = ()
+    """The agents that a tag can name."""
+    budget: Budget = Budget()
+    limits: Limits = Limits()
+    person: bool = True
+    """Whether somebody can be asked where agents cannot agree."""
+
+    @property
+    def about(self) -> str:
+        """What it is walked for, in words."""
+        return self.item.title or self.item.label or self.item.id
+
+    @property
+    def context(self) -> str:
+        """What everybody who is asked in this run should know."""
+        about = self.item.title or self.item.label
+        head = f"**{self.chart.name}**" + (f", for {about}" if about else "")
+        return "\n\n".join(filter(None, (head, shown(self.item.context))))
+
+
+def values_of(item: Item) -> dict[str, str]:
+    """What fills slots: an item by the names of its fields, those that every item has first."""
+    own = {name: str(getattr(item, name)) for name in OWN}
+    return {**own, **item.fields, **{name: value for name, value in own.items() if value}}
+
+
+class Spent:
+    """What an item has cost so far."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.calls = 0
+        self.tokens = 0
+        self.seconds = 0.0
+
+    def over(self, further: int) -> str:
+        """Which limit so many further calls would break; a call may not begin beyond one."""
+        most = self.budget
+        if most.max_calls is not None and self.calls + further > most.max_calls:
+            return f"the budget of {most.max_calls} calls is used up"
+        if most.max_tokens is not None and self.tokens >= most.max_tokens:
+            return f"the budget of {most.max_tokens} tokens is used up"
+        if most.max_seconds is not None and self.seconds >= most.max_seconds:
+            return f"the budget of {most.max_seconds:g} seconds is used up"
+        return ""
+
+    def time(self, wanted: float, calls: int = 1) -> float:
+        """The seconds that each of so many calls may take: no more than are left for it."""
+        if self.budget.max_seconds is None:
+            return wanted
+        return min(wanted, max(self.budget.max_seconds - self.seconds, 0.0) / calls)
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -102,7 +172,7 @@ class _Walk:
         self.path: list[str] = []
         self.visits: Counter[tuple[str, str]] = Counter()
         self.spent = Spent(terms.budget)
-        self.chooser = Chooser(context(terms), terms.limits)
+        self.chooser = Chooser(terms.context, terms.limits)
         self.notes: list[Note] = []
         self.maps: dict[str, Map] = {}
         self.plans: dict[tuple[str, str], Planned] = {}
@@ -212,10 +282,10 @@ class _Walk:
         """A text with the item's fields and earlier outputs put in, as they are."""
         if "{{" not in text:
             return text
-        _, names = prompting.slots(text)
+        _, names = prompts.slots(text)
         found = {name: self._output(ways, name) for name in names}
         known = {name: output for name, output in found.items() if output is not None}
-        return prompting.fill(text, self.terms.values, known)
+        return prompts.fill(text, values_of(self.terms.item), known)
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""
@@ -225,3 +295,31 @@ class _Walk:
             if (ways.page.id, step.id) in self.outputs
         ]
         return max(done)[1] if done else self.named_outputs.get(plain(name))
+
+
+# -- resuming a walk that failed ------------------------------------------------------------------
+
+_LIMITS = {"max_calls": "calls", "max_tokens": "tokens", "max_seconds": "seconds"}
+"""The limits of a budget, and where a result says how much was spent."""
+
+Again = tuple[str, dict[str, Any]]
+"""The key of what is asked anew, if anything is, and the terms that are others from then on."""
+
+
+def again(began: dict[str, Any], result: dict[str, Any]) -> Again | None:
+    """How a walk goes on that ended with this result; nothing where it cannot.
+
+    A step that was given up is tried from its beginning. Where nothing but the budget was used up,
+    or the number of visits, it is given as much once more as it was begun with.
+    """
+    used_up, key = result.get("used_up"), result.get("retry")
+    if used_up == "budget":
+        given = dict(began.get("budget") or {})
+        more = {name: most + result[_LIMITS[name]] for name, most in given.items() if most}
+        return "", {"budget": given | more}
+    if used_up == "visits":
+        defaults = dict(began.get("defaults") or {})
+        before = max(Counter(result["path"]).values()) - 1
+        most = before + defaults.get("max_visits", MAX_VISITS)
+        return "", {"defaults": defaults | {"max_visits": most}}
+    return (str(key), {}) if key else None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from quandary.model.response import Validation
 
+
 _SLOT = re.compile(r"(?<!\$)\{\{([^{}]{1,200})\}\}")
 _OUTPUT = re.compile(r"\s*steps\s*\.(.+)\.\s*output\s*", re.DOTALL | re.IGNORECASE)
 _FENCES = re.compile(r"~{3,}")

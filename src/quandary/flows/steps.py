@@ -1,0 +1,497 @@
+"""One visit to a step: ask, read, have it judged, try again, until it is done or given up.
+
+An agent is asked with a Call. A person in an agent's place is asked a question. A decision may be
+taken by several together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quandary.flows import prompts
+from quandary.flows.asking import Inquiry
+from quandary.flows.responses import heard, match_route
+from quandary.flows.wording import summary
+from quandary.model import keys, question_ids
+from quandary.model.ask import Choice, Item
+from quandary.model.call import Assignment, Call, Output, is_human
+from quandary.model.response import Decision, Process, Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from quandary.flows import Request, Response
+    from quandary.flows.asking import Chooser
+    from quandary.flows.step_plans import Planned
+    from quandary.flows.walk import Spent, Terms
+    from quandary.model.call import Role
+    from quandary.model.response import Expects, Meaning
+
+INTERRUPTIONS = 3
+"""How often a validator is asked once more because it was interrupted."""
+LONGEST_KEPT = 100_000
+"""Characters of an output that the result repeats; the journal has all of it."""
+LONGEST_REASON = 2000
+"""Characters of what was held against the last attempt, where the run says why it failed."""
+LONGEST_SHOWN = 20_000
+"""Characters of a text that a person is shown; nobody reads more before an answer."""
+DONE, NOT_DONE = "DONE", "NOT"
+ACCEPT, AGAIN, REJECT = "ACC", "AGN", "REJ"
+STOP = "STP"
+_LONGEST_CODE = 12
+_KINDS = {"process": Process, "decision": Decision, "validation": Validation}
+
+
+class Ended(NamedTuple):
+    """What came of a visit."""
+
+    route: str = ""
+    output: str | None = None
+    reasons: str = ""
+    """Why that route was chosen."""
+    why: str = ""
+    """Why it was given up."""
+    stopped: bool = False
+    """It was not the step's fault: the budget is used up, or a person stopped the run."""
+    used_up: bool = False
+    """It was the budget."""
+
+
+class Tried(NamedTuple):
+    """What came of an attempt."""
+
+    said: str = ""
+    meaning: Meaning | None = None
+    problem: str = ""
+    """Why it does not count."""
+    again: bool = True
+    """Whether another attempt may be worth it."""
+
+
+class Verdict(NamedTuple):
+    """What was held against a piece of work, and whether another attempt may be worth it."""
+
+    critique: str
+    again: bool
+
+
+class Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
+    """The run is to stop here."""
+
+
+class UsedUp(Stop):
+    """There is no budget for what comes next."""
+
+
+class Visit:
+    """A step being done, and what it has cost."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        plan: Planned,
+        task: str,
+        *,
+        prefix: str,
+        number: int,
+        spent: Spent,
+        chooser: Chooser,
+    ) -> None:
+        self.terms = terms
+        self.plan = plan
+        self.task = task
+        """The step's prompt, with its slots filled."""
+        self.prefix = prefix
+        self.number = number
+        self.spent = spent
+        self.chooser = chooser
+        self.attempts = 0
+        self.granted = 0
+        """Further attempts that a person allowed."""
+        self.seconds = 0.0
+        self.tokens = 0
+        self.validation: str | None = None
+        self.critiques: list[str] = []
+        self.ended = Ended()
+        self.cli = plan.cli
+        self.first = ""
+        """The key of what was asked first."""
+
+    def flow(self) -> Generator[Request, Response, Ended]:
+        """Do it; a decision ends with a route, a process with its output."""
+        if not self.plan.routes:
+            doing = self._process()
+        else:
+            doing = self._vote() if self.plan.votes else self._decide()
+        try:
+            self.ended = yield from doing
+        except Stop as stop:
+            self.ended = Ended(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
+        return self.ended
+
+    def record(self) -> dict[str, Any]:
+        """The entry of the result."""
+        ended = self.ended
+        entry: dict[str, Any] = {
+            "id": self.plan.id,
+            "name": self.plan.name,
+            "kind": "decision" if self.plan.routes else "process",
+            "cli": self.cli,
+            "route": ended.route or None,
+            "attempts": self.attempts,
+            "validation": self.validation,
+            "seconds": round(self.seconds, 3),
+            "tokens": self.tokens,
+            "visit": self.number,
+            "page": self.plan.page,
+            "output": ended.output and ended.output[:LONGEST_KEPT],
+        }
+        if ended.reasons:
+            entry["reasons"] = ended.reasons
+        if ended.why:
+            entry["error"] = ended.why
+        return entry
+
+    # -- a step that is done -----------------------------------------------------------------------
+
+    def _process(self) -> Generator[Request, Response, Ended]:
+        """Work that is not accepted is tried again with its critique, while there are attempts."""
+        output = ""
+        while True:
+            tried = yield from self._attempt("process")
+            output = tried.said or output
+            critique, again = tried.problem, tried.again
+            if isinstance(tried.meaning, Process):
+                output = tried.meaning.comments.strip() or tried.said
+                verdict = yield from self._validate(tried.said)
+                if verdict is None:
+                    return Ended(output=output)
+                critique, again = verdict
+            self.critiques.append(critique)
+            if not again or not self._attempts_left:
+                return Ended(output=output or None, why=f"not done after {self._tries}")
+
+    def _attempt(self, expects: Expects) -> Generator[Request, Response, Tried]:
+        """One try: by the step's own agent first, and by the one for further tries then."""
+        plan = self.plan
+        name = f"retry-{self.attempts}" if self.attempts else "run"
+        self.cli = plan.retry_cli if self.attempts else plan.cli
+        self.attempts += 1
+        if is_human(self.cli):
+            if expects == "decision":
+                decision = yield from self._choose_in_person(name, "work")
+                return Tried(decision.answer, decision)
+            tried = yield from self._do_in_person(name)
+            return tried._replace(again=tried.again or not is_human(plan.retry_cli))
+        prompt = prompts.run_prompt(self.task, plan.routes, self.critiques)
+        output = yield from self._call(name, self.cli, prompt, expects)
+        return self._hear(output, expects)
+
+    def _validate(self, work: str) -> Generator[Request, Response, Verdict | None]:
+        """Nothing if the work passes, or nobody is to judge it."""
+        if not self.plan.validates:
+            return None
+        name = f"validate-{self.attempts}"
+        human = is_human(self.plan.validate_cli)
+        verdict = yield from (self._judge_in_person if human else self._judge)(name, work)
+        self.validation = "passed" if verdict is None else "failed"
+        return verdict
+
+    def _judge(self, name: str, work: str) -> Generator[Request, Response, Verdict | None]:
+        """The verdict of an agent.
+
+        One that cannot be read is asked for once more, and so is one that was interrupted.
+        """
+        first = prompts.validation_prompt(self.task, work, self.plan.validate_prompt)
+        names = [name, f"{name}-again"]
+        prompt, problem, interruptions = first, "", 0
+        while names:
+            showing = interruptions + 1 if names[0] == name else 1
+            cli = self.plan.validate_cli
+            came = yield from self._call(names[0], cli, prompt, "validation", showing)
+            _, meaning, problem, _ = self._hear(came, "validation")
+            if isinstance(meaning, Validation):
+                if meaning.fully_completed:
+                    return None
+                return Verdict(prompts.critique_of(meaning), meaning.should_retry)
+            if came.interrupted and interruptions < INTERRUPTIONS:
+                interruptions += 1
+                names[0] = name
+                continue
+            prompt = prompts.again_prompt(first, problem)
+            del names[0]
+        return Verdict(f"the validator could not be understood: {problem}", again=False)
+
+    # -- a decision --------------------------------------------------------------------------------
+
+    def _decide(self) -> Generator[Request, Response, Ended]:
+        while True:
+            tried = yield from self._attempt("decision")
+            if isinstance(tried.meaning, Decision):
+                chosen = tried.meaning
+                return Ended(chosen.route, chosen.route, chosen.reasons.strip())
+            self.critiques.append(tried.problem)
+            if not self._attempts_left:
+                return Ended(why=f"no route was chosen after {self._tries}")
+
+    def _vote(self) -> Generator[Request, Response, Ended]:
+        """The route with the most votes; a person breaks a tie, and with nobody there it fails."""
+        voters = dict(enumerate(self.plan.votes, 1))
+        self.cli = ", ".join(dict.fromkeys(voters.values()))
+        votes = yield from self._votes_of({n: v for n, v in voters.items() if not is_human(v)})
+        for number, voter in voters.items():
+            if is_human(voter):
+                votes[number] = yield from self._choose_in_person(f"vote-{number}", "vote")
+        self.attempts = max(self.attempts, 1)
+        counted = Counter(votes[number].route for number in voters if number in votes).most_common()
+        if counted and (len(counted) == 1 or counted[0][1] > counted[1][1]):
+            route = counted[0][0]
+            reasons = (vote.reasons.strip() for vote in votes.values() if vote.route == route)
+            return Ended(route, route, "\n".join(dict.fromkeys(filter(None, reasons))))
+        result = ", ".join(f"{route}: {count}" for route, count in counted) or "none could be read"
+        if not self.terms.person:
+            return Ended(why=f"the votes are tied ({result}), and nobody is there to break the tie")
+        why = f"The votes are tied ({result})."
+        broken = yield from self._choose_in_person("tie", "tie", why)
+        return Ended(broken.route, broken.route, broken.reasons)
+
+    def _votes_of(
+        self, waiting: dict[int, str]
+    ) -> Generator[Request, Response, dict[int, Decision]]:
+        """The votes of agents; those that cannot be read are asked for again, as in any retry."""
+        votes: dict[int, Decision] = {}
+        problems: dict[int, list[str]] = {}
+        task, routes = self.task, self.plan.routes
+        while waiting and self._attempts_left:
+            self._afford(len(waiting))
+            self.attempts += 1
+            calls = []
+            for number, voter in waiting.items():
+                key = keys.turn(self._key(f"vote-{number}"), self.attempts)
+                prompt = prompts.run_prompt(task, routes, problems.get(number, []))
+                part = self._assign(f"vote-{number}", "vote")
+                calls.append(self._make_call(key, voter, prompt, "decision", part, len(waiting)))
+            outputs = yield tuple(calls)
+            if not isinstance(outputs, tuple):
+                raise TypeError("calls are answered with their outputs")
+            for number, output in zip(list(waiting), outputs, strict=True):
+                self._pay(output)
+                tried = self._hear(output, "decision")
+                if isinstance(tried.meaning, Decision):
+                    votes[number] = tried.meaning
+                    del waiting[number]
+                else:
+                    problems[number] = [tried.problem]
+            if any(output.interrupted for output in outputs):
+                yield from self._ask_whether_again(f"vote-{self.attempts}", attempt=True)
+        return votes
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(
+        self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
+    ) -> Generator[Request, Response, Output]:
+        """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
+        self._afford(1)
+        part = self._assign(name, "check" if expects == "validation" else "work")
+        key = keys.turn(self._key(name), showing)
+        output = yield self._make_call(key, agent, prompt, expects, part)
+        if not isinstance(output, Output):
+            raise TypeError("a call is answered with its output")
+        self._pay(output)
+        if output.interrupted:
+            yield from self._ask_whether_again(name, showing, attempt=expects != "validation")
+        return output
+
+    def _make_call(
+        self, key: str, agent: str, prompt: str, expects: Expects, part: Assignment, calls: int = 1
+    ) -> Call:
+        """A call, one of so many at once."""
+        plan = self.plan
+        routes = plan.routes if expects == "decision" else ()
+        seconds = self.spent.time(plan.timeout, calls)
+        return Call(key, agent, prompt, expects, routes, seconds, part, plan.name)
+
+    def _hear(self, output: Output, expects: Expects) -> Tried:
+        return meant(output, expects, self.plan.routes if expects == "decision" else ())
+
+    def _afford(self, calls: int) -> None:
+        """Stop where so many calls would be too many."""
+        over = self.spent.over(calls)
+        if over:
+            raise UsedUp(over)
+
+    def _pay(self, output: Output) -> None:
+        tokens = tokens_of(output)
+        self.seconds += output.seconds
+        self.tokens += tokens
+        self.spent.calls += 1
+        self.spent.seconds += output.seconds
+        self.spent.tokens += tokens
+
+    def _key(self, name: str) -> str:
+        """The key of something that is asked at this visit."""
+        key = f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
+        self.first = self.first or key
+        return key
+
+    def _assign(self, name: str, role: Role) -> Assignment:
+        """Which part of the walk something is that is asked at this visit."""
+        plan = self.plan
+        return Assignment(plan.page, plan.id, self.number, name, role, max(self.attempts, 1))
+
+    @property
+    def _attempts_left(self) -> bool:
+        """A failed step is tried again as often as it has retries, and a person granted more."""
+        return self.attempts <= self.plan.retries + self.granted
+
+    @property
+    def _tries(self) -> str:
+        """How many attempts there were, and what was held against the last one."""
+        times = "one attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        said = " ".join(self.critiques[-1].split()) or "nothing came of it"
+        if len(said) > LONGEST_REASON:
+            said = said[: LONGEST_REASON - 1] + "…"
+        return f"{times}: {said}"
+
+    # -- a person in an agent's place --------------------------------------------------------------
+
+    def _choose_in_person(
+        self, name: str, role: Role, why: str = ""
+    ) -> Generator[Request, Response, Decision]:
+        """Have a person choose the way. Words that name none are kept as their reasons."""
+        plan = self.plan
+        codes = route_codes(plan.routes)
+        choices = tuple(
+            Choice(code, label, f"On to: {target}")
+            for (code, label), target in zip(codes.items(), plan.targets, strict=True)
+        )
+        code, words = yield from self._ask(name, role, choices, "Which way?", why)
+        return Decision(codes[code], plan.routes, words, codes[code])
+
+    def _do_in_person(self, name: str) -> Generator[Request, Response, Tried]:
+        """Have a person do the step; what they write beside their choice is what they hand in."""
+        choices = (
+            Choice(DONE, "Done", "The step is finished; what you write under Other is handed on"),
+            Choice(NOT_DONE, "Cannot be done", "It is given up; say why under Other"),
+        )
+        code, words = yield from self._ask(name, "work", choices, "Is it done?")
+        if code == DONE:
+            return Tried(words or "Done.", Process(completed=True, comments=words))
+        return Tried(words, None, words or "It cannot be done.", again=False)
+
+    def _judge_in_person(
+        self, name: str, work: str
+    ) -> Generator[Request, Response, Verdict | None]:
+        choices = (
+            Choice(ACCEPT, "Accept", "Nothing is missing or wrong"),
+            Choice(AGAIN, "Try again", "Say under Other what is missing"),
+            Choice(REJECT, "Give up", "Another attempt would be in vain"),
+        )
+        block = f"What was handed in:\n\n{shown(work) or '(nothing)'}"
+        code, words = yield from self._ask(name, "check", choices, "Is it good?", block=block)
+        if code == ACCEPT:
+            return None
+        return Verdict(words or "A person was not content with it.", code == AGAIN)
+
+    def _ask_whether_again(
+        self, name: str, showing: int = 1, *, attempt: bool
+    ) -> Generator[Request, Response, None]:
+        """Ask whether to go on after an interruption, where that is wanted.
+
+        Whoever wants an attempt to be made again gets it, however many there were.
+        """
+        if self.terms.defaults.on_interrupted != "ask":
+            return
+        choices = (
+            Choice(AGAIN, "Make it again", "It counts as one more attempt"),
+            Choice(STOP, "Stop here", "The run ends; what was done is kept"),
+        )
+        why = "A call of this step was interrupted, and nobody knows what it had done by then."
+        key = self._key(f"{keys.turn(name, showing)}-interrupted")
+        name = f"{name}-interrupted"
+        code, _ = yield from self._ask(name, "again", choices, "Make it again?", why, key=key)
+        if code != AGAIN:
+            raise Stop("a call was interrupted, and it was not to be made again")
+        self.granted += attempt
+
+    def _ask(
+        self,
+        name: str,
+        role: Role,
+        choices: tuple[Choice, ...],
+        ending: str,
+        why: str = "",
+        block: str = "",
+        key: str = "",
+    ) -> Generator[Request, Response, tuple[str, str]]:
+        """Ask until one of the choices is taken; its code, and what was said on the way to it.
+
+        Own words alone settle nothing: “not yet” and “it is in the file” look the same from here.
+        """
+        plan, terms = self.plan, self.terms
+        comments = self.chooser.remarks_on(terms.item.id).comments
+        before = len(comments)
+        feedback = f"Feedback so far:\n\n{shown(self.critiques[-1])}" if self.critiques else ""
+        inquiry = Inquiry(
+            key=key or self._key(name),
+            label=plan.name,
+            text=summary(shown(self.task)) or plan.name,
+            asked=ending,
+            choices=choices,
+            id=question_ids.joined(terms.chart.name, plan.name),
+            item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
+            blocks=tuple(
+                filter(None, (f"Step “{plan.name}”:\n\n{shown(self.task)}", block, feedback))
+            ),
+            why=why,
+            chain=False,
+            assignment=self._assign(name, role),
+        )
+        chosen = yield from self.chooser.inquire(inquiry)
+        return chosen.code, "\n".join(comments[before:])
+
+
+def route_codes(routes: tuple[str, ...]) -> dict[str, str]:
+    """Codes for routes: their words where these differ, numbered where they do not."""
+    found: dict[str, str] = {}
+    for route in routes:
+        word = question_ids.slug(route).upper()[:_LONGEST_CODE].strip("-") or "WAY"
+        code, number = word, 1
+        while code in found:
+            number += 1
+            code = f"{word}-{number}"
+        found[code] = route
+    return found
+
+
+def shown(text: str) -> str:
+    """As much of a text as a person is shown."""
+    text = text.strip()
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    return f"{text[:LONGEST_SHOWN]}\n\n(and {len(text) - LONGEST_SHOWN:,} characters more)"
+
+
+def tokens_of(output: Output) -> int:
+    """What a call cost: as its agent counted, else as its answer says."""
+    if not output.tokens and isinstance(output.meaning, Process):
+        return output.meaning.tokens_used
+    return output.tokens or 0
+
+
+def meant(output: Output, expects: Expects, routes: tuple[str, ...]) -> Tried:
+    """What an output means; work that is not complete, and a way that is none, do not count."""
+    meaning, problem = heard(Call(output.key, "", "", expects, routes), output)
+    if isinstance(meaning, Process) and not meaning.completed:
+        said = meaning.comments.strip()
+        return Tried(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
+    if isinstance(meaning, Decision) and routes:
+        route = match_route(meaning.route or meaning.answer, routes)
+        if route is None:
+            return Tried(output.text, None, f"“{meaning.answer}” is none of the routes.")
+        meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
+    if meaning is not None and not isinstance(meaning, _KINDS[expects]):
+        return Tried(output.text, None, "That answers another question than was asked.")
+    return Tried(output.text, meaning, problem)
