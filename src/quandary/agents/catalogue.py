@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
-from quandary.agents.agent import Agent
+from quandary.agents.agent import Agent, Permissions, Way
 from quandary.agents.known import KNOWN
 from quandary.agents.paths import parse_path
 from quandary.errors import NotFound, ParseError
 from quandary.model.call import HUMAN, fold, is_human
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MODEL = re.compile(r"[^-\s{}\0][^\s{}\0]*")
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 _PROMPTS = {"{prompt}", "{prompt_file}"}
 _SCHEMAS = {"{schema}", "{schema_file}"}
 _TAKEN_BY = {"argument": {"{prompt}"}, "file": {"{prompt_file}"}, "stdin": set[str]()}
-_SMALLEST_OUTPUT = 1024
 
 
 class Catalogue:
@@ -75,34 +74,28 @@ def _agent(where: str, name: str, table: dict[str, Any], known: Agent | None) ->
     problems: list[str] = []
     values: dict[str, Any] = {}
     for key, value in table.items():
-        read = _KEYS.get(key)
-        if read is None:
+        if key not in _KEYS:
             problems.append(f"there is no key {key} (there are {', '.join(_KEYS)})")
             continue
         try:
-            values[key] = read(value)
-        except _Wrong as wrong:
-            problems.append(f"{key} {wrong}")
-    if "argv" not in table and known is None:
-        problems.append('argv is missing, like ["program", "--flag"]')
-    if problems:
-        raise ParseError(f"{where}: {'; '.join(problems)}")
-    if "argv" not in values:
-        assert known is not None  # noqa: S101 - said above, for the type checker
-        agent = replace(known, **values)
-    else:
-        values.setdefault("prompt", _way(values["argv"]))
+            values[key] = _value(key, value)
+        except ValueError:
+            problems.append(f"{key} is {_KEYS[key][1]}, not {value!r}")
+    agent = known
+    if "argv" in values:  # unless the table says how it takes its prompt, its words show it
+        found = _placeholders(values["argv"])
+        ways = (way for way in ("argument", "file") if _TAKEN_BY[way] <= found)
+        values.setdefault("prompt", next(ways, "stdin"))
         agent = Agent(name=name.strip(), **values)
-    problems = _misfits(agent, values)
-    if problems:
+    elif agent is not None:
+        agent = replace(agent, **values)
+    elif "argv" not in table:
+        problems.append('argv is missing, like ["program", "--flag"]')
+    if agent is not None and not problems:
+        problems = _misfits(agent, values)
+    if agent is None or problems:
         raise ParseError(f"{where}: {'; '.join(problems)}")
     return agent
-
-
-def _way(argv: tuple[str, ...]) -> str:
-    """How an agent takes its prompt if the table does not say: as its words show."""
-    found = _placeholders(argv)
-    return next((way for way in ("argument", "file") if _TAKEN_BY[way] <= found), "stdin")
 
 
 def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
@@ -139,86 +132,48 @@ def _placeholders(words: tuple[str, ...]) -> set[str]:
 
 # -- the keys of a table -------------------------------------------------------------------------
 
-
-class _Wrong(Exception):  # noqa: N818 - read behind the name of the key
-    """Says what a key should have been."""
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _Wrong(f'is a list of texts, like ["--flag"], not {value!r}')
-    if any("\0" in one for one in value):
-        raise _Wrong("has a NUL character, which no program can be given")
-    return tuple(value)
-
-
-def _words(value: object) -> tuple[str, ...]:
-    found = _texts(value)
-    if not found or not found[0].strip():
-        raise _Wrong('begins with a program, like ["program", "--flag"]')
-    return found
-
-
-def _variables(value: object) -> tuple[str, ...]:
-    found = _texts(value)
-    for name in found:
-        if not _VARIABLE.fullmatch(name):
-            raise _Wrong(f"has names of variables, and {name!r} is none")
-    return found
-
-
-def _paths(value: object) -> tuple[str, ...]:
-    found = _texts([value] if isinstance(value, str) else value)
-    for path in found:
-        if parse_path(path) is None:
-            raise _Wrong(f'has paths, like "usage.input_tokens", and {path!r} is none')
-    return found
-
-
-def _output(value: object) -> str:
-    if value == "text":
-        return "text"
-    kind, _, paths = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if kind not in ("json", "jsonl") or not all(parse_path(path) for path in paths.split("|")):
-        raise _Wrong(f'is "text", "json:path.to.text" or "jsonl:path.to.text", not {value!r}')
-    return str(value)
-
-
-def _one_of(*allowed: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            raise _Wrong(f"is {' or '.join(repr(one) for one in allowed)}, not {value!r}")
-        return value
-
-    return read
-
-
-def _model(value: object) -> str:
-    if not isinstance(value, str) or not _MODEL.fullmatch(value):
-        raise _Wrong(f"is the name of a model, not {value!r}")
-    return value
-
-
-def _bytes(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < _SMALLEST_OUTPUT:
-        raise _Wrong(f"is a number of bytes from {_SMALLEST_OUTPUT} up, not {value!r}")
-    return value
-
-
-_KEYS: dict[str, Callable[[object], object]] = {
-    "argv": _words,
-    "prompt": _one_of("argument", "stdin", "file"),
-    "large": _words,
-    "output": _output,
-    "usage": _paths,
-    "failure": _paths,
-    "schema": _texts,
-    "env": _variables,
-    "permissions": _one_of("safe", "full"),
-    "safe": _texts,
-    "full": _texts,
-    "args": _texts,
-    "model": _model,
-    "max_output": _bytes,
+_Text = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
+_Texts = tuple[_Text, ...]
+_Words = Annotated[_Texts, Meta(min_length=1)]
+_Variable = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
+_Model = Annotated[str, Meta(pattern=r"^[^-\s{}\0][^\s{}\0]*\Z")]
+_FLAGS = 'a list of texts without NUL, like ["--flag"]'
+_PROGRAM = 'a list of texts that begins with a program, like ["program", "--flag"]'
+_PATHS = 'a path, like "usage.input_tokens", or a list of paths'
+_SMALLEST_OUTPUT = 1024
+_KEYS: dict[str, tuple[Any, str]] = {
+    "argv": (_Words, _PROGRAM),
+    "prompt": (Way, "'argument' or 'stdin' or 'file'"),
+    "large": (_Words, _PROGRAM),
+    "output": (str, '"text", "json:path.to.text" or "jsonl:path.to.text"'),
+    "usage": (str | _Texts, _PATHS),
+    "failure": (str | _Texts, _PATHS),
+    "schema": (_Texts, _FLAGS),
+    "env": (tuple[_Variable, ...], 'a list of names of variables, like ["HTTPS_PROXY"]'),
+    "permissions": (Permissions, "'safe' or 'full'"),
+    "safe": (_Texts, _FLAGS),
+    "full": (_Texts, _FLAGS),
+    "args": (_Texts, _FLAGS),
+    "model": (_Model, "the name of a model"),
+    "max_output": (
+        Annotated[int, Meta(ge=_SMALLEST_OUTPUT)],
+        f"a number of bytes from {_SMALLEST_OUTPUT} up",
+    ),
 }
-"""What can stand in an `[agents.NAME]` table, and how it is read."""
+"""What can stand in an `[agents.NAME]` table, and what each key is."""
+
+
+def _value(key: str, given: object) -> object:
+    """The value of a key; a ValueError where it cannot have that value."""
+    value = msgspec.convert(given, _KEYS[key][0])
+    if key in ("usage", "failure"):
+        value = (value,) if isinstance(value, str) else value
+        paths = value
+    elif key == "output":
+        kind, _, text = value.partition(":")
+        paths = text.split("|") if kind in ("json", "jsonl") else () if value == "text" else ("",)
+    else:
+        paths = ()
+    if not all(map(parse_path, paths)) or (key in ("argv", "large") and not value[0].strip()):
+        raise ValueError(key)
+    return value

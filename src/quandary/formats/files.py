@@ -214,9 +214,9 @@ def _contents(path: str, report: _Report) -> str:
 
     Git follows no .gitignore that is a link, so that is reported.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    flags = os.O_RDONLY | os.O_NONBLOCK
     if path.endswith(".gitignore"):
-        flags |= getattr(os, "O_NOFOLLOW", 0)
+        flags |= os.O_NOFOLLOW
     try:
         with open(os.open(path, flags), "rb") as file:
             return os.fsdecode(file.read().removeprefix(b"\xef\xbb\xbf"))
@@ -248,7 +248,7 @@ def _replace(target: str, data: bytes) -> None:
     before = _attributes(target)
     name = f".quandary-{os.urandom(8).hex()}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     descriptor = os.open(temporary, flags, 0o600 if before else 0o666)
     try:
         with open(descriptor, "wb") as file:
@@ -256,7 +256,8 @@ def _replace(target: str, data: bytes) -> None:
             file.flush()
             os.fsync(descriptor)
         if before is not None:
-            _keep_owner(temporary, before)
+            with suppress(OSError):  # what root edits stays its owner's; others cannot give away
+                os.chown(temporary, before.st_uid, before.st_gid)
             os.chmod(temporary, before.st_mode & 0o7777)
         os.replace(temporary, target)
     except BaseException:
@@ -278,16 +279,6 @@ def _attributes(target: str) -> os.stat_result | None:
     if not os.access(target, os.W_OK):
         raise PermissionError("permission denied")
     return before
-
-
-def _keep_owner(path: str, before: os.stat_result) -> None:
-    """A file that root edits for someone stays theirs; others may not give files away."""
-    if not hasattr(os, "chown"):
-        return
-    try:
-        os.chown(path, before.st_uid, before.st_gid)
-    except OSError:
-        return
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> ParseError:

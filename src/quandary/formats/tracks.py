@@ -6,8 +6,8 @@ of phases and of the history. Only what a move changes is written anew.
 
 from __future__ import annotations
 
+import fcntl
 import os
-import sys
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 NAME = ".state.json"
 PATIENCE = 30.0
-_OURS = ("phases", "currentPhase", "phaseHistory")
 
 
 class Passage(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
@@ -79,8 +78,6 @@ def load(folder: str) -> Kept:
 def save(folder: str, text: str) -> None:
     """Put a text in the place of the file, all of it or nothing, and on disk when this returns."""
     write_text(path_in(folder), text)
-    if sys.platform == "win32":  # pragma: no cover - folders cannot be opened there
-        return
     with suppress(OSError):  # the move is made; not every file system can say that it will last
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -92,7 +89,7 @@ def save(folder: str, text: str) -> None:
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
     """Nobody else changes the track meanwhile; the lock ends with the process that holds it."""
-    descriptor = _open_lock(folder)
+    descriptor = _open_folder(folder)
     try:
         deadline = time.monotonic() + PATIENCE
         while not _lock(descriptor):
@@ -105,37 +102,22 @@ def locked(folder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-if sys.platform == "win32":  # pragma: no cover - no folder can be locked there, so a file is
-    import msvcrt
+def _open_folder(folder: str) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
 
-    def _open_lock(folder: str) -> int:
-        return os.open(os.path.join(folder, ".state.lock"), os.O_RDWR | os.O_CREAT)
 
-    def _lock(descriptor: int) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _open_lock(folder: str) -> int:
-        try:
-            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
-
-    def _lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            raise QuandaryError(f"the track's folder cannot be locked ({error.strerror})") from None
-        return True
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise QuandaryError(f"the track's folder cannot be locked ({error.strerror})") from None
+    return True
 
 
 # -- reading -------------------------------------------------------------------------------------
