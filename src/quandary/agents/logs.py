@@ -1,14 +1,13 @@
 """Logs of walks: for each run a short one in JSON and a long one in plain text, as the run goes.
 
-The journal is what counts; logs are for people and scripts that would rather read a file. They are
-written out of the journal, so a process that goes on with a run also goes on with its logs. Files
-of others are never touched, and a log that cannot be written stops nothing.
+The journal is what counts; logs are for people and scripts that would rather read a file. A process
+that drives a run writes its logs from the beginning, out of the journal, and then adds to them. A
+log that cannot be written stops nothing.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,15 +29,6 @@ if TYPE_CHECKING:
 FOLDER = os.path.join(".quandary", "logs")
 LONGEST_NAME = 60
 LONGEST_OUTPUT = 500
-MOST_FILES = 1_000
-"""How many files of others are passed over before a log is given up."""
-TORN = b"    (the rest of this is missing; whoever wrote it was interrupted)\n\n"
-
-_ENTRY = re.compile(rb"^\[(\d+)\] ", re.MULTILINE)
-_AFTER_BLOCK = b"\n\n"
-"""What follows each entry of a long log; within one no line is empty."""
-_AFTER_STEPS = b"\n],\n"
-"""What follows the last step of a short log; no text in JSON can hold a line break."""
 
 
 class Logs:
@@ -66,7 +56,6 @@ class Logs:
                 self._logs.pop(run, None)
                 self._write(run)
         except (OSError, QuandaryError) as error:
-            # What is in the files now is not known; the next time they are looked at again.
             self._logs.pop(run, None)
             if not self._told:
                 self._told = True
@@ -94,65 +83,73 @@ def folder_of(settings: Settings) -> str:
 
 
 class _Log:
-    """The logs of one run, and how far they have come."""
+    """The logs of one run, and how far they have come.
+
+    The short one is one JSON document that is whole after every write: the steps, and where the run
+    stands. Steps are added at the end of their list; after an amendment they are others, and it is
+    written anew. The long one has every entry in full, behind its number.
+    """
 
     def __init__(self, logs: Logs, run: str) -> None:
+        self.logs = logs
         self.teller = Teller(logs.store, run)
-        self.short = _Short(logs.folder) if logs.short else None
-        self.long = _Long(logs.folder) if logs.long else None
+        self._long_end = 0
+        self._steps_end = 0
+        """Where the list of steps ends in the short log."""
+        self._steps = self._stops = 0
+        """How many steps are in it, and how many stops lie behind them."""
+        self._standing: tuple[int, str, str | None, int] | None = None
 
     def write(self) -> Teller:
         """Add what is new."""
-        teller = self.teller
-        before = teller.n
+        teller, before = self.teller, self.teller.n
         blocks = [
-            (number, _block(teller, number, body) if self.long is not None else "")
-            for number, body in teller.read()
+            _block(teller, number, body) if self.logs.long else "" for number, body in teller.read()
         ]
         if teller.n > before:
-            if self.long is not None:
-                self.long.write(teller, blocks)
-            if self.short is not None:
-                self.short.write(teller)
+            slug = question_ids.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
+            path = os.path.join(self.logs.folder, f"{slug}-{teller.run}")
+            if self.logs.long:
+                self._write_long(f"{path}.log", "".join(blocks))
+            if self.logs.short:
+                self._write_short(f"{path}.json")
             teller.forget_texts(LONGEST_OUTPUT)
         return teller
 
+    def _write_long(self, path: str, blocks: str) -> None:
+        title = f"Run {self.teller.run}, chart {words.one_line(self.teller.name)}\n\n"
+        added = (blocks if self._long_end else title + blocks).encode()
+        _put(path, self._long_end, added)
+        self._long_end += len(added)
 
-# -- the long one --------------------------------------------------------------------------------
+    def _write_short(self, path: str) -> None:
+        teller = self.teller
+        standing = (teller.amendments, teller.status, teller.waits, teller.left)
+        if standing == self._standing:
+            return
+        begun = self._standing is not None and self._standing[0] == teller.amendments
+        if not begun:
+            self._steps_end = self._stops = self._steps = 0
+        asked = [
+            msgspec.json.encode(_step(stop))
+            for stop in teller.stops(self._stops, teller.left)
+            if stop.attempts or stop.error
+        ]
+        head = b"" if begun else _head(teller)
+        first = b",\n" if self._steps and asked else b"\n" if asked else b""
+        added = head + first + b",\n".join(asked)
+        _put(path, self._steps_end, added + b"\n],\n" + _standing(teller))
+        self._steps_end += len(added)
+        self._steps += len(asked)
+        self._stops, self._standing = teller.left, standing
 
 
-class _Long:
-    """Every entry in full, each behind its number; what was written stays as it is."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.path = ""
-        self.last = 0
-        """The number of the last entry in the file."""
-
-    def write(self, teller: Teller, blocks: list[tuple[int, str]]) -> None:
-        if not self.path:
-            self._open(teller)
-        new = [block for number, block in blocks if number > self.last]
-        if new:
-            _append(self.path, "".join(new).encode())
-            self.last = blocks[-1][0]
-
-    def _open(self, teller: Teller) -> None:
-        """Go on with the file of this run, or make one."""
-        title = f"Run {teller.run}, chart {words.one_line(teller.name)}\n\n".encode()
-        for path in _names(self.folder, teller, "log"):
-            if _created(path, title):
-                self.path = path
-                return
-            before = _contents(path)
-            if before.startswith(title):
-                self.path = path
-                whole = before[: before.rindex(_AFTER_BLOCK) + len(_AFTER_BLOCK)]
-                self.last = max(map(int, _ENTRY.findall(whole)), default=0)
-                if whole != before:
-                    _append(path, (b"" if before.endswith(b"\n") else b"\n") + TORN)
-                return
+def _put(path: str, at: int, text: bytes) -> None:
+    """Write a text into a file from there on, and end the file with it; at 0, make the file."""
+    with open(path, "r+b" if at else "wb") as file:
+        file.seek(at)
+        file.write(text)
+        file.truncate()
 
 
 def _block(teller: Teller, number: int, body: AnyBody) -> str:
@@ -205,78 +202,6 @@ def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:
             yield from (f"| {line}".rstrip() for line in words.lines(text, None))
 
 
-# -- the short one -------------------------------------------------------------------------------
-
-
-class _Short:
-    """One JSON document that is whole after every write: the steps, and where the run stands.
-
-    Steps are added at the end of their list. After an amendment the steps are others, so the rest
-    of the story goes into another file.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.path = ""
-        self.amendments = 0
-        self.end = 0
-        """Where the list of steps ends in the file."""
-        self.steps = 0
-        """How many steps are in the file, and how many stops lie behind them."""
-        self.stops = 0
-        self.standing: object = None
-
-    def write(self, teller: Teller) -> None:
-        if not self.path or self.amendments != teller.amendments:
-            self._open(teller)
-        left = teller.left
-        standing = (teller.status, teller.waits, left)
-        if standing == self.standing:
-            return
-        asked = [stop for stop in teller.stops(self.stops, left) if stop.attempts or stop.error]
-        between = b",\n" if self.steps else b"\n"
-        added = b"".join(
-            (between if n == 0 else b",\n") + msgspec.json.encode(_step(stop))
-            for n, stop in enumerate(asked)
-        )
-        with open(self.path, "r+b") as file:
-            file.seek(self.end)
-            file.write(added + _AFTER_STEPS + _standing(teller))
-            file.truncate()
-        self.end += len(added)
-        self.steps += len(asked)
-        self.stops, self.standing = left, standing
-
-    def _open(self, teller: Teller) -> None:
-        """Go on with the file of this run, or make one."""
-        head = _head(teller)
-        self.amendments, self.standing = teller.amendments, None
-        self.steps, self.stops, self.end = 0, 0, len(head)
-        for path in _names(self.folder, teller, "json"):
-            if _created(path, head + _AFTER_STEPS + _standing(teller)):
-                self.path = path
-                return
-            before = _contents(path)
-            if before.startswith(head) and self._fits(before, teller):
-                self.path = path
-                return
-
-    def _fits(self, before: bytes, teller: Teller) -> bool:
-        """Whether what is in the file is whole and is the beginning of what there is to tell."""
-        try:
-            steps = msgspec.json.decode(before)["steps"]
-        except (msgspec.DecodeError, KeyError, TypeError):
-            return False
-        stops = teller.stops(0, teller.left)
-        asked = [number for number, stop in enumerate(stops) if stop.attempts or stop.error]
-        if not isinstance(steps, list) or len(steps) > len(asked):
-            return False
-        self.steps = len(steps)
-        self.stops = asked[self.steps - 1] + 1 if self.steps else 0
-        self.end = before.rindex(_AFTER_STEPS)
-        return True
-
-
 def _head(teller: Teller) -> bytes:
     item = teller.item
     said = {
@@ -323,41 +248,3 @@ def _standing(teller: Teller) -> bytes:
             "seconds": told.seconds,
         }
     return msgspec.json.encode(said)[1:] + b"\n"
-
-
-# -- files ---------------------------------------------------------------------------------------
-
-
-def _names(folder: str, teller: Teller, ending: str) -> Iterator[str]:
-    """The file that a log should have, and others for when that one is somebody else's."""
-    slug = question_ids.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
-    for number in range(1, MOST_FILES + 1):
-        suffix = f"-{number}" if number > 1 else ""
-        yield os.path.join(folder, f"{slug}-{teller.run}{suffix}.{ending}")
-    raise QuandaryError(f"every name for {slug}-{teller.run}.{ending} is taken")
-
-
-def _created(path: str, text: bytes) -> bool:
-    """Make a file, unless there is one."""
-    try:
-        with open(path, "xb") as file:
-            file.write(text)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _append(path: str, text: bytes) -> None:
-    """Add to a file that is there; one that was taken away in the meantime is not made again."""
-    with open(path, "r+b") as file:
-        file.seek(0, os.SEEK_END)
-        file.write(text)
-
-
-def _contents(path: str) -> bytes:
-    """What is in a file; nothing where it is none, or not for us to read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
