@@ -169,7 +169,7 @@ def _entries(
     if places.hooks is not None:
         yield places.hooks, Hooks(command, timeout)
     if mcp and places.servers is not None:
-        yield places.servers.path, server_entry(places.servers, command)
+        yield places.servers.path, Server(places.servers, command)
 
 
 # -- files and their copies ------------------------------------------------------------------------
@@ -489,32 +489,53 @@ def _is_us(command: object) -> bool:
 # -- servers ---------------------------------------------------------------------------------------
 
 
-class JsonServer(NamedTuple):
-    """Our server in a list of servers that is JSON."""
+class Server(NamedTuple):
+    """Our server in a host's list of servers: JSON, or TOML with a table between marks."""
 
     servers: Servers
     command: str
     what: str = "the MCP server"
 
     @property
+    def _table(self) -> Marked | None:
+        """What is written where the list is TOML."""
+        if not self.servers.path.endswith(".toml"):
+            return None
+        entry = self.servers.entry(self.command).items()
+        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry]
+        body = "\n".join([f"[{self.servers.key}.{NAME}]", *lines, ""])
+        return Marked(body, self.what, "# quandary:begin", "# ", "")
+
+    @property
     def snippet(self) -> str:
         """The text to paste where we cannot edit the file."""
-        return self.add("")
+        return self._table.body if self._table else self.add("")
 
     def is_current(self, text: str) -> bool:
         """Whether it is there; an entry of our name that somebody else made is never touched."""
         found = self.find(text)
-        return found is not None and _require_ours(found, self.servers.key) == self.command
+        if found is not None and not _is_ours(found, ["mcp"]):
+            key = self.servers.key
+            raise QuandaryError(f"{key}.{NAME} is there already and is another server; rename it")
+        return found is not None and found["command"] == self.command
 
     def add(self, text: str) -> str:
         """The list with one more server."""
-        data = load_json(text)
-        key = self.servers.key
-        _member(data, key, dict, key)[NAME] = self.servers.entry(self.command)
-        return _write_json(data, text)
+        key, entry = self.servers.key, self.servers.entry(self.command)
+        if self._table is None:
+            data = load_json(text)
+            _member(data, key, dict, key)[NAME] = entry
+            return _write_json(data, text)
+        after = self._table.add(text)
+        with suppress(ParseError):
+            if self.find(after) == entry:
+                return after
+        raise CannotEdit(f"no table can be added to {key}")
 
     def remove(self, text: str) -> str | None:
         """The list without it."""
+        if self._table is not None:
+            return self._table.remove(text)
         if not _is_ours(self.find(text), ["mcp"]):
             return None
         data = load_json(text)
@@ -525,76 +546,26 @@ class JsonServer(NamedTuple):
 
     def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
         """What a file says of a server with our name."""
-        listed = load_json(text).get(self.servers.key)
+        data = load_json(text) if self._table is None else _load_toml(text)
+        listed = data.get(self.servers.key)
         return listed.get(NAME) if isinstance(listed, dict) else None
 
 
-class TomlServer(NamedTuple):
-    """Our server as a table between marks in a TOML file."""
-
-    servers: Servers
-    command: str
-    what: str = "the MCP server"
-
-    @property
-    def snippet(self) -> str:
-        """The text to paste where we cannot edit the file."""
-        lines = [f"[{self.servers.key}.{NAME}]"]
-        for name, value in self.servers.entry(self.command).items():
-            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-        return "\n".join([*lines, ""])
-
-    @property
-    def _marked(self) -> Marked:
-        return Marked(self.snippet, self.what, "# quandary:begin", "# ", "")
-
-    def is_current(self, text: str) -> bool:
-        """Whether the table is there, between marks or not."""
-        found = self.find(text)
-        return found is not None and _require_ours(found, self.servers.key) == self.command
-
-    def add(self, text: str) -> str:
-        """The file with one more table at its end."""
-        after = self._marked.add(text)
-        with suppress(ParseError):
-            if self.find(after) == self.servers.entry(self.command):
-                return after
-        raise CannotEdit(f"no table can be added to {self.servers.key}")
-
-    def remove(self, text: str) -> str | None:
-        """The file without what is between our marks."""
-        return self._marked.remove(text)
-
-    def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
-        """What a file says of a server with our name."""
-        import tomllib  # noqa: PLC0415 - only for hosts that use it
-
-        try:
-            listed = tomllib.loads(text.removeprefix(BOM)).get(self.servers.key)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-            raise CannotEdit(f"not TOML ({reason})") from None
-        return listed.get(NAME) if isinstance(listed, dict) else None
-
-
-Entry = Marked | Hooks | JsonServer | TomlServer
+Entry = Marked | Hooks | Server
 """Something of ours in a file: whether it is there, the text with it, and the text without it."""
 
 
-def server_entry(servers: Servers, command: str) -> JsonServer | TomlServer:
-    """Our server in a host's list, in the format of that list."""
-    kind = TomlServer if servers.path.endswith(".toml") else JsonServer
-    return kind(servers, command)
+def _load_toml(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only for hosts that use it
+
+    try:
+        return tomllib.loads(text.removeprefix(BOM))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        raise CannotEdit(f"not TOML ({reason})") from None
 
 
 def our_server(servers: Servers, text: str) -> str:
     """The command of our server in a host's list; nothing where it is not there."""
-    found = server_entry(servers, "").find(text)
+    found = Server(servers, "").find(text)
     return str(found["command"]) if _is_ours(found, ["mcp"]) else ""
-
-
-def _require_ours(entry: Any, key: str) -> str:  # noqa: ANN401 - whatever somebody wrote
-    """The command of our entry in a list of servers."""
-    if not _is_ours(entry, ["mcp"]):
-        raise QuandaryError(f"{key}.{NAME} is there already and is another server; rename it")
-    return str(entry["command"])
