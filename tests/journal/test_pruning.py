@@ -250,7 +250,7 @@ def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: Store) 
 def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: Store) -> None:
     """What was seen to be old need not be old any more."""
     run = done(store)
-    (take,) = pruning.chosen(store, Wanted(LATER))
+    (take,) = pruning.find_prunable(store, Wanted(LATER))
     reply = small_flows.pick("1:", "OK")
     replay.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
     assert store.prune([(take.run, take.numbers)]) == []

@@ -60,7 +60,7 @@ def prune(span: str, keep: str, everywhere: bool, dry_run: bool, by: str, where:
     for state in pruning.finish(store, source, _watch):
         tell(f"finished what was interrupted: run {state.run}")
     amount, run = Amount(), None
-    if next(pruning.chosen(store, wanted), None) is not None:
+    if next(pruning.find_prunable(store, wanted), None) is not None:
         state = pruning.prune(store, wanted, "" if everywhere else project, source, _watch)
         amount, run = msgspec.convert(state.result, Amount), state.run
     _told(wanted, amount, run=run, said="pruned")

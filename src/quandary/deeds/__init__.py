@@ -26,9 +26,9 @@ def of(store: Store, run: str) -> Callable[[Do], Done]:
 
             return listed(store, deed)
         if deed.deed == "prune":
-            from quandary.journal.pruning import pruned  # noqa: PLC0415 - hardly ever
+            from quandary.journal.pruning import do_prune  # noqa: PLC0415 - hardly ever
 
-            return pruned(store, deed)
+            return do_prune(store, deed)
         from quandary.deeds.moving import move  # noqa: PLC0415 - only at gates
 
         return move(store, run, deed)

@@ -59,6 +59,11 @@ class Amount(msgspec.Struct, frozen=True):
     bytes: int = 0
     documents: int = 0
 
+    def plus(self, take: Take) -> Amount:
+        """With what is taken out of one more run."""
+        entries, size = self.entries + take.entries, self.bytes + take.size
+        return replace(self, runs=self.runs + 1, entries=entries, bytes=size)
+
 
 class Take(NamedTuple):
     """What is to be taken out of one run."""
@@ -71,7 +76,7 @@ class Take(NamedTuple):
     """What an imported run is after it; its record makes room for another one."""
 
 
-def goes(flow: str, body: AnyBody, keep: Keep) -> bool:
+def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
     """Whether the matter of an entry goes: prompts and outputs do, and decisions stay.
 
     What the house did itself is an order, not a prompt. Answers, notes and ends are the words of
@@ -89,7 +94,7 @@ def goes(flow: str, body: AnyBody, keep: Keep) -> bool:
 # -- finding it ----------------------------------------------------------------------------------
 
 
-def chosen(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
+def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
     """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
     after = 0
     while page := store.runs(project=wanted.project, after=after, limit=_PAGE):
@@ -108,8 +113,8 @@ def chosen(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterat
 def plan(store: Store, wanted: Wanted) -> Amount:
     """How much would be taken out; nothing is."""
     amount = Amount()
-    for take in chosen(store, wanted):
-        amount = _added(amount, take)
+    for take in find_prunable(store, wanted):
+        amount = amount.plus(take)
     return amount
 
 
@@ -120,7 +125,9 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
     entries += store.entries(row.id, after=1)
     if row.flow == exporting.FLOW:
         return _imported(store, row, entries, wanted, bare)
-    gone = [e for e in entries if e.matter is not None and goes(row.flow, e.read(), wanted.keep)]
+    gone = [
+        e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
+    ]
     numbers = {entry.n for entry in gone}
     if not needs_documents(entry for entry in entries if entry.n not in numbers):
         bare |= _documents(entries)
@@ -141,7 +148,7 @@ def _imported(
     flow = exported.began.flow
     if flow in RECORDS or exported.entries[-1].kind != "ended":
         return None
-    renewed = exporting.redacted(exported, lambda body: goes(flow, body, wanted.keep))
+    renewed = exporting.redacted(exported, lambda body: is_prunable(flow, body, wanted.keep))
     pairs = zip(exported.entries, renewed.entries, strict=True)
     less = [before for before, after in pairs if before.matter != after.matter]
     if not less:
@@ -160,15 +167,6 @@ def _documents(entries: list[Entry]) -> set[str]:
     return set(began.documents.values()) if isinstance(began, Began) else set()
 
 
-def _added(amount: Amount, take: Take) -> Amount:
-    return replace(
-        amount,
-        runs=amount.runs + 1,
-        entries=amount.entries + take.entries,
-        bytes=amount.bytes + take.size,
-    )
-
-
 # -- doing it ------------------------------------------------------------------------------------
 
 
@@ -182,38 +180,39 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
         {**msgspec.to_builtins(wanted), "context": context},
         project=project,
         **source._asdict(),
-        deeds=partial(pruned, store, watch=watch),
+        deeds=partial(do_prune, store, watch=watch),
     )
 
 
 def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
-    """Go on with what was interrupted; what was pruned by then is not counted again."""
+    """Resume what was interrupted; what was pruned by then is not counted again."""
     after = 0
     while rows := store.runs(waits="house", after=after, limit=_PAGE):
         after = rows[-1].number
         for row in rows:
             if row.flow == FLOW:
-                deeds = partial(pruned, store, watch=watch)
+                deeds = partial(do_prune, store, watch=watch)
                 yield replay.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
-def pruned(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
+def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
     """The deed: every run is pruned as a whole or not at all, whenever it is interrupted."""
     wanted = msgspec.json.decode(deed.argument, type=Wanted)
     amount, bare = Amount(), set[str]()
-    for batch in _batches(chosen(store, wanted, bare)):
+    for batch in _batches(find_prunable(store, wanted, bare)):
         for take in batch:
             if take.renewed is not None:
-                _renew(store, take, take.renewed)
+                flow, source = take.renewed.began.flow, Source("policy", FLOW, "")
+                exporting.keep(store, take.renewed, flow, take.run.project, source)
         done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
         for take in batch:
-            amount = _added(amount, take) if take.run.id in done else amount
+            amount = amount.plus(take) if take.run.id in done else amount
         watch(amount)
-    amount = replace(amount, documents=forget(store, bare))
+    amount = replace(amount, documents=_forget(store, bare))
     return Done(deed.key, msgspec.json.encode(amount).decode())
 
 
-def forget(store: Store, among: set[str]) -> int:
+def _forget(store: Store, among: set[str]) -> int:
     """Remove those of the documents that no run needs any more."""
     seen = store.newest()
     left = {name for name in among if store.document(name) is not None}
@@ -221,22 +220,13 @@ def forget(store: Store, among: set[str]) -> int:
     while left and (page := store.runs(after=after, limit=_PAGE)):
         after = page[-1].number
         for row in page:
-            left -= _needed(store, row.id, left)
+            try:
+                named = _documents(store.entries(row.id, upto=1)) & left
+            except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+                return 0  # one that cannot be read may need all of them
+            if named and needs_documents(store.entries(row.id)):
+                left -= named
     return store.forget(left, seen=seen) if left else 0
-
-
-def _needed(store: Store, run: str, among: set[str]) -> set[str]:
-    """Those of the documents that a run needs; one that cannot be read needs all of them."""
-    try:
-        named = _documents(store.entries(run, upto=1)) & among
-    except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
-        return among
-    return named if named and needs_documents(store.entries(run)) else set()
-
-
-def _renew(store: Store, take: Take, renewed: Exported) -> None:
-    source = Source("policy", FLOW, "")
-    exporting.keep(store, renewed, renewed.began.flow, take.run.project, source)
 
 
 def _batches(takes: Iterator[Take]) -> Iterator[list[Take]]:
