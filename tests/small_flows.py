@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError
-from quandary.journal import replay
+from quandary.journal import progress, replay
 from quandary.model import keys
 from quandary.model.ask import Answer, Ask, Choice, Note, Preamble, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from quandary.flows import Flow
+    from collections.abc import Iterator
+
+    from quandary.flows import Flow, Request
     from quandary.journal.store import State, Store
 
 VERSION = 1
@@ -29,6 +31,20 @@ def start(arguments: dict[str, Any]) -> Flow:
         raise ContextRequired("a question needs context")
     flows = {"chain": _chain, "maze": _maze, "errand": _errand, "empty": _empty, "odd": _odd}
     return flows[arguments["kind"]](arguments)
+
+
+def requests(store: Store, run: str) -> Iterator[Request]:
+    """Every request of a run that counts, in the order of asking, made again by its flow."""
+    known = progress.heard(run, store.recorded(run))
+    flow = progress.restart(store, run, known)
+    flow.show_again(known.anew)
+    while flow.request is not None:
+        yield flow.request
+        calls = flow.request if isinstance(flow.request, tuple) else (flow.request,)
+        if not all(call.key in known.responses for call in calls):
+            return
+        step = {call.key: known.responses[call.key] for call in calls}
+        progress.replay(run, flow, known._replace(responses=step))
 
 
 def question(key: str, text: str = "", item: str = "") -> Question:

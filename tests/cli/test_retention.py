@@ -15,7 +15,7 @@ from program import at_terminal
 from quandary.errors import StoreError
 from quandary.journal import entries as clock
 from quandary.journal import pruning, replay
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT, Project
 

@@ -21,7 +21,7 @@ from quandary.errors import QuandaryError
 from quandary.formats import tracks
 from quandary.formats.proof import Given
 from quandary.journal import replay
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.ask import Answer, Reply

@@ -20,9 +20,10 @@ from hypothesis.stateful import (
     rule,
 )
 
+import small_flows
 from quandary.desk import returns
 from quandary.errors import Rejected
-from quandary.journal import progress, replay
+from quandary.journal import replay
 from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Ask, Outcome, Question, Reply
@@ -204,7 +205,7 @@ class Deciding(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         asked = asks_of(self.store, self.state.run)
-        now = list(progress.requests(self.store, self.state.run))
+        now = list(small_flows.requests(self.store, self.state.run))
         assert [ask for ask in asked if ask in now] == [r for r in now if isinstance(r, Ask)]
         assert replay.verify(self.store).ok
         self.store.close()
@@ -222,10 +223,11 @@ TestDeciding = Deciding.TestCase
 REPLAY = """
 import json, sys
 import msgspec
-from quandary.journal import progress
+sys.path.insert(0, sys.argv[3])
+from small_flows import requests
 from quandary.journal.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])
-asked = [msgspec.to_builtins(r) for r in progress.requests(store, sys.argv[2])]
+asked = [msgspec.to_builtins(r) for r in requests(store, sys.argv[2])]
 assert "quandary.people.reading" not in sys.modules
 print(json.dumps(asked, sort_keys=True))
 """
@@ -276,7 +278,7 @@ def test_another_process_asks_the_same_things(tmp_path: Path) -> None:
     shown = [msgspec.to_builtins(ask) for ask in asks_of(store, state.run)]
     for seed in ("1", "2", "77"):
         ended = subprocess.run(
-            [sys.executable, "-c", REPLAY, str(path), state.run],
+            [sys.executable, "-c", REPLAY, str(path), state.run, str(Path(__file__).parent.parent)],
             env={"PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
@@ -299,4 +301,4 @@ def test_a_reader_that_reads_otherwise_changes_nothing(
     replay._opened.clear()
     again = replay.advance(store, state.run, **PERSON)
     assert (again.status, again.key, again.ask) == (state.status, state.key, state.ask)
-    assert list(progress.requests(store, state.run)) == asks_of(store, state.run)
+    assert list(small_flows.requests(store, state.run)) == asks_of(store, state.run)

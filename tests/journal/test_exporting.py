@@ -23,7 +23,7 @@ from quandary.agents.retelling import retell
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import exporting, pruning, replay
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.journal.exporting import export, find, read, write
 from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import Wanted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quandary.journal import moves, replay
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.model.ask import Answer, Reply
 from quandary.model.call import Do, Done
 from quandary.model.track import Move

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import small_flows
 from quandary.journal import progress, replay
 from quandary.journal.entries import Asked, offered
 from quandary.journal.sqlite import SqliteStore
@@ -28,7 +29,7 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
     assert {run.status for run in runs} >= {"waiting", "done"}
     for run in runs:
         shown = replay.look(store, run.id)
-        now = list(progress.requests(store, run.id))
+        now = list(small_flows.requests(store, run.id))
         bodies = [entry.read() for entry in store.entries(run.id, kinds=("asked",))]
         asked = {body.key: body.offered for body in bodies if isinstance(body, Asked)}
         standing = [ask for ask in now if isinstance(ask, Ask)]

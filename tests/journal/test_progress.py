@@ -16,10 +16,11 @@ import small_flows
 from quandary.errors import Diverged, QuandaryError
 from quandary.journal import replay
 from quandary.journal.entries import Asked, Began
-from quandary.journal.progress import FLOWS, rebuild, requests
+from quandary.journal.progress import FLOWS, rebuild
 from quandary.model import keys
 from quandary.model.ask import Answer, Ask, Outcome, Reply
 from quandary.model.call import Output
+from small_flows import requests
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import lives
 import processes
 import small_flows
 from quandary.journal import pruning
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.journal.pruning import Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify

@@ -21,8 +21,7 @@ from quandary.agents.retelling import retell
 from quandary.errors import Diverged
 from quandary.journal import entries as clock
 from quandary.journal import preferences, pruning, replay
-from quandary.journal.draft import Source
-from quandary.journal.entries import Answered, stamp
+from quandary.journal.entries import Answered, Source, stamp
 from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+import small_flows
 import walks
 from quandary.agents.retelling import retell
 from quandary.errors import Rejected
-from quandary.journal import entries, replay, retrying
+from quandary.journal import entries, replay
 from quandary.journal.entries import Noted
-from quandary.journal.progress import rebuild, requests
+from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.ask import Answer, Reply
@@ -107,7 +108,7 @@ def test_it_can_fail_and_be_tried_as_often_as_anybody_likes(
                 state = walks.send(store, state, walks.failed(state.calls[0]))
     state = walks.answer(store, walks.go(store, state), "SHIP-IT")
     assert state.status == "done"
-    shown = [request.key for request in requests(store, state.run)]  # type: ignore[union-attr]  # no votes
+    shown = [request.key for request in small_flows.requests(store, state.run)]  # type: ignore[union-attr]  # no votes
     assert shown[:2] == [f"Sbuild@1/run~a{failures}", f"Sbuild@1/validate-1~a{failures}"]
     assert rebuild(store, state.run).result == state.result
 
@@ -271,7 +272,7 @@ def test_a_run_whose_time_is_up_is_not_tried_anew(
         expires=moment + timedelta(hours=1),
     )
     state = walks.send(store, state, walks.failed(state.calls[0]))
-    monkeypatch.setattr(retrying, "now", lambda: moment + timedelta(hours=2))
+    monkeypatch.setattr(entries, "now", lambda: moment + timedelta(hours=2))
     with pytest.raises(Rejected, match="time of run"):
         replay.retry(store, state.run, who="person", through="web")
     assert replay.look(store, state.run).status == "failed"

@@ -8,7 +8,7 @@ import pytest
 
 from quandary.errors import NotFound, Rejected
 from quandary.journal import replay
-from quandary.journal.settling import answer_of, settle
+from quandary.journal.replay import answer_of, settle
 from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import small_flows
 from quandary.errors import Rejected, StoreError
 from quandary.journal import entries as clock
 from quandary.journal import replay
-from quandary.journal.draft import Draft, Source
-from quandary.journal.entries import Noted, stamp
+from quandary.journal.entries import Noted, Source, stamp
+from quandary.journal.history import Draft
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
 from quandary.journal.store import TABLES, Moved, open_store
 from quandary.journal.verify import verify

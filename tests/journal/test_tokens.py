@@ -12,8 +12,8 @@ import small_flows
 from quandary.errors import Reused
 from quandary.journal import entries as clock
 from quandary.journal import replay
+from quandary.journal.replay import replied
 from quandary.journal.sqlite import MEMORY, SqliteStore
-from quandary.journal.tokens import replied
 from quandary.model.ask import Answer, Note, Reply
 from quandary.model.call import Do, Done, Output
 

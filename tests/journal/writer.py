@@ -13,7 +13,7 @@ import msgspec
 
 import small_flows
 from quandary.errors import AlreadyAnswered, QuandaryError
-from quandary.journal import progress, replay
+from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
@@ -85,7 +85,7 @@ def retell(path: str) -> None:
     """Every request of every run, made again by the flow."""
     store = open_store(path)
     for run in store.runs(limit=10_000):
-        requests = list(progress.requests(store, run.id))
+        requests = list(small_flows.requests(store, run.id))
         state = replay.look(store, run.id)
         tell(run.id, msgspec.json.encode([requests, state.status, state.result]).decode())
 

@@ -20,7 +20,7 @@ from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered, Ended
-from quandary.journal.settling import answer_of
+from quandary.journal.replay import answer_of
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
 from quandary.people import hook, routing

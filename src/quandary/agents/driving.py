@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from quandary.agents.catalogue import Catalogue
-    from quandary.journal.draft import Source
+    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
     from quandary.model.call import Call
 

@@ -18,8 +18,8 @@ from quandary.model.ask import Outcome
 from quandary.people.timeline import answer_text, standing
 
 if TYPE_CHECKING:
+    from quandary.journal.history import GivenAnswer
     from quandary.model.ask import Ask
-    from quandary.people.timeline import Standing
 
 
 @click.command()
@@ -74,7 +74,7 @@ def amend(
     return running.shown(store, state)
 
 
-def _chosen(answers: list[Standing], run: str, to: str | None) -> Standing:
+def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:
     """The answer that is to change: of the question that was named, or of one from a list."""
     if to is None:
         for number, found in enumerate(answers, 1):
@@ -88,6 +88,6 @@ def _chosen(answers: list[Standing], run: str, to: str | None) -> Standing:
     raise QuandaryError(f"run {run} has no answer to {to} that counts; there are {keys}")
 
 
-def _alone(found: Standing) -> Ask:
+def _alone(found: GivenAnswer) -> Ask:
     """The question without those that it was asked together with; their answers stand."""
     return replace(found.ask, key=found.question.key, questions=(found.question,), notes=())

@@ -16,7 +16,7 @@ from quandary.deeds import moving
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.files import read_standard_input, read_text
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 
 if TYPE_CHECKING:
     from quandary.model.track import Track

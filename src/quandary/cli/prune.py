@@ -15,8 +15,7 @@ from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import entries as clock
 from quandary.journal import pruning
-from quandary.journal.draft import Source
-from quandary.journal.entries import stamp
+from quandary.journal.entries import Source, stamp
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 
 if TYPE_CHECKING:

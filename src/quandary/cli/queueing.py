@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from quandary.cli.asking import Way
     from quandary.flows.step_plans import Planned
-    from quandary.journal.draft import Source
+    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
     from quandary.model.ask import Item
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quandary.agents.catalogue import Catalogue
     from quandary.cli.walking import Work
     from quandary.formats.charts import Loaded
-    from quandary.journal.draft import Source
+    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
@@ -341,7 +341,7 @@ def _go_on(
 
 def _source() -> Source:
     """As whose word it is kept that a run is tried anew."""
-    from quandary.journal.draft import Source  # noqa: PLC0415 - few runs fail
+    from quandary.journal.entries import Source  # noqa: PLC0415 - few runs fail
 
     person = running.is_terminal()
     return Source("person" if person else "agent", "terminal" if person else "command", "")

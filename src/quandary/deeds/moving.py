@@ -18,7 +18,7 @@ from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import entries as clock
 from quandary.journal import moves, replay
-from quandary.journal.draft import Source
+from quandary.journal.entries import Source
 from quandary.model import track as rules
 from quandary.model.call import Do, Done
 from quandary.model.track import Move, Refusal, Track, Transition

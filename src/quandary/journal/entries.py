@@ -10,19 +10,29 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from quandary.errors import StoreError
-from quandary.journal.digests import sha256
 from quandary.model.ask import Answer, Ask, Question, Reply
 from quandary.model.call import Assignment, Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
 
     from quandary.journal.store import Store
+else:
+    # Agents call `quandary reply` in a loop, and `hashlib` loads OpenSSL, which takes a tenth of
+    # that process; what is sealed here is small, so Python's own implementation does as well.
+    try:
+        from _sha2 import sha256  # Python 3.12 and later
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
 
 Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
 Who = Literal["person", "agent", "policy", "api"]
@@ -43,6 +53,19 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
+class Source(NamedTuple):
+    """Who does something, through what, and under which name."""
+
+    who: Who
+    through: str
+    by: str
+
+    @property
+    def in_person(self) -> bool:
+        """Whether it is a person's own hand, not something that was passed on or scripted."""
+        return self.who == "person" and self.through in ("terminal", "web")
+
+
 class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """What every entry says of itself."""
 
@@ -50,6 +73,11 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
     who: Who
     through: str
     by: str = ""
+
+    @property
+    def source(self) -> Source:
+        """Whose entry it is."""
+        return Source(self.who, self.through, self.by)
 
 
 class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
@@ -199,9 +227,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 _bodies: msgspec.json.Decoder[AnyBody] = msgspec.json.Decoder(AnyBody)
 _lists: msgspec.json.Decoder[list[AnyBody]] = msgspec.json.Decoder(list[AnyBody])
 _matters = msgspec.json.Decoder(Matter)
-_encoder = msgspec.json.Encoder()
-
-
+encode = msgspec.json.Encoder().encode
 read_body = _bodies.decode
 
 
@@ -241,10 +267,10 @@ def kind_of(body: AnyBody) -> Kind:
 def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter) -> Entry:
     """An entry that follows the one with the digest `previous`."""
     kind = kind_of(body)
-    said = _encoder.encode(body)
+    said = encode(body)
     if matter is EMPTY:
         return Entry(run, n, kind, said, None, None, None, digest(run, n, previous, said, None))
-    written = _encoder.encode(matter)
+    written = encode(matter)
     salt = os.urandom(16)
     seal = sha256(salt + written).digest()
     return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))

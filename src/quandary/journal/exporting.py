@@ -16,19 +16,19 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import replay
-from quandary.journal.draft import Source
 from quandary.journal.entries import (
     START,
     Began,
     Entry,
+    Source,
     document_bytes,
     document_digest,
     kind_of,
     read_body,
     readable,
 )
+from quandary.journal.history import row_of
 from quandary.journal.ids import ALPHABET, IMPORTED, LENGTH, Elsewhere, find_run
-from quandary.journal.rows import row_of
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import Problem, Report, needs_documents, verify
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from quandary.errors import NotFound
-from quandary.journal.draft import Source
-from quandary.journal.entries import Began, Called
+from quandary.journal.entries import Began, Called, Source
 from quandary.journal.ids import LENGTH, find_run
 from quandary.model.track import Move, split
 

@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
 from quandary.journal.connections import Connections, prepare, require_known
-from quandary.journal.digests import sha256
+from quandary.journal.entries import sha256
 from quandary.journal.store import ENTRY, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, shown
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -11,26 +11,24 @@ from msgspec.structs import replace
 from quandary.errors import Diverged, Failed, PersonRequired, QuandaryError, Rejected
 from quandary.journal.entries import (
     Answered,
-    Began,
     Matter,
     Noted,
-    Returned,
     offered,
     read_bodies,
-    read_body,
     read_document,
     read_matter,
     readable,
 )
+from quandary.journal.history import Standing, history
 from quandary.model import keys
 from quandary.model.ask import Ask, Question, Reply
 from quandary.model.call import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.journal.entries import Who
+    from quandary.journal.entries import Source
     from quandary.journal.store import Recorded, Store
 
     Sent = Reply | Output | Done
@@ -63,8 +61,8 @@ class Progress:
         """What it waits for; nothing once it is over."""
         self.arrived: dict[str, Output] = {}
         """Of calls that were made at once, the outputs that have come."""
-        self.asked: set[str] = set()
-        """The keys of everything that it asked for."""
+        self.asked: dict[str, int] = {}
+        """The keys of everything that it asked for, those of one request with one number."""
         self.amendment = 0
         """The number of the amendment that this part of the run follows."""
         self.shown = 0
@@ -113,10 +111,6 @@ class Progress:
             return tuple(call for call in self.request if call.key not in self.arrived)
         return ()
 
-    def plain(self, key: str) -> str:
-        """A key of the request as the flow made it."""
-        return keys.unamended(key, self.shown)
-
     def show_again(self, anew: Mapping[str, int]) -> None:
         """Where what waits was asked before and is asked anew, let its keys bear that number."""
         while self.request is not None and (number := anew.get(key_of(self.request), 0)):
@@ -132,10 +126,11 @@ class Progress:
             request = _renamed(request, keys.amended, self.shown)
         self.request = request
         asked = self.asked
+        number = len(asked)
         for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
             if key in asked:
                 raise RuntimeError(f"the flow asks twice under the key {key}")
-            asked.add(key)
+            asked[key] = number
 
     def _end(self, result: object) -> None:
         self.request = None
@@ -180,14 +175,18 @@ def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
     """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
     entries = store.recorded(run, upto)
     with readable(run):
-        known = heard(run, entries)
-        return replay(run, restart(store, run, entries, known), known)
+        return resume(store, run, heard(run, entries))
 
 
-def restart(store: Store, run: str, entries: list[Recorded], since: Heard) -> Progress:
+def resume(store: Store, run: str, known: Heard) -> Progress:
+    """The flow of a run, brought to where what it is sent leads."""
+    return replay(run, restart(store, run, known), known)
+
+
+def restart(store: Store, run: str, known: Heard) -> Progress:
     """The flow of a run at its first request, as it began, or with the terms it has got since."""
-    began = read_body(entries[0][0])
-    if not isinstance(began, Began):
+    began = known.standing.began
+    if began is None:
         raise Diverged(f"run {run} does not begin with its beginning; see `quandary verify {run}`")
     if began.flow not in FLOWS:
         raise Diverged(f"run {run} is of the flow {began.flow}, which this Quandary lacks")
@@ -197,7 +196,7 @@ def restart(store: Store, run: str, entries: list[Recorded], since: Heard) -> Pr
             f"run {run} was begun with version {began.version} of {began.flow}, and this Quandary "
             f"has version {version}; begin anew with the answers that fit: --from {run}"
         )
-    arguments = began_with(run, entries) | since.arguments
+    arguments = dict(known.arguments)
     for name, digest in began.documents.items():
         written = store.document(digest)
         if written is None:
@@ -209,72 +208,53 @@ def restart(store: Store, run: str, entries: list[Recorded], since: Heard) -> Pr
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
 
 
-def began_with(run: str, entries: list[Recorded]) -> dict[str, Any]:
-    """What a run was begun with, without its documents."""
-    return dict(_matter(run, entries[0]).arguments or {})
+class Heard(NamedTuple):
+    """What the flow of a run is sent again."""
+
+    standing: Standing
+    responses: dict[str, Sent]
+    """What counts, by key, in the order of asking."""
+    anew: dict[str, int]
+    """Of what was asked anew after the run had failed, the number, by its key before that."""
+    arguments: dict[str, Any]
+    """What the run was begun with, without its documents, as it holds since the last retry."""
+    given: dict[str, Any]
+    """The same as it was at first."""
 
 
-class Heard:
-    """What the flow of a run was sent, by key, in the order of asking."""
+def heard(run: str, entries: Sequence[Recorded]) -> Heard:
+    """What the flow of a run is sent, from the entries that it is built from.
 
-    def __init__(self) -> None:
-        self.responses: dict[str, Sent] = {}
-        self.amendments: dict[str, int] = {}
-        """Of answers that were changed, the number of the amendment."""
-        self.last = 0
-        """The number of the newest amendment, even if it was taken back by another."""
-        self.anew: dict[str, int] = {}
-        """Of what was asked anew after the run had failed, the number, by its key before that."""
-        self.arguments: dict[str, Any] = {}
-        """What holds since then in place of what the run was begun with."""
-
-    def amend(self, key: str, reply: Reply, number: int) -> None:
-        """Put another answer in the place of one, and forget all that came after that."""
-        names = list(self.responses)
-        for later in names[names.index(key) :]:
-            del self.responses[later]
-            self.amendments.pop(later, None)
-        self.responses[key] = reply
-        self.amendments[key] = number
-        self.last = max(self.last, number)
-
-    def take_back(self, again: Noted, arguments: dict[str, Any] | None) -> None:
-        """Forget what came of a step that is tried anew."""
-        for key in again.takes_back:
-            self.responses.pop(key, None)
-            self.amendments.pop(key, None)
-        self.anew[again.key] = again.amendment
-        self.arguments |= arguments or {}
-        self.last = max(self.last, again.amendment)
-
-
-def heard(run: str, entries: list[Recorded]) -> Heard:
-    """What the entries say that the flow was sent."""
-    found = Heard()
-    for entry, body in zip(entries, read_bodies([entry[0] for entry in entries]), strict=True):
+    As not all entries are among these, they are numbered by where they stand here.
+    """
+    bodies = read_bodies([entry[0] for entry in entries])
+    standing = history(bodies)
+    responses: dict[str, Sent] = {}
+    for key, n in standing.responses.items():
+        body = bodies[n - 1]
+        _, matter, pruned = entry = entries[n - 1]
         if isinstance(body, Answered):
-            _, matter, pruned = entry
-            answers = body.answers
-            if matter or pruned:
-                answers = _matter(run, entry).answers or answers
-            if body.amends:
-                found.amend(body.key, Reply(answers), body.amendment)
-            else:
-                found.responses[body.key] = Reply(answers)
-        elif isinstance(body, Returned):
+            spoken = _matter(run, entry).answers if matter or pruned else ()
+            responses[key] = Reply(spoken or body.answers)
+        else:
             came = _matter(run, entry).came
             if came is None:
-                raise Diverged(f"run {run} has nothing under {body.key}; `quandary verify {run}`")
-            found.responses[came.key] = came
-        elif isinstance(body, Noted) and body.amendment:
-            found.take_back(body, _matter(run, entry).arguments)
-    return found
+                raise Diverged(f"run {run} has nothing under {key}; `quandary verify {run}`")
+            responses[key] = came
+    given = arguments = _matter(run, entries[0]).arguments or {}
+    anew = {}
+    for n in standing.retries:
+        note = bodies[n - 1]
+        assert isinstance(note, Noted)  # noqa: S101 - nothing else takes a run up again
+        anew[note.key] = note.amendment
+        arguments = arguments | (_matter(run, entries[n - 1]).arguments or {})
+    return Heard(standing, responses, anew, arguments, given)
 
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
     """Send the flow what was recorded: found by key, never by order, and nothing left over."""
     left = dict(recorded.responses)
-    amendments = recorded.amendments
+    amendments = recorded.standing.amendments
     anew = recorded.anew
     while True:
         if anew:
@@ -319,6 +299,29 @@ def _collect(run: str, progress: Progress, left: dict[str, Sent]) -> bool:
     return came == len(calls)
 
 
+def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """How a failed run can be tried again: the keys of what counts no longer, and its new terms.
+
+    The flow says from which of its requests on, and on which terms.
+    """
+    ended = resume(store, run, known)
+    began = known.standing.began
+    again = getattr(module_of(began.flow), "again", None) if began is not None else None
+    found: tuple[str, dict[str, Any]] | None = None
+    if again is not None and isinstance(ended.result, dict):
+        found = again(known.given, ended.result)
+    if found is None:
+        raise Rejected(
+            f"run {run} failed where nothing can be tried again; begin anew: --from {run}"
+        )
+    asked, arguments = found
+    if not asked:
+        return (), arguments
+    names = {keys.amended(asked, n) for n in range(known.standing.amendment + 1)}
+    first = min(number for key, number in ended.asked.items() if key in names)
+    return tuple(key for key in known.responses if ended.asked[key] >= first), arguments
+
+
 def misfit(ask: Ask, reply: Reply) -> str:
     """What is wrong with a reply to this Ask: a code that none of its questions offers."""
     for answer in reply.answers:
@@ -358,45 +361,23 @@ def require_fit(ask: Ask, reply: Reply) -> None:
         raise Rejected(f"{wrong}; the question still waits")
 
 
-def require_person(ask: Ask, reply: Reply, who: Who, through: str) -> None:
+def require_person(ask: Ask, reply: Reply, source: Source) -> None:
     """Refuse what was not answered by a person themselves, where that is asked for.
 
     Advice is no answer, so anybody may give it.
     """
-    themselves = who == "person" and through in ("terminal", "web")
-    if ask.require == "person" and not themselves and not all(a.advice for a in reply.answers):
+    advice = all(answer.advice for answer in reply.answers)
+    if ask.require == "person" and not source.in_person and not advice:
         raise PersonRequired(
             "only a person can answer this, at a terminal or in the browser "
             "(quandary next RUN, quandary serve); the question still waits"
         )
 
 
-def requests(store: Store, run: str) -> Iterator[Request]:
-    """Every request of a run in the order of asking, made again by the flow of today."""
-    entries = store.recorded(run)
-    known = heard(run, entries)
-    yield from requests_of(run, restart(store, run, entries, known), known)
-
-
-def requests_of(run: str, progress: Progress, known: Heard) -> Iterator[Request]:
-    """The same, of a flow that was begun again."""
-    step = Heard()
-    step.amendments, step.anew = known.amendments, known.anew
-    progress.show_again(known.anew)
-    while progress.request is not None:
-        request = progress.request
-        yield request
-        calls = request if isinstance(request, tuple) else (request,)
-        if not all(call.key in known.responses for call in calls):
-            return
-        step.responses = {call.key: known.responses[call.key] for call in calls}
-        replay(run, progress, step)
-
-
 def _matter(run: str, entry: Recorded) -> Matter:
     _, matter, pruned = entry
     if pruned:
-        raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
+        raise Diverged(f"run {run} can be shown but not resumed: texts of it were pruned")
     return read_matter(matter)
 
 

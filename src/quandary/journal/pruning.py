@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from quandary.errors import Rejected
 from quandary.journal import exporting, replay
-from quandary.journal.draft import Source
-from quandary.journal.entries import Answered, Began, Called, Ended, Noted
+from quandary.journal.entries import Answered, Began, Called, Ended, Noted, Source
 from quandary.journal.verify import needs_documents
 from quandary.model.call import Do, Done
 

@@ -19,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected, StoreError
-from quandary.journal.draft import Draft, Source
 from quandary.journal.entries import (
     START,
     Began,
@@ -27,13 +26,14 @@ from quandary.journal.entries import (
     Kind,
     Matter,
     Noted,
+    Source,
     digest,
     document_digest,
     sealed,
 )
+from quandary.journal.history import Draft, row_of
 from quandary.journal.ids import LENGTH
 from quandary.journal.progress import rebuild
-from quandary.journal.rows import row_of
 from quandary.journal.store import TABLES, Last
 from quandary.journal.verify import Report, verify
 

@@ -1,6 +1,6 @@
 """The one driver: every way of asking begins, answers and ends runs through these functions.
 
-A run is its journal. To go on with it, its flow is built again and sent the recorded responses; a
+A run is its journal. To resume it, its flow is built again and sent the recorded responses; a
 response and the request that follows it are appended as one transaction.
 """
 
@@ -13,39 +13,48 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected
+from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, Reused
 from quandary.journal import entries as clock
-from quandary.journal.draft import Draft, Source
 from quandary.journal.entries import (
     EMPTY,
     START,
     Answered,
-    Asked,
     Began,
-    Entry,
     Matter,
     Noted,
+    Returned,
+    Source,
     Who,
+    beginning,
     document_bytes,
     document_digest,
+    readable,
     stamp,
+)
+from quandary.journal.history import (
+    Draft,
+    Earlier,
+    fold,
+    given,
+    look_at,
+    standing_at,
+    state_of,
 )
 from quandary.journal.ids import find_run, new_id
 from quandary.journal.progress import (
     FLOWS,
     Progress,
     heard,
+    key_of,
     rebuild,
     require_fit,
     require_person,
-    restart,
+    resume,
     start,
     version_of,
+    way_back,
 )
-from quandary.journal.progress import replay as send_recorded
-from quandary.journal.states import look_at, state_of
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
-from quandary.journal.taking_over import Earlier
 from quandary.journal.verify import Report, verify
 from quandary.model.ask import Answer, Ask, Note, Outcome, Reply
 from quandary.model.call import Do, Done, Output
@@ -54,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from quandary.journal.entries import AnyBody, Entry
     from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done]
@@ -61,10 +71,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FLOWS",
+    "OpenRun",
     "Report",
     "State",
     "advance",
     "amend",
+    "answer_of",
     "begin",
     "find_run",
     "inbox",
@@ -72,17 +84,100 @@ __all__ = [
     "listen",
     "look",
     "note",
+    "open_run",
     "record_output",
+    "replied",
     "retry",
+    "settle",
     "verify",
     "wait",
     "withdraw",
 ]
 
 LOOKS_PER_SECOND = 4
+RETRIED = "retried"
+"""The kind of the note with which a failed run is taken up again."""
+ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
+ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
 
-# -- what callers do ---------------------------------------------------------------------------
+class OpenRun:
+    """A run that was looked up once: its row, and what else of it was needed since then.
+
+    Whoever looks at a run, answers it and shows it hands this on, and nothing is read twice. It
+    moves along with what is recorded through it. Where somebody else was first, the store refuses
+    to append, and the run is looked up again.
+    """
+
+    def __init__(self, store: Store, row: Run, progress: Progress | None = None) -> None:
+        self.store = store
+        self.row = row
+        self._progress = progress
+        self._arguments: dict[str, Any] | None = None
+        self._state: State | None = None
+
+    @property
+    def id(self) -> str:
+        """The name of the run."""
+        return self.row.id
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the run was begun with, without its documents; empty where that was pruned."""
+        if self._arguments is None:
+            self._arguments = dict(beginning(self.store, self.id).read_matter().arguments or {})
+        return self._arguments
+
+    @property
+    def state(self) -> State:
+        """Where the run stands, as its journal shows it."""
+        if self._state is None:
+            self._state = look_at(self.store, self.row)
+        return self._state
+
+    @property
+    def built(self) -> bool:
+        """Whether its flow is at hand."""
+        return self._progress is not None
+
+    @property
+    def progress(self) -> Progress:
+        """The flow of a waiting run, standing where the journal says that it stands."""
+        if self._progress is None:
+            run, row = self.id, self.row
+            recorded = self.store.recorded(run, row.n)
+            with readable(run):
+                known = heard(run, recorded)
+                progress = resume(self.store, run, known)
+            self._arguments = self._arguments or known.arguments
+            request = progress.request
+            together = request if isinstance(request, tuple) else (request,)
+            if row.key not in {getattr(one, "key", "") for one in together}:
+                raise Diverged(
+                    f"run {run} waits for {row.key}, which its flow no longer asks for; `quandary "
+                    f"log {run}` shows it, --from {run} begins anew with the answers that fit"
+                )
+            self._progress = progress
+        return self._progress
+
+    def draft(self, source: Source) -> Draft:
+        """What is about to be appended to it."""
+        pending = tuple(call.key for call in self.progress.calls)
+        return Draft(self.row, source, pending or None)
+
+    def move(self, row: Run, state: State | None = None) -> None:
+        """Stand where what was appended leads."""
+        self.row, self._state = row, state
+
+
+# -- what callers do -----------------------------------------------------------------------------
+
+
+def open_run(store: Store, run: str) -> OpenRun:
+    """A run, looked up once for all that is done with it now."""
+    row = _row(store, run)
+    kept = _opened.get(store, {}).pop(run, None)
+    return kept if kept is not None and kept.row.n == row.n else OpenRun(store, row)
 
 
 def begin(
@@ -112,27 +207,26 @@ def begin(
     written = {name: document_bytes(value) for name, value in (documents or {}).items()}
     digests = {name: document_digest(text) for name, text in written.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(arguments)))
-    given = plain | {name: msgspec.json.decode(text) for name, text in written.items()}
-    progress = start(flow, given)
+    progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
     earlier = Earlier(store, _row(store, origin).id) if origin is not None else None
     source = Source(who, through, by or "")
-
-    draft = Draft(Run(id="", flow=flow, version=version_of(flow), project=project), source)
+    version = version_of(flow)
     until = stamp(expires) if expires is not None else ""
-    draft.run = replace(draft.run, began=draft.at, expires=until or None)
-    draft.add(
-        Began(
-            flow=flow,
-            version=draft.run.version,
-            project=project,
-            documents=digests,
-            expires=until,
-            origin=origin or "",
-            name=name,
-            **draft.said,
-        ),
-        Matter(arguments=plain),
+    draft = Draft(
+        Run(id="", flow=flow, version=version, project=project, expires=until or None), source
     )
+    draft.run = replace(draft.run, began=draft.at)
+    began = Began(
+        flow=flow,
+        version=version,
+        project=project,
+        documents=digests,
+        expires=until,
+        origin=origin or "",
+        name=name,
+        **draft.said,
+    )
+    draft.add(began, Matter(arguments=plain))
     draft.stand(progress)
     if earlier is not None:
         _take_over(draft, progress, earlier)
@@ -148,13 +242,12 @@ def begin(
         run = store.create(write, kept, name=name, once=once)
     except Taken as taken:
         return look(store, str(taken))
-    _keep(store, run, progress)
-    return _do_deeds(store, run, progress, source, deeds, draft.notes)
+    return _do_deeds(OpenRun(store, run, progress), source, deeds, draft.notes)
 
 
 def advance(
     store: Store,
-    run: str,
+    run: str | OpenRun,
     response: Reply | Output | tuple[Output, ...] | Outcome | None = None,
     *,
     to: str | None = None,
@@ -165,45 +258,45 @@ def advance(
     request: str = "",
     deeds: Deeds | None = None,
 ) -> State:
-    """Go on with a run: book a response, if there is one, and say where the run stands then.
+    """Resume a run: record a response, if there is one, and say where the run stands then.
 
     A reply names with `to`, and with the keys of its answers, what it answers; one with a `token`
-    that the run has seen before is not booked again, and refused where `request`, the digest of
+    that the run has seen before is not recorded again, and refused where `request`, the digest of
     what was sent, is another one. The house's own deeds are done by `deeds`;
     without it they wait for somebody who has it.
     """
     if isinstance(response, Outcome):
         return note(store, run, response, to=to, who=who, through=through, by=by)
+    name = run.id if isinstance(run, OpenRun) else run
     if token:
-        from quandary.journal.tokens import replied  # noqa: PLC0415 - few replies have one
-
-        before = replied(store, run, token, request)
+        before = replied(store, name, token, request)
         if before is not None:
             return before
     source = Source(who, through, by or "")
-    known = _remembered(store, run) if response is not None else None
+    known = run if isinstance(run, OpenRun) else None
+    if known is None and response is not None:
+        known = _remembered(store, name)
     while True:
-        row = known or _row(store, run)
-        if response is None and row.status != "waiting":
-            return look_at(store, row)
-        _require_waiting(store, row, response, to)
-        progress = _open(store, row)
-        draft = Draft(row, source)
+        handle = known or open_run(store, name)
         if response is None:
-            if row.waits == "house" and deeds is not None:
-                return _do_deeds(store, row, progress, source, deeds)
-            _keep(store, row, progress)
-            return look_at(store, row)
+            if handle.row.status != "waiting":
+                return handle.state
+            if handle.row.waits == "house" and deeds is not None:
+                return _do_deeds(handle, source, deeds)
+            handle.progress  # noqa: B018 - a run that no longer fits its flow is refused
+            _keep(handle)
+            return handle.state
         try:
-            _book(store, draft, progress, response, to, token, request)
-            row = draft.append(store)
+            _require_waiting(handle, to)
+            draft = handle.draft(source)
+            _record(store, draft, handle.progress, response, to, token, request)
+            handle.move(draft.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
             if known is None and not isinstance(error, Moved):
                 raise
             known = None  # somebody else may have been here; look
             continue
-        _keep(store, row, progress)
-        return _do_deeds(store, row, progress, source, deeds, draft.notes)
+        return _do_deeds(handle, source, deeds, draft.notes)
 
 
 def record_output(
@@ -216,13 +309,13 @@ def record_output(
     by: str | None = None,
     deeds: Deeds | None = None,
 ) -> State:
-    """Book what an agent gave back; with the last output that is waited for, the run goes on."""
+    """Record what an agent gave back; with the last output that is waited for, the run resumes."""
     return advance(store, run, output, who=who, through=through, by=by, deeds=deeds)
 
 
 def note(
     store: Store,
-    run: str,
+    run: str | OpenRun,
     what: Outcome | Note,
     *,
     to: str | None = None,
@@ -233,10 +326,11 @@ def note(
     """Keep something that is no answer: the question stays open. A decline ends the run."""
     if isinstance(what, Outcome):
         what = Note(what.kind, what.detail)
+    handle = run if isinstance(run, OpenRun) else open_run(store, run)
     while True:
-        row = _row(store, run)
-        _require_waiting(store, row, what, to)
-        if to is not None and not _waits_for(store, row, to):
+        _require_waiting(handle, to)
+        row, ask = handle.row, handle.state.ask if to is not None else None
+        if to not in (None, row.key) and (ask is None or ask.question(str(to)) is None):
             raise _already(row, to)
         draft = Draft(row, Source(who, through, by or ""))
         matter = Matter(text=what.text) if what.text else EMPTY
@@ -244,13 +338,12 @@ def note(
         if what.kind == "declined":
             draft.end("declined", what.text)
         try:
-            after = draft.append(store)
+            handle.move(draft.append(store))
         except Moved:
+            handle = open_run(store, handle.id)
             continue
-        kept = _opened.get(store, {}).pop(run, None)
-        if kept is not None and kept[0].n == row.n:
-            _keep(store, after, kept[1])  # the flow hears nothing of a note
-        return look_at(store, after)
+        _keep(handle)  # the flow hears nothing of a note
+        return handle.state
 
 
 def withdraw(
@@ -292,26 +385,33 @@ def amend(
         if row.status in ("declined", "withdrawn"):
             raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
         entries = store.entries(run, upto=row.n)
-        number, ask = _answered_at(run, entries, key)
-        recorded = store.recorded(run, row.n)
-        known = heard(run, recorded)
-        old = known.responses[ask.key]
+        standing, answers = given(run, entries)
+        old = [a for a in answers if key == a.body.key or a.ask.question(key) is not None]
+        if not old:
+            raise Rejected(
+                f"run {run} has no answer to {key}; `quandary log {run}` shows its answers"
+            )
+        ask, number = old[0].ask, old[0].n
         strange = next((a.key for a in reply.answers if ask.question(a.key) is None), None)
         if strange is not None:
             raise Rejected(f"{strange} was not asked together with {ask.key}")
         require_fit(ask, reply)
         if not elsewhere:
-            require_person(ask, reply, who, through)
-        answers = {a.key: a for a in (old.answers if isinstance(old, Reply) else ())}
-        answers |= {a.key: a for a in reply.answers}
-        merged = Reply(tuple(answers.values()))
-        amendment = known.last + 1
-        known.amend(ask.key, merged, amendment)
-        progress = send_recorded(run, restart(store, run, recorded, known), known)
+            require_person(ask, reply, source)
+        merged = {a.answer.key: a.answer for a in old if a.n == number}
+        merged |= {a.key: a for a in reply.answers}
         draft = Draft(row, source)
-        draft.answer(merged, ask.key, amends=number, amendment=amendment, why=why)
+        draft.answer(
+            Reply(tuple(merged.values())),
+            ask.key,
+            amends=number,
+            amendment=standing.amendment + 1,
+            why=why,
+        )
+        recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
+        progress = resume(store, run, heard(run, recorded + draft.recorded))
         try:
-            return _go_on(store, draft, progress, deeds)
+            return _append(store, draft, progress, deeds)
         except Moved:
             continue
 
@@ -327,33 +427,96 @@ def retry(
 ) -> State:
     """Take up a failed run at the step that failed: what came of it is kept, and counts no longer.
 
-    Where a budget was used up, the run gets as much once more.
+    Where a budget was used up, the run gets as much once more. Nothing in the journal is changed: a
+    note says which responses are taken back, and all that is asked after it bears the number of an
+    amendment, so that no late response to an earlier showing fits.
     """
-    from quandary.journal.retrying import RETRIED, taken_up  # noqa: PLC0415 - few runs fail
-
     source = Source(who, through, by or "")
     while True:
         row = _row(store, run)
-        again = taken_up(store, row, store.recorded(run, row.n))
-        progress = again.progress
+        if row.status != "failed":
+            raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
+        if row.expires and stamp(clock.now()) >= row.expires:
+            raise Rejected(
+                f"the time of run {run} was up at {row.expires}; begin anew: --from {run}"
+            )
+        recorded = store.recorded(run, row.n)
+        known = heard(run, recorded)
+        takes_back, arguments = way_back(store, run, known)
         draft = Draft(row, source)
-        noted = Noted(
-            kind=RETRIED,
-            key=again.key,
-            takes_back=again.takes_back,
-            amendment=again.amendment,
-            **draft.said,
+        number = known.standing.amendment + 1
+        draft.add(
+            Noted(kind=RETRIED, takes_back=takes_back, amendment=number, **draft.said),
+            Matter(arguments=arguments or None, text=ANEW if takes_back else ONCE_MORE),
         )
-        draft.add(noted, Matter(arguments=again.arguments or None, text=again.text))
+        progress = resume(store, run, heard(run, recorded + draft.recorded))
+        if progress.request is None:
+            raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
+        key = key_of(progress.request)
+        progress.show_again({key: number})
+        draft.parts = [(replace(body, key=key), matter) for body, matter in draft.parts]
         try:
-            return _go_on(store, draft, progress, deeds)
+            return _append(store, draft, progress, deeds)
         except Moved:
             continue
+
+
+def settle(
+    store: Store, run: str, reply: Reply, *, why: str, who: Who, through: str, by: str = ""
+) -> State:
+    """Record what was answered elsewhere, in the box of a host, whatever became of the question.
+
+    A run that was withdrawn in the meantime is closed by its answer after all, so that there is
+    one record of the question. An answer that was given here before gives way, and is kept.
+    """
+    source = Source(who, through, by)
+    while True:
+        row = _row(store, run, expiring=False)
+        progress = rebuild(store, run, row.n)
+        if not isinstance(progress.request, Ask):
+            key = reply.answers[0].key
+            said = source._asdict()
+            return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
+        require_fit(progress.request, reply)
+        draft = Draft(row, source)
+        draft.answer(reply, progress.request.key, why=why)
+        progress.take(reply)
+        draft.stand(progress)
+        try:
+            return state_of(draft.append(store), progress)
+        except Moved:
+            continue
+
+
+def answer_of(store: Store, run: str) -> tuple[Source, Answer] | None:
+    """The answer that a run of one question has, and whose it is; nothing where there is none."""
+    _, answers = given(run, store.entries(run))
+    return (answers[-1].body.source, answers[-1].answer) if answers else None
 
 
 def look(store: Store, run: str) -> State:
     """Where a run stands, as its journal shows it; the flow is not built again."""
     return look_at(store, _row(store, run))
+
+
+def replied(store: Store, run: str, token: str, request: str = "") -> State | None:
+    """Where a run stood after the reply with this token; nothing where it was not recorded.
+
+    A token is recorded with its reply, and beside it the digest of what was sent, in the part of
+    the entry that can be pruned. `request` is the digest of what is sent now. What is not what was
+    sent the first time is refused, whatever the run waits for by now.
+    """
+    with readable(run):
+        for entry in store.entries(run, kinds=("answered",)):
+            body = entry.read()
+            if isinstance(body, Answered) and body.token == token:
+                before = entry.read_matter().request
+                if before and request and before != request:
+                    raise Reused(
+                        "another reply was sent with that key before; send each with one of its own"
+                    )
+                return _state_after(store, run, entry.n)
+    return None
 
 
 def wait(store: Store, run: str, n: int, seconds: float) -> State:
@@ -390,48 +553,32 @@ def keep_open(store: Store, runs: int) -> None:
     _kept_open[store] = runs
 
 
-# -- how it is done ----------------------------------------------------------------------------
+# -- how it is done ------------------------------------------------------------------------------
 
 MOST_OPEN = 32
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
-_opened: WeakKeyDictionary[Store, dict[str, tuple[Run, Progress]]] = WeakKeyDictionary()
-"""The runs that this process went on with last, a few for each store: as good as rebuilt as long
-as nobody else has appended to them."""
+_opened: WeakKeyDictionary[Store, dict[str, OpenRun]] = WeakKeyDictionary()
+"""The runs that this process resumed last, a few for each store: as good as rebuilt as long as
+nobody else has appended to them."""
 _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
 
 
-def _open(store: Store, row: Run) -> Progress:
-    """The flow of a waiting run, standing where the journal says that it stands."""
-    kept = _opened.get(store, {}).pop(row.id, None)
-    if kept is not None and kept[0].n == row.n:
-        return kept[1]
-    progress = rebuild(store, row.id, row.n)
-    request = progress.request
-    keys = {c.key for c in request} if isinstance(request, tuple) else {getattr(request, "key", "")}
-    if row.key not in keys:
-        raise Diverged(
-            f"run {row.id} waits for {row.key}, which its flow no longer asks for; `quandary log "
-            f"{row.id}` shows it, --from {row.id} begins anew with the answers that fit"
-        )
-    return progress
+def _remembered(store: Store, run: str) -> OpenRun | None:
+    """A run as this process left it, without a look at its row.
 
-
-def _remembered(store: Store, run: str) -> Run | None:
-    """The row of a run as this process left it.
-
-    Nothing can be booked on the strength of it that does not fit: where somebody else appended
+    Nothing can be recorded on the strength of it that does not fit: where somebody else appended
     since, the store refuses, and the row is looked up.
     """
-    kept = _opened.get(store, {}).get(run)
-    return kept[0] if kept is not None and not kept[0].expires else None
+    kept = _opened.get(store, {}).pop(run, None)
+    return kept if kept is not None and not kept.row.expires else None
 
 
-def _keep(store: Store, row: Run, progress: Progress) -> None:
-    if row.status == "waiting":
-        opened = _opened.setdefault(store, {})
-        opened[row.id] = (row, progress)
-        while len(opened) > MOST_OPEN + _kept_open.get(store, 0):
+def _keep(handle: OpenRun) -> None:
+    if handle.row.status == "waiting" and handle.built:
+        opened = _opened.setdefault(handle.store, {})
+        opened[handle.id] = handle
+        while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):
             opened.pop(next(iter(opened)), None)
 
 
@@ -448,9 +595,11 @@ def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
             draft.add(body, Matter(answers=reply.answers))
             progress.take(reply)
         else:
-            for output in filter(None, map(earlier.output, progress.calls)):
-                draft.add(earlier.returned(output, draft.at), Matter(came=output))
-                progress.collect(output)
+            for call in progress.calls:
+                came = earlier.output(call, draft.at)
+                if came is not None:
+                    draft.add(came[0], Matter(came=came[1]))
+                    progress.collect(came[1])
             if progress.request is request:
                 return
         draft.stand(progress)
@@ -476,14 +625,14 @@ def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     draft.tell_decided()
 
 
-def _book(
+def _record(
     store: Store,
     draft: Draft,
     progress: Progress,
     response: Reply | Output | tuple[Output, ...],
     to: str | None,
-    token: str = "",
-    sent: str = "",
+    token: str,
+    sent: str,
 ) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
     row, request = draft.run, progress.request
@@ -496,7 +645,7 @@ def _book(
             if key not in asked:
                 raise _already(row, key)
         require_fit(request, response)
-        require_person(request, response, draft.source.who, draft.source.through)
+        require_person(request, response, draft.source)
         draft.answer(response, request.key, token=token, request=sent)
         progress.take(response)
     else:
@@ -510,57 +659,51 @@ def _book(
         _decide(store, draft, progress)
 
 
-def _go_on(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
+def _append(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
     """Append a draft together with where the flow stands now, and say where that is."""
     draft.stand(progress)
     _decide(store, draft, progress)
-    row = draft.append(store)
-    _keep(store, row, progress)
-    return _do_deeds(store, row, progress, draft.source, deeds, draft.notes)
+    handle = OpenRun(store, draft.append(store), progress)
+    return _do_deeds(handle, draft.source, deeds, draft.notes)
 
 
 def _do_deeds(
-    store: Store,
-    row: Run,
-    progress: Progress,
-    source: Source,
-    deeds: Deeds | None,
-    decided: tuple[Note, ...] = (),
+    handle: OpenRun, source: Source, deeds: Deeds | None, decided: tuple[Note, ...] = ()
 ) -> State:
-    """Do what the house has to do itself, one deed after another.
+    """Do what the house has to do itself, one deed after another, and say where the run stands.
 
     Each is journalled before it is done and again when it is done, so that after a crash it is
     done once more: a deed must bear being repeated.
     """
-    while isinstance(progress.request, Do) and deeds is not None and row.status == "waiting":
+    store, progress = handle.store, handle.progress
+    while isinstance(progress.request, Do) and deeds is not None and handle.row.status == "waiting":
         done = deeds(progress.request)
-        _opened.get(store, {}).pop(row.id, None)
-        draft = Draft(row, source)
+        draft = Draft(handle.row, source)
         draft.came(done)
         progress.take(done)
         draft.stand(progress)
         _decide(store, draft, progress)
         decided += draft.notes
         try:
-            row = draft.append(store)
+            handle.move(draft.append(store))
         except Moved:
-            who, through, by = source
-            return advance(store, row.id, who=who, through=through, by=by, deeds=deeds)
-        _keep(store, row, progress)
+            return advance(store, handle.id, **source._asdict(), deeds=deeds)
+    _keep(handle)
     listener = _listeners.get(store)
     if listener is not None and isinstance(progress.request, Ask) and not source.in_person:
-        listener(row, progress.request)
-    state = state_of(row, progress)
+        listener(handle.row, progress.request)
+    state = state_of(handle.row, progress)
     return replace(state, notes=(*state.notes, *decided)) if decided else state
 
 
-def _row(store: Store, run: str) -> Run:
+def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     """The row of a run; one whose time is up is withdrawn by being looked at."""
     while True:
         row = store.run(run)
         if row is None:
             raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-        if row.status != "waiting" or not row.expires or stamp(clock.now()) < row.expires:
+        over = row.status != "waiting" or not row.expires or stamp(clock.now()) < row.expires
+        if over or not expiring:
             return row
         draft = Draft(row, Source("policy", "expiry", ""))
         draft.end("withdrawn", f"nobody answered until {row.expires}")
@@ -570,14 +713,9 @@ def _row(store: Store, run: str) -> Run:
             continue
 
 
-def _require_waiting(store: Store, row: Run, response: object, to: str | None) -> None:
-    if response is not None and row.status != "waiting":
-        raise _already(row, to, look_at(store, row).error or "")
-
-
-def _waits_for(store: Store, row: Run, key: str) -> bool:
-    ask = look_at(store, row).ask
-    return key == row.key or (ask is not None and ask.question(key) is not None)
+def _require_waiting(handle: OpenRun, to: str | None) -> None:
+    if handle.row.status != "waiting":
+        raise _already(handle.row, to, handle.state.error or "")
 
 
 def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
@@ -588,29 +726,26 @@ def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
     return AlreadyAnswered(f"{what} (run {row.id} now waits for {row.key})")
 
 
-def _answered_at(run: str, entries: list[Entry], key: str) -> tuple[int, Ask]:
-    """The entry with the answer that counts for a key, and the Ask that it answers."""
-    standing: dict[str, int] = {}
-    asks: dict[str, Ask] = {}
-    for entry in entries:
+def _state_after(store: Store, run: str, n: int) -> State | None:
+    """The state as whoever sent the reply numbered `n` was told it: after all that it led to."""
+    row = _row(store, run, expiring=False)
+    standing = standing_at(replace(row, n=n - 1, status="waiting", waits=None, key=None, asked=0))
+    at = ""
+    for entry in store.entries(run, after=n - 1, upto=row.n):
         body = entry.read()
-        if entry.pruned:
-            raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
-        if isinstance(body, Asked):
-            ask = entry.read_matter().ask
-            if ask is not None:
-                asks[body.key] = ask
-        elif isinstance(body, Answered):
-            if body.amends:
-                names = list(standing)
-                for later in names[names.index(body.key) :]:
-                    del standing[later]
-            standing[body.key] = entry.n
-        elif isinstance(body, Noted):
-            for gone in body.takes_back:
-                standing.pop(gone, None)
-    for name, number in standing.items():
-        ask = asks.get(name)
-        if ask is not None and (name == key or ask.question(key) is not None):
-            return number, ask
-    raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
+        if at and not _belongs(body, at, deed=standing.waits == "house"):
+            break
+        at = body.at
+        fold(standing, entry.n, body)
+    return look_at(store, standing.row(row), after=n)
+
+
+def _belongs(body: AnyBody, at: str, *, deed: bool) -> bool:
+    """Whether an entry came with those before it.
+
+    What was appended at once bears one date. Then come the deeds that the house did right away,
+    and what these led to. Clocks can stand still, so what somebody else said is told by that.
+    """
+    if isinstance(body, Returned):
+        return deed
+    return body.at == at and not (isinstance(body, Answered) and body.who != "policy")

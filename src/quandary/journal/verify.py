@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.errors import NotFound
-from quandary.journal.digests import sha256
 from quandary.journal.entries import (
     START,
-    Answered,
     AnyBody,
-    Asked,
     Began,
-    Called,
-    Ended,
     Entry,
-    Noted,
-    Returned,
     digest,
     document_digest,
     kind_of,
     sealed,
+    sha256,
 )
+from quandary.journal.history import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -194,11 +190,8 @@ class _Check:
                 begun = (body.flow, body.version, body.project, body.at, body.expires or None)
                 if begun != (row.flow, row.version, row.project, row.began, row.expires):
                     self._problem("the run's row does not say how the run began", row.id)
-        status, pending = where_it_stands(bodies)
-        if status != row.status or bool(pending) != (row.waits is not None):
+        if replace(history(bodies).row(row), n=row.n) != row:
             self._problem("the run's row does not say where the run stands", row.id)
-        elif row.waits == "person" and pending != [row.key]:
-            self._problem("the run's row does not say what waits", row.id)
 
     def expected(self, expect: str) -> None:
         """Compare with a digest from before."""
@@ -218,20 +211,3 @@ def needs_documents(entries: Iterable[Entry]) -> bool:
     What the house did itself is left in any case and says nothing.
     """
     return any(entry.matter is not None and entry.kind != "called" for entry in entries)
-
-
-def where_it_stands(bodies: list[AnyBody]) -> tuple[str, list[str]]:
-    """The status of a run and the keys of what waits, from its entries alone."""
-    status, pending = "waiting", list[str]()
-    for body in bodies:
-        if isinstance(body, Asked):
-            pending = [body.key]
-        elif isinstance(body, Called):
-            pending.append(body.key)
-        elif isinstance(body, Returned):
-            pending = [key for key in pending if key != body.key]
-        elif isinstance(body, Answered) or (isinstance(body, Noted) and body.amendment):
-            status, pending = "waiting", []
-        elif isinstance(body, Ended):
-            status, pending = body.status, []
-    return status, pending

@@ -19,9 +19,9 @@ from quandary.desk.sheets import Sheet, Shown, shorten
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.wording import require_filled
 from quandary.journal import replay
-from quandary.journal.digests import sha256
+from quandary.journal.entries import sha256
 from quandary.journal.policy import policy_of
-from quandary.journal.settling import answer_of, settle
+from quandary.journal.replay import answer_of, settle
 from quandary.model import question_ids
 from quandary.model.ask import (
     Answer,

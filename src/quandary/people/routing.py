@@ -24,9 +24,8 @@ from quandary.desk.sheets import sheets
 from quandary.errors import ParseError, Rejected
 from quandary.journal import entries as clock
 from quandary.journal import replay
-from quandary.journal.draft import Source
-from quandary.journal.entries import Answered, Asked, Noted, stamp
-from quandary.journal.settling import answer_of
+from quandary.journal.entries import Answered, Asked, Noted, Source, stamp
+from quandary.journal.replay import answer_of
 from quandary.model.ask import Ask, Preamble
 from quandary.people import hook
 

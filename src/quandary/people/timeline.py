@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary.errors import Diverged
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
+from quandary.journal.history import GivenAnswer, given
 from quandary.people import outcomes
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Store
-    from quandary.model.ask import Answer, Ask, Question
+    from quandary.model.ask import Answer, Question
 
 _MARKS = {
     "question": "Q: ",
@@ -50,14 +50,6 @@ class Event(msgspec.Struct, frozen=True):
         return (
             f"{self.by} ({self.who}, {self.through})" if self.by else f"{self.who} ({self.through})"
         )
-
-
-class Standing(NamedTuple):
-    """An answer that counts: it was not changed or taken back later."""
-
-    question: Question
-    ask: Ask
-    answer: Answer
 
 
 def events(store: Store, run: str) -> Iterator[Event]:
@@ -100,36 +92,9 @@ def about(store: Store, run: str) -> str:
     return ""
 
 
-def standing(store: Store, run: str) -> list[Standing]:
+def standing(store: Store, run: str) -> list[GivenAnswer]:
     """The answers of a run that count, in the order of asking."""
-    asks: dict[str, Ask] = {}
-    found: dict[str, tuple[Answer, ...]] = {}
-    for entry in store.entries(run, kinds=("asked", "answered", "noted")):
-        try:
-            body, matter = entry.read(), entry.read_matter()
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Diverged(f"run {run} cannot be read; see quandary verify {run}") from None
-        if isinstance(body, Noted):
-            for key in body.takes_back:
-                found.pop(key, None)
-            continue
-        if entry.pruned:
-            raise Diverged(f"run {run} can be shown but not go on: texts of it were pruned")
-        if isinstance(body, Asked) and matter.ask is not None:
-            asks[body.key] = matter.ask
-        elif isinstance(body, Answered):
-            if body.amends:
-                names = list(found)
-                for later in names[names.index(body.key) :]:
-                    del found[later]
-            found[body.key] = matter.answers or body.answers
-    return [
-        Standing(question, ask, answer)
-        for key, answers in found.items()
-        if (ask := asks.get(key)) is not None
-        for answer in answers
-        if (question := ask.question(answer.key)) is not None
-    ]
+    return given(run, store.entries(run, kinds=("asked", "answered", "noted")))[1]
 
 
 def answer_text(answer: Answer, question: Question | None) -> str:

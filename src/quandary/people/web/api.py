@@ -14,7 +14,7 @@ from quandary.desk.drafts import meaning
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.journal.tokens import replied
+from quandary.journal.replay import replied
 from quandary.model.ask import Outcome
 from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader

@@ -22,7 +22,7 @@ from quandary.people.web.house import House, TheHouse, Visit, digest
 from quandary.people.web.pages import RunId, run_page, sentence
 
 if TYPE_CHECKING:
-    from quandary.people.timeline import Standing
+    from quandary.journal.history import GivenAnswer
 
 Key = Annotated[str, QueryParameter(max_length=1_000)]
 
@@ -37,7 +37,7 @@ class Given(NamedTuple):
     """What it is known by, so that nobody changes another answer than the one before them."""
 
 
-def given(found: Standing) -> Given:
+def given(found: GivenAnswer) -> Given:
     """An answer for its page."""
     said = answer_text(found.answer, found.question)
     return Given(found.question.key, found.question.text, said, digest(said))
@@ -162,7 +162,7 @@ def _amended(request: Visit, house: House, run: str, fields: Fields) -> Template
     )
 
 
-def _standing(house: House, run: str, key: str) -> Standing:
+def _standing(house: House, run: str, key: str) -> GivenAnswer:
     """An answer that counts; others cannot be changed."""
     for found in standing(house.store, run):
         if found.question.key == key:
@@ -174,7 +174,7 @@ def _form(
     request: Visit,
     house: House,
     run: str,
-    found: Standing,
+    found: GivenAnswer,
     *,
     problem: str = "",
     status: int = 200,

@@ -11,9 +11,8 @@ from litestar.di import NamedDependency
 from quandary import deeds
 from quandary.errors import AlreadyAnswered, Rejected, Reused
 from quandary.journal import replay
-from quandary.journal.digests import sha256
-from quandary.journal.entries import beginning
-from quandary.journal.tokens import replied
+from quandary.journal.entries import beginning, sha256
+from quandary.journal.replay import replied
 from quandary.model.call import Do, Done
 from quandary.people.web.keys import Keys, Visitor
 

@@ -1,0 +1,517 @@
+"""History: what the entries of a run come to, worked out by one step.
+
+`fold` is the only place that says which responses still count (after amendments, retries and
+answers that were taken over), where a run stands, and what its row says. Writers apply it to the
+entries that they append, `verify` to all, and every other reader of a journal uses what it gives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from quandary.errors import Diverged
+from quandary.journal import entries as clock
+from quandary.journal.entries import (
+    EMPTY,
+    Answered,
+    AnyBody,
+    Asked,
+    Began,
+    Called,
+    Ended,
+    Matter,
+    Noted,
+    Returned,
+    Source,
+    encode,
+    offered,
+    readable,
+    seal_entry,
+    stamp,
+    without_words,
+)
+from quandary.journal.store import Run, State
+from quandary.model import keys
+from quandary.model.ask import Answer, Ask, Note, Question, Reply
+from quandary.model.call import Call, Do, Done, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from quandary.journal.entries import End, Entry, Status
+    from quandary.journal.progress import Progress
+    from quandary.journal.store import Recorded, Store, Waits
+
+EARLIER = "earlier"
+"""What an entry says that came from another run; `by` is that run."""
+BY_PREFERENCE = Source("policy", "preference", "")
+
+
+class Standing:
+    """What the entries of a run come to."""
+
+    __slots__ = (
+        *("amendment", "amendments", "asked", "began", "key", "n", "pending", "responses"),
+        *("retries", "since", "status", "waits"),
+    )
+
+    def __init__(self) -> None:
+        self.began: Began | None = None
+        self.n = 0
+        self.status: Status = "waiting"
+        self.waits: Waits | None = None
+        self.key: str | None = None
+        self.asked = 0
+        """The entry with which that began to wait."""
+        self.since = ""
+        self.pending: tuple[str, ...] = ()
+        """The keys of what was asked for and has not come."""
+        self.responses: dict[str, int] = {}
+        """The keys of what was answered or came back and still counts, in the order of asking, each
+        with the number of its entry."""
+        self.amendments: dict[str, int] = {}
+        """Of those that took the place of another, the number of the amendment."""
+        self.amendment = 0
+        """The number of the newest amendment, even if it was taken back by another."""
+        self.retries: tuple[int, ...] = ()
+        """The notes with which a failed run was taken up again."""
+
+    @property
+    def counting(self) -> set[str]:
+        """The keys of every request that still counts, answered or not."""
+        return {*self.responses, *self.pending}
+
+    def row(self, run: Run) -> Run:
+        """The row of the run, made to say this."""
+        return replace(
+            run,
+            n=self.n,
+            status=self.status,
+            waits=self.waits,
+            key=self.key,
+            asked=self.asked,
+            since=self.since,
+        )
+
+    def _wait(self, waits: Waits | None, key: str | None, asked: int) -> None:
+        self.waits, self.key, self.asked = waits, key, asked
+        self.pending = () if key is None else (key,)
+
+    def _forget(self, gone: Sequence[str]) -> None:
+        for key in gone:
+            self.responses.pop(key, None)
+            self.amendments.pop(key, None)
+
+
+def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
+    """Add the entry with this number to what the entries before it come to.
+
+    - An answer that amends another takes its place, and whatever was answered after that no longer
+      counts. A note that takes back says itself what no longer counts. Either opens a run again
+      that was over.
+    - A run waits for the request that was made last; of several calls made at once the first one
+      stands for all until each has come back.
+    """
+    standing.n = n
+    if isinstance(body, Answered):
+        key = body.key
+        if body.amends:
+            names = list(standing.responses)
+            standing._forget(names[names.index(key) :] if key in standing.responses else ())
+            standing.amendment = standing.amendments[key] = body.amendment
+            standing.status = "waiting"
+        standing.responses[key] = n
+        if standing.waits:
+            standing._wait(None, None, 0)
+    elif isinstance(body, Returned):
+        standing.responses[body.key] = n
+        standing.pending = tuple(key for key in standing.pending if key != body.key)
+        if not standing.pending:
+            standing._wait(None, None, 0)
+    elif isinstance(body, Asked):
+        standing._wait("person", body.key, n)
+        standing.since = body.at
+    elif isinstance(body, Called):
+        if standing.pending:
+            standing.pending += (body.key,)
+        else:
+            standing._wait("house" if body.deed else "agent", body.key, n)
+            standing.since = body.at
+    elif isinstance(body, Noted) and body.amendment:
+        standing._forget(body.takes_back)
+        standing.amendment = body.amendment
+        standing.retries += (n,)
+        standing.status = "waiting"
+        standing._wait(None, None, 0)
+    elif isinstance(body, Ended):
+        standing.status, standing.since = body.status, body.at
+        standing._wait(None, None, 0)
+    elif isinstance(body, Began):
+        standing.began = body
+        standing.since = body.at
+    return standing
+
+
+def history(bodies: Iterable[AnyBody]) -> Standing:
+    """What the entries of a run come to, from the first one on."""
+    standing = Standing()
+    for n, body in enumerate(bodies, 1):
+        fold(standing, n, body)
+    return standing
+
+
+def standing_at(row: Run, pending: tuple[str, ...] | None = None) -> Standing:
+    """Where a run stands as its row says; what counts of it is not known from that."""
+    standing = Standing()
+    standing._wait(row.waits, row.key, row.asked)
+    standing.n, standing.status, standing.since = row.n, row.status, row.since
+    if pending is not None:
+        standing.pending = pending
+    return standing
+
+
+def row_of(entries: Sequence[Entry], number: int = 0) -> Run:
+    """The row that sums up a run, from its entries alone."""
+    standing = history(entry.read() for entry in entries)
+    began = standing.began
+    assert began is not None  # noqa: S101 - nothing else begins a run
+    run = Run(
+        number=number,
+        id=entries[0].run,
+        flow=began.flow,
+        version=began.version,
+        project=began.project,
+        first=entries[0].digest,
+        head=entries[-1].digest,
+        began=began.at,
+        expires=began.expires or None,
+    )
+    return standing.row(run)
+
+
+# -- what is appended ----------------------------------------------------------------------------
+
+
+class Draft:
+    """Entries about to be appended to a run, and the row that they lead to."""
+
+    def __init__(self, run: Run, source: Source, pending: tuple[str, ...] | None = None) -> None:
+        self.run = run
+        self.source = source
+        self.at = stamp(clock.now())
+        self.standing = standing_at(run, pending)
+        self.parts: list[tuple[AnyBody, Matter]] = []
+        self.decided: list[tuple[Question, str]] = []
+        """Questions that a preference decided, and what to say about it."""
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What every body says."""
+        return {"at": self.at, **self.source._asdict()}
+
+    def add(self, body: AnyBody, matter: Matter = EMPTY) -> None:
+        """One more entry."""
+        self.parts.append((body, matter))
+        fold(self.standing, self.standing.n + 1, body)
+
+    def answer(
+        self,
+        reply: Reply,
+        key: str,
+        *,
+        amends: int = 0,
+        amendment: int = 0,
+        why: str = "",
+        token: str = "",
+        request: str = "",
+    ) -> None:
+        """Record a reply: its codes in the body, its words in the matter."""
+        answers = without_words(reply)
+        spoken = () if answers == reply.answers else reply.answers
+        body = Answered(
+            key=key,
+            answers=answers,
+            amends=amends,
+            amendment=amendment,
+            token=token,
+            **self.said,
+        )
+        said = spoken or why or request
+        self.add(body, Matter(answers=spoken, why=why, request=request) if said else EMPTY)
+
+    def decide(self, ask: Ask, reply: Reply) -> None:
+        """Record what a preference answered; whoever reads the state is told."""
+        source, self.source = self.source, BY_PREFERENCE
+        self.answer(reply, ask.key)
+        self.source = source
+        for answer in reply.answers:
+            question = ask.question(answer.key)
+            if question is not None:
+                labels = [
+                    choice.label for choice in question.choices if choice.code in answer.picked
+                ]
+                text = f"Decided by your preference for {question.id}: {', '.join(labels)}"
+                self.decided.append((question, text))
+
+    def tell_decided(self) -> None:
+        """Record what is to be told beside what waits now, or beside the end."""
+        source, self.source = self.source, BY_PREFERENCE
+        for question, text in self.decided:
+            noted = Noted(kind="decided", key=question.key, item=question.item, **self.said)
+            self.add(noted, Matter(text=text))
+        self.source = source
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be told of what a preference decided."""
+        return tuple(Note("decided", text, question.item) for question, text in self.decided)
+
+    def came(self, response: Output | Done) -> None:
+        """Record what a program or a deed gave back."""
+        self.add(
+            Returned(key=response.key, ok=not response.error, **self.said), Matter(came=response)
+        )
+
+    def stand(self, progress: Progress) -> None:
+        """Record where the flow stands now: what waits, or how it ended."""
+        request = progress.request
+        if request is None:
+            error = progress.error
+            status: End = "done" if error is None else "failed"
+            matter = Matter(result=progress.result, error=error or "")
+            self.add(Ended(status=status, **self.said), matter)
+        elif isinstance(request, Ask):
+            codes = {question.key: offered(question) for question in request.questions}
+            asked = {"key": request.key, "assignment": request.assignment, **self.said}
+            self.add(Asked(offered=codes, **asked), Matter(ask=request))
+        elif isinstance(request, Do):
+            self.add(Called(key=request.key, deed=request.deed, **self.said), Matter(sent=request))
+        else:
+            for call in progress.calls:
+                called = {"key": call.key, "assignment": call.assignment, **self.said}
+                self.add(Called(agent=call.agent, **called), Matter(sent=call))
+
+    def end(self, status: End, why: str = "") -> None:
+        """Record an end that is not the flow's own."""
+        self.add(Ended(status=status, **self.said), Matter(error=why) if why else EMPTY)
+
+    def seal(self, previous: bytes) -> tuple[Run, list[Entry]]:
+        """The entries, each sealed to the one before, and the row."""
+        run, entries = self.run, []
+        for number, (body, matter) in enumerate(self.parts, run.n + 1):
+            entry = seal_entry(run.id, number, previous, body, matter)
+            entries.append(entry)
+            previous = entry.digest
+        first = run.first or entries[0].digest
+        return replace(self.standing.row(run), head=previous, first=first), entries
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """As much of it as a flow is built from."""
+        return [(encode(body), encode(matter), 0) for body, matter in self.parts]
+
+    def append(self, store: Store) -> Run:
+        """Write it down, unless somebody else wrote first."""
+        run, entries = self.seal(self.run.head)
+        store.append(run, entries, seen=self.run.n)
+        return run
+
+
+# -- answers that count --------------------------------------------------------------------------
+
+
+class GivenAnswer(NamedTuple):
+    """An answer that counts, with the question and the Ask as they were shown."""
+
+    question: Question
+    ask: Ask
+    answer: Answer
+    body: Answered
+    n: int
+
+
+def given(
+    run: str, entries: Sequence[Entry], *, whole: bool = True
+) -> tuple[Standing, list[GivenAnswer]]:
+    """What the entries of a run come to, and its answers that count, in the order of asking.
+
+    A run of which texts were pruned is refused, unless it need not be `whole`: then the answers are
+    left out that cannot be told any more.
+    """
+    if whole and any(entry.pruned for entry in entries):
+        raise Diverged(f"run {run} can be shown but not resumed: texts of it were pruned")
+    bodies = [entry.read() for entry in entries]
+    standing = history(bodies)
+    asks = {
+        body.key: ask
+        for entry, body in zip(entries, bodies, strict=True)
+        if isinstance(body, Asked) and (ask := entry.read_matter().ask) is not None
+    }
+    found = []
+    for key, n in standing.responses.items():
+        body = bodies[n - 1]
+        if isinstance(body, Answered) and key in asks and not entries[n - 1].pruned:
+            ask = asks[key]
+            for answer in entries[n - 1].read_matter().answers or body.answers:
+                question = ask.question(answer.key)
+                if question is not None:
+                    found.append(GivenAnswer(question, ask, answer, body, entries[n - 1].n))
+    return standing, found
+
+
+class Earlier:
+    """Answers of an earlier run, of people and of agents, for a run that asks the same again."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.run = run
+        self._answers: dict[str, GivenAnswer] = {}
+        self._outputs: dict[tuple[object, ...], list[Output]] = {}
+        with readable(run):
+            entries = store.entries(run)
+            standing, answers = given(run, entries, whole=False)
+            for one in answers:
+                key = one.answer.key
+                for number in range(1, standing.amendment + 1):
+                    key = keys.unamended(key, number)
+                self._answers[key] = one
+            sent = {
+                call.key: call for e in entries if isinstance(call := e.read_matter().sent, Call)
+            }
+            for key, n in standing.responses.items():
+                output = entries[n - 1].read_matter().came
+                # Only what could be used is worth being used again.
+                if (
+                    isinstance(output, Output)
+                    and not output.error
+                    and not output.problem
+                    and key in sent
+                ):
+                    self._outputs.setdefault(_asked(sent[key]), []).append(output)
+
+    def output(self, call: Call, at: str) -> tuple[Returned, Output] | None:
+        """What the same agent gave back for the same prompt; each output is used once."""
+        found = self._outputs.get(_asked(call))
+        if not found:
+            return None
+        output = replace(found.pop(0), key=call.key)
+        return Returned(key=call.key, at=at, who="agent", through=EARLIER, by=self.run), output
+
+    def fitting(self, ask: Ask, at: str) -> tuple[Answered, Reply] | None:
+        """What was answered to the same questions before, each answer used once."""
+        found = [
+            (question.key, self._answers.pop(question.key))
+            for question in ask.questions
+            if question.key in self._answers and _fits(self._answers[question.key], question)
+        ]
+        if not found:
+            return None
+        reply = Reply(tuple(replace(before.answer, key=key) for key, before in found))
+        source = found[0][1].body
+        body = Answered(
+            at=at,
+            who=source.who,
+            through=source.through,
+            by=source.by,
+            key=ask.key,
+            answers=without_words(reply),
+            origin=self.run,
+        )
+        return body, reply
+
+
+def _fits(before: GivenAnswer, question: Question) -> bool:
+    """Whoever answered must have seen this question, and the options that they named."""
+    seen, picked = before.question, before.answer.picked
+    if seen.text != question.text or seen.multi != question.multi:
+        return False
+    if not picked:
+        return seen.options == question.options
+    options = {option.code: option for option in (*question.choices, *question.named)}
+    earlier = {option.code: option for option in (*seen.choices, *seen.named)}
+    return all(code in options and options[code] == earlier.get(code) for code in picked)
+
+
+def _asked(call: Call) -> tuple[object, ...]:
+    """What makes two calls the same, wherever in a run they are made."""
+    return call.agent, call.prompt, call.expects, call.routes
+
+
+# -- what is told of it --------------------------------------------------------------------------
+
+
+def state_of(row: Run, progress: Progress) -> State:
+    """The state of a run whose flow is at hand."""
+    request = progress.request
+    ask = request if isinstance(request, Ask) else None
+    return State(
+        run=row.id,
+        flow=row.flow,
+        status=row.status,
+        n=row.n,
+        key=row.key,
+        ask=ask,
+        calls=progress.calls,
+        deed=request if isinstance(request, Do) else None,
+        result=progress.result,
+        error=progress.error,
+        notes=ask.notes if ask is not None else _closing_notes(progress.result),
+    )
+
+
+def look_at(store: Store, row: Run, *, after: int = 0) -> State:
+    """The state of a run from the entries that make it up.
+
+    Of what happened on the way, a run that is over tells only what came after an entry.
+    """
+    with readable(row.id):
+        return _look_at(store, row, after)
+
+
+def _look_at(store: Store, row: Run, after: int) -> State:
+    if row.waits:
+        since = store.entries(row.id, after=row.asked - 1, upto=row.n)
+    else:
+        since = store.entries(row.id, kinds=("noted", "ended"), after=after, upto=row.n)
+    ask, result, error = None, None, None
+    sent: dict[str, Call | Do] = {}
+    notes: list[Note] = []
+    for entry in since:
+        body, matter = entry.read(), entry.read_matter()
+        if isinstance(body, Asked):
+            ask = matter.ask
+        elif isinstance(body, Called) and matter.sent is not None:
+            sent[body.key] = matter.sent
+        elif isinstance(body, Returned):
+            sent.pop(body.key, None)
+        elif isinstance(body, Noted) and (row.waits or body.kind in ("decided", "declined")):
+            notes.append(Note(body.kind, matter.text, body.item))
+        elif isinstance(body, Ended):
+            result, error = matter.result, matter.error or None
+    before = ask.notes if ask is not None and row.waits else _closing_notes(result)
+    return State(
+        run=row.id,
+        flow=row.flow,
+        status=row.status,
+        n=row.n,
+        key=row.key,
+        ask=ask if row.waits == "person" else None,
+        calls=tuple(call for call in sent.values() if isinstance(call, Call)) if row.waits else (),
+        deed=next((do for do in sent.values() if isinstance(do, Do)), None) if row.waits else None,
+        result=result,
+        error=error,
+        notes=(*before, *notes),
+    )
+
+
+def _closing_notes(result: object) -> tuple[Note, ...]:
+    """What a flow has to say with its result."""
+    notes = result.get("notes") if isinstance(result, dict) else None
+    if not isinstance(notes, list):
+        return ()
+    return tuple(
+        Note(n["kind"], n["text"], n.get("item", ""))
+        for n in notes
+        if isinstance(n, dict) and "kind" in n and "text" in n
+    )
