@@ -121,7 +121,7 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
             names = list(standing.responses)
             standing._forget(names[names.index(key) :] if key in standing.responses else ())
             standing.amendment = standing.amendments[key] = body.amendment
-            standing.status = "waiting"
+        standing.status = "waiting"
         standing.responses[key] = n
         if standing.waits:
             standing._wait(None, None, 0)

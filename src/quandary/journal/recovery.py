@@ -87,9 +87,9 @@ class _Found(NamedTuple):
 def recover(path: str, target: Store) -> Recovered:
     """Put what can be read of a damaged file into an empty store."""
     salvaged = salvage(path)
-    if not salvaged.entries:
+    found, losses, left = _runs(salvaged) if salvaged.entries else ([], [], [])
+    if not found:
         raise Rejected(f"{path}: no entry of a journal could be found in it")
-    found, losses, left = _runs(salvaged)
     documents = salvaged.documents
     needed = {name for run in found for name in _began(run.entries).documents.values()}
     losses += [Loss("", f"the document {name[:12]}…") for name in sorted(needed - documents.keys())]
