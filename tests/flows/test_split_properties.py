@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from quandary.errors import ContextRequired
 from quandary.flows.asking import paged
-from quandary.flows.coherence import Links
 from quandary.flows.split import split
+from quandary.flows.split_wording import Links
 from quandary.flows.wording import require_filled
 from quandary.journal.progress import misfit
 from quandary.model.ask import MORE, Answer, Ask, Choice, Limits, Question, Reply

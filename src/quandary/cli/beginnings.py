@@ -63,7 +63,7 @@ def decide(wanted: Asking, limits: Limits) -> Begun:
 
 def split(wanted: Splitting, limits: Limits) -> Begun:
     """Questions on a list of options."""
-    from quandary.flows.split_board import Terms  # noqa: PLC0415 - one flow at a time
+    from quandary.flows.split import Terms  # noqa: PLC0415 - one flow at a time
     from quandary.formats.option_lists import parse_options  # noqa: PLC0415 - the same
 
     terms = Terms(

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from quandary.cli.asking import Way, asking_options, begin
-from quandary.flows.split_board import Relation, Terms
+from quandary.flows.split import Relation, Terms
 from quandary.formats.option_lists import read_options
 
 

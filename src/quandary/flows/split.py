@@ -7,25 +7,50 @@ checked for ties that it breaks, and a longer way ends with a look at the whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
 from quandary.flows import wording
-from quandary.flows.split_board import Board, Relation, Terms
-from quandary.flows.split_shapes import pick, settle
-from quandary.flows.split_whole import confirm, mend
-from quandary.model.ask import Limits
-from quandary.model.candidates import Candidate, problem
+from quandary.flows.asking import Chooser, Inquiry
+from quandary.flows.split_wording import CODES, VERBS, Breach, Links, Words
+from quandary.model import keys as made
+from quandary.model.ask import Choice, Item, Limits, Note
+from quandary.model.candidates import Bucket, Candidate, problem
+from quandary.model.question_ids import SplitIds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
-    from quandary.flows import Flow
+    from quandary.flows import Flow, Request, Response
+
+    Steps = Generator[Request, Response, None]
+    Look = Generator[Request, Response, bool]
+    """Steps, and whether they call for a look at the whole."""
+    Code = Generator[Request, Response, str]
 
 VERSION = 1
+AT_ONCE = 4
+LONGEST_CHAIN = 6
+BUCKETS: dict[str, Bucket] = {code: bucket for bucket, code in CODES.items()}
+"""What each code decides; Hold decides nothing."""
+NO_REASON = "no reason was given"
+Relation = Literal["independent", "alternatives", "unsure"]
+_FURTHER_IDS = ("include", "pick", "narrow", "hold")
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a split was begun with; plain data, kept in the journal as it is."""
+
+    options: tuple[Candidate, ...]
+    skill: str = ""
+    relation: Relation = "unsure"
+    number: int = 1
+    context: str = ""
+    limits: Limits = Limits()
+    values: dict[str, str] = {}
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -61,7 +86,7 @@ def _flow(terms: Terms) -> Flow:
     context = wording.fill(terms.context, terms.values)
     wording.require_filled(context, "the context")
     options = tuple(_filled(option, terms.values) for option in terms.options)
-    return _steps(Board(replace(terms, options=options, context=context)))
+    return _Split(replace(terms, options=options, context=context)).flow()
 
 
 def _filled(option: Candidate, values: Mapping[str, str]) -> Candidate:
@@ -72,13 +97,435 @@ def _filled(option: Candidate, values: Mapping[str, str]) -> Candidate:
     return replace(option, **said)
 
 
-def _steps(board: Board) -> Flow:
-    """The shape that fits, then whatever does not go together, then a look at the whole."""
-    if board.terms.relation == "alternatives" and len(board.keys) > 1:
-        look = yield from pick(board)
-    else:
-        look = yield from settle(board, board.keys)
-    yield from mend(board)
-    if look:
-        yield from confirm(board)
-    return board.result()
+class _Split:
+    """The options of one run, and what has become of each."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.options = {option.key: option for option in terms.options}
+        self.keys = list(self.options)
+        self.place = {key: number for number, key in enumerate(self.keys, 1)}
+        self.links = Links(terms.options)
+        self.buckets: dict[str, Bucket] = {}
+        self.accepted: list[Breach] = []
+        """What is broken and was accepted as that."""
+        self.conflicts = 0
+        """How many questions there were on what is broken."""
+        self.words = Words(terms.options, self.links, self.buckets)
+        self.ids = SplitIds(terms.skill, self.keys, _FURTHER_IDS)
+        context = terms.context.strip() or self.words.context(terms.relation == "alternatives")
+        self.chooser = Chooser(context, terms.limits)
+
+    def flow(self) -> Flow:
+        """The shape that fits, then whatever does not go together, then a look at the whole."""
+        if self.terms.relation == "alternatives" and len(self.keys) > 1:
+            yield from self._pick()
+            look = False
+        else:
+            look = yield from self._settle(self.keys)
+        yield from self._make_coherent()
+        if look:
+            yield from self._confirm()
+        return self._result()
+
+    def _put(self, keys: Iterable[str], bucket: Bucket) -> None:
+        self.buckets |= dict.fromkeys(keys, bucket)
+
+    def _is_advised(self, keys: Iterable[str], bucket: Bucket) -> bool:
+        """Whether just this is recommended for each of them."""
+        return {self.options[key].recommend for key in keys} == {bucket}
+
+    def _result(self) -> dict[str, Any]:
+        """Every option in one of three buckets, with its number and the id of its question."""
+        remarks_on, number = self.chooser.remarks_on, self.terms.number
+        result: dict[str, Any] = {
+            **{bucket: self.words.within(bucket) for bucket in VERBS},
+            "held": None,
+            "accepted_broken": [{"option": b.option, b.kind: b.other} for b in self.accepted],
+            "decisions": [
+                {
+                    "number": made.decision(number, str(self.place[key])),
+                    "id": self.ids.options[key],
+                    "option": key,
+                    "bucket": self.buckets[key],
+                    **remarks_on(key).told(),
+                }
+                for key in self.keys
+            ],
+            **remarks_on("").told(),
+        }
+        if self.chooser.notes:
+            result["notes"] = [msgspec.to_builtins(note) for note in self.chooser.notes]
+        return result
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def _inquiry(
+        self,
+        part: str,
+        own: str,
+        label: str,
+        text: str,
+        asked: str,
+        choices: Iterable[Choice],
+        **more: Any,  # noqa: ANN401 - further fields of an inquiry
+    ) -> Inquiry:
+        """A question of the split itself; `part` ends its number, and `own` its id."""
+        key = made.decision(self.terms.number, part)
+        return Inquiry(key, label, text, asked, tuple(choices), id=self.ids.own[own], **more)
+
+    def _ask(self, inquiry: Inquiry) -> Code:
+        return (yield from self.chooser.inquire(inquiry)).code
+
+    def _ask_several(
+        self, part: str, own: str, label: str, text: str, asked: str, keys: Sequence[str]
+    ) -> Generator[Request, Response, list[str]]:
+        """Ask which of these; none of them is an answer too."""
+        choices = (
+            self.words.choice(
+                key, recommended=own == "include" and self._is_advised([key], "include")
+            )
+            for key in keys
+        )
+        none = self._none("Not one of them")
+        inquiry = self._inquiry(part, own, label, text, asked, choices, multi=True, none=none)
+        chosen = yield from self.chooser.inquire(inquiry)
+        return [code for code in chosen.codes if code != none.code]
+
+    def _ask_name(self, inquiry: Inquiry) -> Code:
+        """Ask for one of the choices, or an option by its number; other words decide nothing."""
+        inquiry = replace(inquiry, own_words=True)
+        while True:
+            chosen = yield from self.chooser.inquire(inquiry)
+            code = chosen.code or self._meant(chosen.words)
+            if code:
+                return code
+            inquiry = replace(inquiry, why=self.chooser.keep_words(inquiry, chosen.words))
+
+    def _meant(self, words: str) -> str:
+        """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
+        bare = words.strip().strip(".!#").casefold()
+        number = bare.removeprefix(f"d{self.terms.number}.")
+        if number.isdecimal() and 1 <= int(number) <= len(self.keys):
+            return self.keys[int(number) - 1]
+        return next((key for key in self.keys if key.casefold() == bare), "")
+
+    def _none(self, said: str) -> Choice:
+        """The choice that says none of them."""
+        return Choice(self._free("NON"), "None of these", said)
+
+    def _free(self, code: str) -> str:
+        """A code of our own that is no option's key."""
+        taken = {key.casefold() for key in self.keys}
+        while code.casefold() in taken:
+            code += "_"
+        return code
+
+    # -- shapes ------------------------------------------------------------------------------------
+
+    def _settle(self, keys: Sequence[str]) -> Look:
+        """One gets the four buckets, a few are asked about at once, more make a chain, and before a
+        long chain comes the question how to go about it.
+        """
+        if 1 < len(keys) <= AT_ONCE:
+            return (yield from self._group(keys))
+        if len(keys) > LONGEST_CHAIN:
+            yield from self._choose_shape(keys)
+            return True
+        yield from self._chain(keys)
+        return len(keys) > 1
+
+    def _pick(self) -> Steps:
+        """Alternatives: four at a time, and the next ones when none of these fits."""
+        words = self.words
+        room = min(AT_ONCE, max(self.terms.limits.options, 2))
+        advised = [key for key in self.keys if self._is_advised([key], "include")]
+        for first in range(0, len(self.keys), room):
+            page, later = self.keys[first : first + room], self.keys[first + room :]
+            are = "is" if len(later) == 1 else "are"
+            further = f" There {are} {len(later)} more if none of these fits." if later else ""
+            none = self._none(f"See the other {len(later)}" if later else "None of them is chosen")
+            inquiry = self._inquiry(
+                "",
+                "pick",
+                "Which one",
+                f"One of {len(self.keys)} is to be chosen; here are {words.names(page)}.{further}",
+                "Which one is it?",
+                (words.choice(key, recommended=advised == [key]) for key in page),
+                none=none,
+                blank_is_none=bool(later),
+                named=tuple(words.choice(key) for key in self.keys if key not in page),
+            )
+            code = yield from self._ask(inquiry)
+            if code != none.code:
+                self._put(self.keys, "cut")
+                self._put([code], "include")
+                return
+        yield from self._ask_rest(self.keys, "rest")
+
+    def _choose_shape(self, keys: Sequence[str]) -> Steps:
+        """How to go about many."""
+        apart = self.terms.relation == "independent" and not self.links.any()
+        inquiry = self._inquiry(
+            "0",
+            "meta",
+            "How to go about it",
+            f"There are {len(keys)} options to decide about: {self.words.names(keys)}. Asked one "
+            f"by one, that makes {len(keys)} questions.",
+            "How do you want to go about it?",
+            (
+                Choice("ALL", "Proceed one by one", "A question for each", recommended=apart),
+                Choice("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
+                Choice("BAT", "Batches of four", "Tick what to include, four at a time"),
+            ),
+            blocks=self.words.listing("The options", keys),
+        )
+        code = yield from self._ask(inquiry)
+        shape = {"NAR": self._narrow, "BAT": self._batches}.get(code, self._chain)
+        yield from shape(keys)
+
+    def _narrow(self, keys: Sequence[str]) -> Steps:
+        """What is not ticked to be decided now is deferred, once that has been confirmed."""
+        names = self.words.names
+        text = f"There are {len(keys)} options: {names(keys)}. Those left out are deferred."
+        asked = ("Decide now", text, "Which are to be decided now?", keys)
+        while True:
+            chosen = yield from self._ask_several("narrow", "narrow", *asked)
+            rest = [key for key in keys if key not in chosen]
+            if not rest or (yield from self._defer(rest)):
+                break
+        if chosen:
+            yield from self._settle(chosen)
+
+    def _defer(self, keys: Sequence[str]) -> Look:
+        """Defer these if that is confirmed."""
+        inquiry = self._inquiry(
+            "rest",
+            "rest",
+            "The rest",
+            f"Left out: {self.words.names(keys)}.",
+            f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?",
+            (
+                Choice(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
+                Choice("AGN", "Choose again", "Tick once more what to decide now"),
+            ),
+            blocks=self.words.listing("Left out", keys),
+        )
+        code = yield from self._ask(inquiry)
+        if code == CODES["defer"]:
+            self._put(keys, "defer")
+        return code == CODES["defer"]
+
+    def _batches(self, keys: Sequence[str]) -> Steps:
+        for number, first in enumerate(range(0, len(keys), AT_ONCE), 1):
+            # A Hold may have led to one of a later batch; it is decided by now.
+            batch = [key for key in keys[first : first + AT_ONCE] if key not in self.buckets]
+            if len(batch) == 1:
+                yield from self._chain(batch)
+            elif batch:
+                yield from self._group(batch, f"batch-{number}", f"rest-{number}")
+
+    def _group(self, keys: Sequence[str], part: str = "", rest_part: str = "rest") -> Look:
+        """A few at once: what to include, then what becomes of the rest."""
+        text = f"There are {len(keys)} options: {self.words.names(keys)}."
+        asked = "Which of them are to be included?"
+        included = yield from self._ask_several(
+            part, "include", "What to include", text, asked, keys
+        )
+        self._put(included, "include")
+        rest = [key for key in keys if key not in included]
+        if not rest:
+            return False
+        one_by_one = Choice("ONE", "One by one", "A question of its own for each")
+        code = yield from self._ask_rest(rest, rest_part, one_by_one)
+        if code == one_by_one.code:
+            yield from self._chain(rest)
+        return code == one_by_one.code
+
+    def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Code:
+        """What becomes of those that were not chosen."""
+        them = _them(keys)
+        rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
+        choices = [
+            Choice(CODES[b], f"{VERBS[b]} {them}", said, recommended=self._is_advised(keys, b))
+            for b, said in rest.items()
+        ]
+        inquiry = self._inquiry(
+            part,
+            "rest",
+            "The rest",
+            f"Not chosen: {self.words.names(keys)}.",
+            f"What becomes of {them}?",
+            (*choices, *more),
+            blocks=self.words.listing("Not chosen", keys),
+        )
+        code = yield from self._ask(inquiry)
+        if code in BUCKETS:
+            self._put(keys, BUCKETS[code])
+        return code
+
+    # -- one option after another ------------------------------------------------------------------
+
+    def _chain(self, keys: Sequence[str]) -> Steps:
+        """A question for each. Behind a Hold nothing is asked until the person goes on; whatever
+        they go on with, those that are still open come afterwards.
+        """
+        waiting = sorted(keys, key=self.place.__getitem__)
+        key = waiting[0]
+        while waiting:
+            named = yield from self._decide(key, str(self.place[key]))
+            if named:
+                key = named
+                continue
+            waiting = [other for other in waiting if other != key]
+            behind = [other for other in waiting if self.place[other] > self.place[key]]
+            key = (behind or waiting or [key])[0]
+
+    def _decide(self, key: str, part: str) -> Code:
+        """Ask about an option. After a Hold this is the key to go on with; else nothing.
+
+        Text that names no bucket is a Hold, with the text as its reason.
+        """
+        inquiry = Inquiry(
+            made.decision(self.terms.number, part),
+            self.options[key].title,
+            self.words.single(key),
+            "What becomes of it?",
+            self.words.buckets(key),
+            id=self.ids.options[key],
+            item=Item(key, title=self.words.name(key)),
+            own_words=True,
+            blocks=self.words.block(key),
+        )
+        chosen = yield from self.chooser.inquire(inquiry)
+        if chosen.code in BUCKETS:
+            self._put([key], BUCKETS[chosen.code])
+            return ""
+        if chosen.words:
+            self.chooser.remarks_on(key).comments.append(chosen.words)
+        return (yield from self._hold(key, chosen.words or chosen.comment))
+
+    def _hold(self, key: str, reason: str) -> Code:
+        """Wait until the person continues with it, says its bucket, or names another option."""
+        words = self.words
+        reason = " ".join(reason.split()) or NO_REASON
+        waiting = [other for other in self.keys if other not in self.buckets and other != key]
+        others = [other for other in self.keys if other not in (*waiting, key)]
+        buckets = [c for c in words.buckets(key) if c.code in BUCKETS and c.code not in self.place]
+        go_on = Choice(self._free("CON"), "Continue", f"Ask about {key} again")
+        inquiry = self._inquiry(
+            f"hold-{self.place[key]}",
+            "hold",
+            f"Held: {key}",
+            f"{words.name(key)} is held: {reason.rstrip('.')}. "
+            "Nothing else is asked until you go on.",
+            "Continue with it, or with which one?",
+            (go_on, *map(words.brief, waiting)),
+            named=(*buckets, *map(words.brief, others)),
+            always=(Note("held", reason, key),),
+            item=Item(key),
+        )
+        named = yield from self._ask_name(inquiry)
+        if named in BUCKETS and named not in self.place:
+            self._put([key], BUCKETS[named])
+            return ""
+        return key if named == go_on.code else named
+
+    # -- the whole ---------------------------------------------------------------------------------
+
+    def _make_coherent(self) -> Steps:
+        """One question for each breach, until the set is coherent or accepted as it is."""
+        while True:
+            breaches = self.links.breaches(self.buckets)
+            self.accepted = [breach for breach in breaches if breach in self.accepted]
+            breach = next((b for b in breaches if b not in self.accepted), None)
+            if breach is None:
+                return
+            self.conflicts += 1
+            inquiry = self._inquiry(
+                f"conflict-{self.conflicts}",
+                "conflict",
+                "Conflict",
+                self.words.breach(breach),
+                "What is to give way?",
+                self._ways_out(breach),
+            )
+            code = yield from self._ask(inquiry)
+            if code == "BRK":
+                self.accepted.append(breach)
+            elif code == "KEP":
+                self._put([breach.other], "include" if breach.kind == "requires" else "cut")
+            else:
+                self._put([breach.option], BUCKETS[code])
+
+    def _ways_out(self, breach: Breach) -> list[Choice]:
+        """Keep what is needed, cut what needs it, or accept; of two that conflict, keep one.
+
+        What needs something deferred can be deferred too.
+        """
+        one, other = breach.option, breach.other
+        whole_one, whole_other = self.words.name(one), self.words.name(other)
+        accept = Choice("BRK", "Accept it as broken", "Both stay as they are; the result says so")
+        if breach.kind == "conflicts":
+            return [
+                Choice("KEP", f"Keep {one}", f"Cut {whole_other}"),
+                Choice("CUT", f"Cut {one}", f"Keep {whole_other}"),
+                accept,
+            ]
+        keep = Choice("KEP", f"Keep {other}", f"Include {whole_other} after all")
+        cut = Choice("CUT", f"Cut {one} too", f"Drop {whole_one} for good")
+        defer = Choice("DEF", f"Defer {one} too", f"Keep {whole_one} for later")
+        later = self.buckets[other] == "defer"
+        return [keep, cut, defer, accept] if later else [keep, cut, accept]
+
+    def _confirm(self) -> Steps:
+        """The final question, which comes again after every change."""
+        while True:
+            included = self.words.within("include")
+            code = yield from self._ask_final(included)
+            if code == "SHP":
+                return
+            if code == "CUT":
+                text, asked = f"Included: {self.words.names(included)}.", "Which are to be cut?"
+                cut = yield from self._ask_several(
+                    "more", "more", "Cut more", text, asked, included
+                )
+                self._put(cut, "cut")
+            else:
+                yield from self._revise(code)
+            yield from self._make_coherent()
+
+    def _ask_final(self, included: Sequence[str]) -> Code:
+        """The three buckets, and whether that is it; an option named here is to be revised."""
+        broken = " ".join(f"Accepted as broken: {self.words.breach(b)}" for b in self.accepted)
+        coherent = bool(included) and not broken
+        choices = [
+            Choice("SHP", "Ship this scope", "It stays as it is", recommended=coherent),
+            Choice("REV", "Revise one option", "You say which, and it is asked about again"),
+        ]
+        if included:
+            choices.append(Choice("CUT", "Cut more", "Tick what to cut of those included"))
+        final = self._inquiry(
+            "final",
+            "final",
+            "The whole set",
+            " ".join(filter(None, (self.words.assembled(), broken))),
+            "Ship this scope?",
+            choices,
+            blocks=self.words.assembled_blocks(),
+        )
+        return (yield from self._ask_name(final))
+
+    def _revise(self, key: str) -> Steps:
+        """One option is asked about again, and no other."""
+        if key == "REV":
+            text, asked = self.words.assembled(), "Which option do you want to revise?"
+            choices = map(self.words.brief, self.keys)
+            inquiry = self._inquiry("revise", "revise", "Revise one", text, asked, choices)
+            key = yield from self._ask_name(inquiry)
+        while key:
+            key = yield from self._decide(key, f"revise-{self.place[key]}")
+
+
+def _them(keys: Sequence[str]) -> str:
+    return "it" if len(keys) == 1 else "them"
