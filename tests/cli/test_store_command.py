@@ -102,7 +102,7 @@ def test_a_backup_is_taken_of_either_kind(project: Project, url: str) -> None:
     for name in ("one.db", "two.db"):
         assert project.call("verify", "--store", name).out == verified
     again = project.call("store", "backup", "one.db")
-    assert (again.status, "one.db is there already" in again.err) == (1, True)
+    assert (again.status, "one.db exists already" in again.err) == (1, True)
 
 
 def test_a_journal_with_a_fault_is_saved_and_the_fault_told(project: Project) -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_recovered_from_what_is_no_file(project: Project, url: str) -
     assert ended.status == 2
     assert QUOTED not in ended.err
     ended = project.call("store", "recover", "journal.db", "--into", "t.md")
-    assert (ended.status, "t.md is there already" in ended.err) == (1, True)
+    assert (ended.status, "t.md exists already" in ended.err) == (1, True)
     ended = project.call("store", "recover", "t.md", "--into", "new.db")
     assert (ended.status, "no entry of a journal" in ended.err) == (1, True)
     assert list(project.folder.glob("new.db*")) == []

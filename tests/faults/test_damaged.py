@@ -67,8 +67,8 @@ def in_place_of(text: bytes) -> Callable[[Path], None]:
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut short": (cut_short, "is damaged"),
     "zeros": (blank_entries, "is damaged"),
-    "another beginning": (in_place_of(b"SQLite format 9\0"), "is no journal"),
-    "words": (lambda path: path.write_text("Dear diary,\n" * 99), "is no journal"),
+    "another beginning": (in_place_of(b"SQLite format 9\0"), "is not a journal"),
+    "words": (lambda path: path.write_text("Dear diary,\n" * 99), "is not a journal"),
 }
 """What can become of the file, and what is said of it."""
 

@@ -180,7 +180,7 @@ def test_nothing_is_booked_in_a_file_that_was_taken_away(apart: Path) -> None:
         for other in apart.glob("journal.db*"):
             other.rename(apart / other.name.replace("journal", "hidden"))
         refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
-        assert (refused.status_code, "is gone" in refused.json()["detail"]) == (503, True)
+        assert (refused.status_code, "no longer exists" in refused.json()["detail"]) == (503, True)
         (apart / "another.db").rename(path)
         refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
         assert (refused.status_code, "was replaced" in refused.json()["detail"]) == (503, True)
@@ -198,7 +198,7 @@ def test_a_store_that_was_taken_away_takes_nothing(tmp_path: Path) -> None:
     store = SqliteStore(path)
     state = small_flows.begin(store)
     path.unlink()
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="no longer exists"):
         small_flows.answer(store, state)
     store.close()
 

@@ -128,7 +128,7 @@ def test_nothing_is_copied_into_a_store_that_holds_something(old: Store, new: St
 
 def test_an_empty_journal_is_not_copied(old: Store, new: Store) -> None:
     """It was probably another one that was meant."""
-    with pytest.raises(Rejected, match="nothing has been kept"):
+    with pytest.raises(Rejected, match="that store is empty"):
         copy(new, old)
 
 

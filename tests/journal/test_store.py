@@ -118,7 +118,7 @@ def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///", "://x"])
 def test_what_names_no_store_is_refused(url: str) -> None:
     """The message says what would."""
-    with pytest.raises(StoreError, match="names no store"):
+    with pytest.raises(StoreError, match="is not a store"):
         open_store(url)
 
 

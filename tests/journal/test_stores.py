@@ -367,6 +367,6 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     """What is written now would be in no file."""
     store = SqliteStore(tmp_path / "lost.db")
     (tmp_path / "lost.db").unlink()
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="no longer exists"):
         store.require_ready()
     store.close()

@@ -87,11 +87,11 @@ def recover(file: str, into: str | None) -> int:
 
     place = place_of(file)
     if "://" in place:
-        raise StoreError(f"{place}: only a file is recovered; take a database from a backup")
+        raise StoreError(f"{place}: only a file can be recovered; restore a database from a backup")
     stem, ending = os.path.splitext(place)
     name = into or f"{stem}.recovered{ending}"
     if os.path.exists(place_of(name)):
-        raise Rejected(f"{name} is there already; name a new store with --into")
+        raise Rejected(f"{name} exists already; name a new store with --into")
     with _made(name) as new:
         found = rescue(place, new)
     _tell_losses(found.losses)

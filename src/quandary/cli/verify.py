@@ -43,7 +43,7 @@ def verify(run: str | None, expect: str | None, where: str | None) -> int:
     pruned = f", {report.pruned} of them pruned" if report.pruned else ""
     put(f"{report.digest}  {runs}, {report.entries} entries{pruned}\n")
     if not report.runs:
-        tell("nothing has been kept in this store yet")
+        tell("this store is empty")
     return 0 if report.ok else 1
 
 

@@ -170,7 +170,7 @@ class Connections:
         # What PostgreSQL says of it can repeat the password, so it is not passed on.
         if not all(port.isdecimal() or not port for port in str(said.get("port", "")).split(",")):
             raise StoreError(
-                f"{self.place} is no address of a database; write it like "
+                f"{self.place} is not the address of a database; write it like "
                 "postgresql://USER@HOST/DATABASE, with %XX for what is special in URLs"
             )
         missing = {name: value for name, value in _DEFAULTS.items() if name not in said}
@@ -232,9 +232,9 @@ _EXPLANATIONS: dict[type[psycopg.Error], str] = {
         "{place}: its user may not do that ({told}); ask whoever runs the server"
     ),
     errors.DiskFull: "{place} cannot be written: the server's disk is full",
-    errors.DataCorrupted: "{place} is damaged ({told}); take it from a backup",
-    errors.IndexCorrupted: "{place} is damaged ({told}); take it from a backup",
-    errors.UndefinedTable: "{place} is no journal any more ({told}); take it from a backup",
+    errors.DataCorrupted: "{place} is damaged ({told}); restore it from a backup",
+    errors.IndexCorrupted: "{place} is damaged ({told}); restore it from a backup",
+    errors.UndefinedTable: "{place} is no longer a journal ({told}); restore it from a backup",
 }
 
 
@@ -268,7 +268,7 @@ def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:
 
 def _unreachable(place: str, told: str) -> str:
     if "authentication failed" in told or "no password supplied" in told:
-        return f"{place} takes neither that user nor that password; put them right and try again"
+        return f"{place} rejects this user or password; correct them and try again"
     if told.startswith("FATAL:") and "database" in told and "does not exist" in told:
         return f"{place}: there is no such database; `createdb` makes it"
     return f"{place} cannot be reached ({told}); is the server running, and is that its address?"
@@ -371,7 +371,7 @@ def prepare(connection: Connection, place: str, *, create: bool = True) -> None:
     An empty one is filled, or else, without `create`, `NoStore`.
     """
     if connection.info.server_version < OLDEST_SERVER:
-        raise StoreError(f"{place} is a server too old to keep a journal; PostgreSQL 12 is enough")
+        raise StoreError(f"{place}: this PostgreSQL is too old; version 12 or later is needed")
     version = _version(connection, place)
     if not version and not create:
         raise NoStore(place)
@@ -388,19 +388,21 @@ def prepare(connection: Connection, place: str, *, create: bool = True) -> None:
 def require_known(connection: Connection, place: str) -> None:
     """Refuse a database that has another schema than this version's."""
     if _version(connection, place) != len(MIGRATIONS):
-        raise StoreError(f"{place} has another schema by now; start this program again")
+        raise StoreError(f"{place} was upgraded to another schema; restart this program")
 
 
 def _version(connection: Connection, place: str) -> int:
     """The schema that is there; 0 in an empty database."""
     schema, encoding, ours, anything = connection.execute(_OURS).fetchone() or ("", "", False, True)
     if schema is None:
-        raise StoreError(f"{place} has no schema to keep tables in; make the one in search_path")
+        raise StoreError(f"{place} has no schema for tables; create the one that search_path names")
     if not ours and anything:
         raise _foreign(place)
     if not ours:
         if encoding != "UTF8":
-            raise StoreError(f"{place} cannot keep every text ({encoding}); make it with UTF8")
+            raise StoreError(
+                f"{place} cannot store every text ({encoding}); create the database with UTF8"
+            )
         return 0
     try:
         row = connection.execute("SELECT version FROM quandary WHERE one = 1").fetchone()
@@ -419,6 +421,6 @@ def _version(connection: Connection, place: str) -> int:
 
 def _foreign(place: str) -> StoreError:
     return StoreError(
-        f"{place} is a database of another program; name another one, or a schema of its own "
+        f"{place} belongs to another program; name another database, or a schema of its own "
         "with ?options=-csearch_path%3DNAME"
     )

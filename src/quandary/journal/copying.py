@@ -44,7 +44,7 @@ def copy(source: Store, target: Store, progress: Progress | None = None) -> Repo
             )
 
     if source.last() is None:
-        raise Rejected("nothing has been kept in that store yet, so there is nothing to copy")
+        raise Rejected("that store is empty, so there is nothing to copy")
     return _carry(source, target, progress, judge)
 
 
@@ -107,7 +107,7 @@ def _watched(
 def _new(file: str) -> Iterator[str]:
     """A name to write to; what is written there becomes the file at the end, if all went well."""
     if os.path.lexists(file):
-        raise Rejected(f"{file} is there already; name a new file")
+        raise Rejected(f"{file} exists already; name a new file")
     partial = f"{file}.partial"
     remove(partial)
     try:

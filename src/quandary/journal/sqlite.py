@@ -100,15 +100,15 @@ _STEP = 1024
 """So many pages are given back to the disk at once."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _FAULTS = {
-    sqlite3.SQLITE_NOTADB: " is no journal: it is not a database; name another store",
+    sqlite3.SQLITE_NOTADB: " is not a journal: it is not a database; name another store",
     sqlite3.SQLITE_READONLY: " cannot be written: the file or its folder is read-only",
     sqlite3.SQLITE_CANTOPEN: " cannot be opened; is its folder there, and may you write to it?",
-    sqlite3.SQLITE_FULL: " cannot grow: the disk is full; make room and try again",
+    sqlite3.SQLITE_FULL: " cannot grow: the disk is full; free some space and try again",
     sqlite3.SQLITE_IOERR: (
-        " cannot be read or written ({error}); see whether its disk is full or failing"
+        " cannot be read or written ({error}); check whether its disk is full or failing"
     ),
     sqlite3.SQLITE_CORRUPT: (
-        " is damaged ({error}); take it from a backup, or save what can be read: "
+        " is damaged ({error}); restore it from a backup, or recover what can be read: "
         "quandary store recover {path}"
     ),
 }
@@ -141,7 +141,7 @@ class SqliteStore(Store):
         """Refuse where it cannot be read, or where it is not what this version knows any more."""
         self._require_file()
         if self._number("user_version") != len(MIGRATIONS):
-            raise StoreError(f"{self.path} has another schema by now; start this program again")
+            raise StoreError(f"{self.path} was upgraded to another schema; restart this program")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -337,9 +337,9 @@ class SqliteStore(Store):
             version = self._number("user_version")
         self._identity = self._file()
         if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1"):
-            raise StoreError(f"{self.path} is a database of another program; name another store")
+            raise StoreError(f"{self.path} belongs to another program; name another store")
         if version and self._number("application_id") != APPLICATION:
-            raise StoreError(f"{self.path} is a database of another program; name another store")
+            raise StoreError(f"{self.path} belongs to another program; name another store")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.path} was written by a newer Quandary (schema {version}, known up to "
@@ -394,9 +394,9 @@ class SqliteStore(Store):
         found = self._file()
         if found != self._identity:
             raise StoreError(
-                f"{self.path} is gone; take it from a backup"
+                f"{self.path} no longer exists; restore it from a backup"
                 if found is None
-                else f"{self.path} was replaced by another file; start this program again"
+                else f"{self.path} was replaced by another file; restart this program"
             )
 
     def _write(self, action: Callable[[], T]) -> T:

@@ -131,7 +131,7 @@ class NoStore(NotFound):
     """Nothing was kept there yet."""
 
     def __init__(self, place: str) -> None:
-        super().__init__(f"there is no store {place}; `quandary ask` begins one")
+        super().__init__(f"there is no store {place}; `quandary ask` creates one")
 
 
 class Moved(Exception):  # noqa: N818 - never leaves the journal
@@ -530,7 +530,7 @@ def _path(where: str) -> str:
     if scheme in ("postgresql", "postgres"):
         return f"postgresql://{rest}"
     raise StoreError(
-        f"{shown(where)} names no store; give the path of a file, or postgresql://HOST/DATABASE"
+        f"{shown(where)} is not a store; give the path of a file, or postgresql://HOST/DATABASE"
     )
 
 

@@ -44,7 +44,7 @@ def test_a_store_that_cannot_be_used(site: Site, monkeypatch: pytest.MonkeyPatch
     """Is why the server is not ready, as a problem that says so."""
 
     def away() -> None:
-        raise StoreError("journal.db is gone; take it from a backup")
+        raise StoreError("journal.db no longer exists; restore it from a backup")
 
     with site.visitor() as visitor:
         with monkeypatch.context() as patch:
@@ -52,7 +52,7 @@ def test_a_store_that_cannot_be_used(site: Site, monkeypatch: pytest.MonkeyPatch
             came = visitor.get("/readyz")
         assert came.status_code == 503
         assert came.headers["content-type"] == "application/problem+json"
-        assert came.json()["detail"] == "journal.db is gone; take it from a backup"
+        assert came.json()["detail"] == "journal.db no longer exists; restore it from a backup"
         assert visitor.get("/readyz").status_code == 200
 
 
