@@ -82,7 +82,7 @@ def split(wanted: Splitting, limits: Limits) -> Begun:
 def gate(store: Store, wanted: Gating, limits: Limits) -> Begun:
     """The menu at the end of a phase; what proof is missing is handed back."""
     from quandary.deeds import moving  # noqa: PLC0415 - one flow at a time
-    from quandary.flows import gate_terms  # noqa: PLC0415 - the same
+    from quandary.flows import gate_menu  # noqa: PLC0415 - the same
     from quandary.formats import tracks  # noqa: PLC0415 - the same
 
     real = moving.folder_of(wanted.folder)
@@ -94,7 +94,7 @@ def gate(store: Store, wanted: Gating, limits: Limits) -> Begun:
     if track.current is None:
         raise Rejected(f"{wanted.folder}: no phase has begun; see quandary phase go")
     phase = track.find(track.current.label) or track.current
-    terms = gate_terms.Terms(
+    terms = gate_menu.Terms(
         folder=real,
         track=track,
         seen=len(kept.history),
@@ -105,7 +105,7 @@ def gate(store: Store, wanted: Gating, limits: Limits) -> Begun:
         proof=wanted.proof,
         limits=limits,
         values=wanted.values,
-        context=gate_terms.context(os.path.basename(real), track, phase),
+        context=gate_menu.context(os.path.basename(real), track, phase),
         base=os.path.realpath(os.curdir),
     )
     arguments = msgspec.to_builtins(terms)
@@ -166,7 +166,7 @@ def _require_logins(agents: Sequence[Agent], around: Surroundings) -> None:
 
 
 def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing
-    from quandary.flows.gate_terms import Custom  # noqa: PLC0415 - only at gates
+    from quandary.flows.gate_menu import Custom  # noqa: PLC0415 - only at gates
 
     if not text.strip():
         return None

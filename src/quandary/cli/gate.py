@@ -14,8 +14,8 @@ from quandary.cli.piping import piped
 from quandary.cli.screen import complain, tell
 from quandary.deeds import moving
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import gate_terms
-from quandary.flows.gate_terms import Custom, Terms
+from quandary.flows import gate_menu
+from quandary.flows.gate_menu import Custom, Terms
 from quandary.formats import proof, tracks
 
 
@@ -83,7 +83,7 @@ def gate(
         proof.converted(fields, shown.values, names),
         way.limits(),
         way.values,
-        gate_terms.context(os.path.basename(real), track, track.find(phase.label) or phase),
+        gate_menu.context(os.path.basename(real), track, track.find(phase.label) or phase),
         os.path.realpath(os.curdir),
     )
     arguments = msgspec.to_builtins(terms)

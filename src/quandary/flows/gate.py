@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import decide, gate_terms
-from quandary.flows.gate_proof import Prover
-from quandary.flows.gate_terms import (
+from quandary.flows import decide, gate_menu, wording
+from quandary.flows.gate_menu import (
     AHEAD,
     BACK,
     CUSTOM,
@@ -31,9 +30,9 @@ from quandary.flows.gate_terms import (
 )
 from quandary.flows.places import Record
 from quandary.model import keys
-from quandary.model.ask import Item, Limits, Note
+from quandary.model.ask import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.call import Do, Done
-from quandary.model.track import Move, Phase, Track
+from quandary.model.track import Field, Move, Phase, Track, shown
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -43,6 +42,10 @@ if TYPE_CHECKING:
 
     Result = dict[str, Any]
     Steps = Generator[Request, Response, Result | None]
+    from collections.abc import Generator
+
+    from quandary.flows import Request, Response
+
 
 VERSION = 1
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
@@ -93,7 +96,7 @@ def _flow(terms: Terms) -> Flow:
     if terms.custom is not None and not terms.custom.label.strip():
         raise QuandaryError("a custom action needs a label: 'Label | Description'")
     if not terms.context.strip():
-        said = gate_terms.context(terms.folder or "The track", terms.track, terms.phase)
+        said = gate_menu.context(terms.folder or "The track", terms.track, terms.phase)
         terms = replace(terms, context=said)
     if terms.phase.approval == "person":
         terms = replace(terms, require="person")
@@ -115,7 +118,7 @@ class _Gate:
         self.terms = terms
         self.phase = terms.phase
         self.place = keys.place(self.phase.label)
-        self.menu = gate_terms.menu(terms)
+        self.menu = gate_menu.menu(terms)
         name = self.phase.name or self.phase.label
         self.item = Item(self.phase.label, label=name, title=self.phase.title)
         self.asking = decide.Decider(
@@ -123,7 +126,7 @@ class _Gate:
                 self.menu,
                 terms.context,
                 (self.item,),
-                gate_terms.question(terms),
+                gate_menu.question(terms),
                 EXTRAS,
                 "transition",
                 terms.limits,
@@ -174,7 +177,7 @@ class _Gate:
             return (yield from self._forward(label))
         elif path in (BACK, RESTART, SKIP):
             return (yield from self._elsewhere(path, label))
-        elif (branch := gate_terms.turned(self.terms, path)) is not None:
+        elif (branch := gate_menu.turned(self.terms, path)) is not None:
             words = "went on to another branch"
             return (yield from self._move(branch, "proceed", words, label))
         else:
@@ -259,12 +262,12 @@ class _Gate:
     def _answer(self, letter: str) -> Generator[Request, Response, str]:
         """What the track itself says to one of the extras."""
         if letter == AHEAD.letter:
-            return gate_terms.ahead(self.terms.track)
+            return gate_menu.ahead(self.terms.track)
         found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
         if letter == OUTPUT.letter:
-            return gate_terms.output(self.phase, found)
+            return gate_menu.output(self.phase, found)
         assert letter == SPENT.letter  # noqa: S101 - there are three
-        return gate_terms.spent(self.phase, self.terms.since, found.get("now", ""))
+        return gate_menu.spent(self.phase, self.terms.since, found.get("now", ""))
 
     def _review(self) -> Generator[Request, Response, None]:
         """Ask about every piece of work that was not judged as it is now."""
@@ -350,3 +353,87 @@ def _problems(lacking: dict[str, Any]) -> dict[str, str]:
     problems = dict.fromkeys(lacking.get("missing", []), "is missing")
     problems |= dict.fromkeys(lacking.get("unfilled", []), "was left unfilled")
     return problems | dict(lacking.get("wrong", {}))
+
+
+_ASKED_BACK = ("explain", "deep", "question")
+
+
+class Prover:
+    """Asks for what a phase has to prove. Each showing of a field has a key of its own."""
+
+    def __init__(self, phase: Phase, limits: Limits) -> None:
+        self.phase = phase
+        self.limits = limits
+        self.turns: dict[str, int] = {}
+
+    def ask(
+        self, fields: tuple[Field, ...], problems: Mapping[str, str]
+    ) -> Generator[Request, Response, dict[str, Any] | None]:
+        """The values that a person gives, or nothing once they leave a field blank."""
+        given: dict[str, Any] = {}
+        waiting = list(fields)
+        why = ""
+        while waiting:
+            batch = waiting[: max(self.limits.questions, 1)]
+            asked = [(field, self._question(field, problems[field.name])) for field in batch]
+            reply = yield self._ask(asked, why)
+            if not isinstance(reply, Reply):
+                raise TypeError("an Ask is answered with a Reply")
+            why = ""
+            for field, question in asked:
+                answer = reply.to(question.key)
+                if answer is None:
+                    continue
+                if answer.blank:
+                    return None
+                if answer.prefix in _ASKED_BACK or answer.among or answer.advice:
+                    why = answer.advice or f"{field.described}: this is what has to be shown."
+                    continue
+                given[field.name] = _value(field, answer)
+                waiting.remove(field)
+        return given
+
+    def _question(self, field: Field, problem: str) -> Question:
+        place = keys.place(self.phase.label, ("proof", field.name))
+        self.turns[place] = self.turns.get(place, 0) + 1
+        choices = _choices(field)
+        item = Item(self.phase.label, label=field.name)
+        return Question(
+            key=keys.turn(place, self.turns[place]),
+            header=wording.header(item, self.limits.header),
+            text=f"{self.phase.title} has to prove {field.described}; it {problem}. What shows it?",
+            choices=choices[: self.limits.options],
+            named=choices[self.limits.options :],
+            item=self.phase.label,
+            title=field.name,
+            menu=True,
+            root=False,
+        )
+
+    def _ask(self, asked: list[tuple[Field, Question]], why: str) -> Ask:
+        questions = tuple(question for _, question in asked)
+        names = ", ".join(field.name for field, _ in asked)
+        context = f"Before {self.phase.title} is left, it has to be shown: {names}."
+        hints = "Type what shows it | ?: explain | Blank for the menu"
+        said = [f"- {f.name}: {f.schema['description']}" for f, _ in asked if _told(f)]
+        preamble = Preamble(context, tuple(["\n".join(said)] if said else []), why, hints=hints)
+        return Ask(questions[0].key, "transition", preamble, questions)
+
+
+def _told(field: Field) -> bool:
+    return isinstance(field.schema.get("description"), str)
+
+
+def _choices(field: Field) -> tuple[Choice, ...]:
+    """What can be picked: the values that are declared, or that it is so."""
+    values = field.schema.get("enum", [True] if field.types == ("boolean",) else [])
+    labels = ["Yes, it is so" if value is True else shown(value) for value in values]
+    return tuple(Choice(f"V{number}", label) for number, label in enumerate(labels, 1))
+
+
+def _value(field: Field, answer: Answer) -> Any:  # noqa: ANN401 - whatever is declared
+    """What was picked; else the text as it was typed, even where it looks like a prefix."""
+    if answer.picked:
+        values = field.schema.get("enum", [True])
+        return values[int(answer.picked[0][1:]) - 1]
+    return answer.raw or answer.text or ""
