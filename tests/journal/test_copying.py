@@ -202,7 +202,7 @@ def test_a_backup_never_takes_the_place_of_a_file(old: Store, tmp_path: Path) ->
     file.write_text("mine", encoding="utf-8")
     link.symlink_to(tmp_path / "nowhere")
     for name in (file, link):
-        with pytest.raises(Rejected, match="there already"):
+        with pytest.raises(Rejected, match="exists already"):
             backup(old, str(name))
     assert file.read_text(encoding="utf-8") == "mine"
 
