@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from measuring import at_most, best, table, told
-from quandary.formats import charts, lucid_csv
+from quandary.formats import charts
+from quandary.formats.charts import lucid
 from quandary.formats.files import read_text
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def only_rows(path: str) -> None:
 
 def chart(path: str) -> None:
     """What a chart needs."""
-    found, problems = lucid_csv.read(read_text(path), path)
+    found, problems = lucid.read_csv(read_text(path), path)
     assert found.pages[0].steps
     assert not problems
 

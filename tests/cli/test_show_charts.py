@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from program import DEPLOY, at_terminal, call, start
-from quandary.formats import charts, mermaid_in
+from quandary.formats import charts
+from quandary.formats.charts import mermaid
 
 RELEASE = """\
 ---
@@ -114,7 +115,7 @@ def test_pages(capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "show", "p.csv#Two", "--format", "json").out
     assert [page["name"] for page in json.loads(out)["pages"]] == ["Two"]
     out = call(capsys, "show", "p.csv#Two", "--format", "mermaid").out
-    assert [page.name for page in mermaid_in.read(out, "x")[0].pages] == ["Two"]
+    assert [page.name for page in mermaid.read(out, "x")[0].pages] == ["Two"]
     assert "Do it" not in call(capsys, "show", "p.csv#Two", "--format", "dot").out
 
 

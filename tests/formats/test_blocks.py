@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quandary.formats.blocks import MAX_NESTING, Block, expand, scan, source_column, split_lines
+from quandary.formats.markdown.blocks import (
+    MAX_NESTING,
+    Block,
+    expand,
+    scan,
+    source_column,
+    split_lines,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

@@ -8,8 +8,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from chart_strategies import charts, page, plain_page
-from quandary.formats.chart_drawing import text
-from quandary.formats.drawing import cells
+from quandary.formats.drawings import cells, draw_chart
 from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
 
@@ -26,7 +25,7 @@ PUBLISH = Page("2", "Publish", (Step("u", "Upload"),))
 
 def drawn(chart: Chart, width: int = 60) -> str:
     """All pages, without colour."""
-    return text(chart, list(chart.pages), width=width, colour=False)
+    return draw_chart(chart, list(chart.pages), width=width, colour=False)
 
 
 def test_a_chart_is_a_list_of_steps_with_their_ways() -> None:
@@ -109,7 +108,7 @@ def test_a_long_label_stands_above_its_arrow() -> None:
 def test_colours_change_nothing_else() -> None:
     """The coloured drawing is the plain one with escapes."""
     chart = Chart("Release", (MAIN, PUBLISH))
-    coloured = text(chart, list(chart.pages), width=60, colour=True)
+    coloured = draw_chart(chart, list(chart.pages), width=60, colour=True)
     assert "\x1b[36m" in coloured
     assert re.sub(r"\x1b\[\d*m", "", coloured) == drawn(chart)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from program import DEPLOY
 from quandary.errors import NotFound, ParseError, QuandaryError
-from quandary.formats import charts, mermaid
+from quandary.formats import charts, drawings
 from quandary.model.chart import Map
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "charts").iterdir())
@@ -279,7 +279,7 @@ def test_the_examples_are_sound(path: Path) -> None:
     loaded = charts.read(str(path))
     assert loaded.problems == ()
     assert charts.load(str(path)) == loaded.chart
-    put("again.mmd", mermaid.from_chart(loaded.chart))
+    put("again.mmd", drawings.chart_as_mermaid(loaded.chart))
     assert charts.read("again.mmd").chart == loaded.chart
 
 

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from quandary.formats import dot
-from quandary.formats.drawing import nodes
+from quandary.formats import drawings
+from quandary.formats.drawings import nodes
 from quandary.formats.visible import printable
 from quandary.model.tree import Decision, Option, Tree
 from strategies import HOSTILE, gathered
@@ -31,7 +31,7 @@ PLAN_REVIEW = Tree(
 
 def judge(trees: list[Tree]) -> list[dict[str, Any]]:
     """What Graphviz makes of each tree's graph."""
-    asked = [json.dumps({"kind": "dot", "text": dot.from_tree(tree)}) for tree in trees]
+    asked = [json.dumps({"kind": "dot", "text": drawings.tree_as_dot(tree)}) for tree in trees]
     done = subprocess.run(
         ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
     )
@@ -62,7 +62,7 @@ def test_a_tree_is_a_graph_from_left_to_right() -> None:
   n3 -> n4
 }
 """
-    assert expected == dot.from_tree(PLAN_REVIEW)
+    assert expected == drawings.tree_as_dot(PLAN_REVIEW)
 
 
 def test_graphviz_reads_any_tree_as_it_was_written() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from chart_strategies import HOSTILE_TEXTS, charts, page
-from quandary.formats import dot
+from quandary.formats import drawings
 from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Step
 
@@ -28,7 +28,7 @@ def judge(texts: list[str]) -> list[dict[str, Any]]:
 
 def drawn(chart: Chart) -> str:
     """All pages of a chart."""
-    return dot.from_chart(chart, list(chart.pages))
+    return drawings.chart_as_dot(chart, list(chart.pages))
 
 
 def test_a_chart_is_a_graph_from_top_to_bottom() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.formats.drawing import caption, cells, nodes, text
+from quandary.formats.drawings import caption, cells, draw_tree, nodes
 from quandary.formats.visible import printable
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import HOSTILE, trees
@@ -67,7 +67,7 @@ def one(*options: Option) -> Tree:
 
 def plain(tree: Tree, width: int = 80) -> str:
     """The tree drawn without colour."""
-    return text(tree, width=width, colour=False)
+    return draw_tree(tree, width=width, colour=False)
 
 
 def test_options_hang_on_branches_with_their_codes_aligned() -> None:
@@ -185,7 +185,7 @@ def test_everything_a_tree_says_is_drawn(tree: Tree) -> None:
 @given(trees())
 def test_colour_adds_escapes_and_nothing_else(tree: Tree) -> None:
     """The coloured drawing is the plain one with escapes that end on their own line."""
-    coloured = text(tree, width=72, colour=True)
+    coloured = draw_tree(tree, width=72, colour=True)
     assert "\x1b" in coloured
     assert plain(tree, 72) == re.sub("\x1b\\[[0-9]+m", "", coloured)
     for line in coloured.split("\n"):
@@ -281,6 +281,6 @@ def test_a_caption_reads_like_the_line_it_was_written_on(option: Option, expecte
 
 def test_drawing_loads_nothing_heavy() -> None:
     """`show` starts fast."""
-    program = "import sys, quandary.formats.dot, quandary.formats.mermaid; print(*sys.modules)"
+    program = "import sys, quandary.formats.drawings; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert {"pathlib", "dataclasses", "rich"}.isdisjoint(done.stdout.decode().split())

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quandary.formats.fixing import fix, fixable
 from quandary.formats.lint import check
 from quandary.formats.markdown import parse
+from quandary.formats.markdown.writing import fix, fixable
 from quandary.formats.rules import RULES
 from quandary.model.tree import Option, is_multi
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.formats.blocks import scan, split_lines
-from quandary.formats.keys import (
-    KNOWN,
+from quandary.formats.markdown.blocks import scan, split_lines
+from quandary.formats.markdown.notation import (
+    KEYS,
     Key,
     is_key,
     plain_name,
@@ -27,7 +27,7 @@ def read(text: str) -> tuple[list[Key], list[Key]]:
     return read_keys(paragraph)
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize(
     "form", ["{}: x", "{}:\tx", "{}:", "{} : x", "**{}**: x", "**{}:** x", "__{}__: x"]
 )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats import lucid_csv
+from quandary.formats.charts import lucid
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
 from quandary.model.soundness import Problem, check
 from strategies import lines
@@ -42,7 +42,7 @@ EXPORT = f"""\
 
 def read(text: str) -> tuple[Chart, list[Problem]]:
     """The chart in an export."""
-    return lucid_csv.read(text, "to/some.csv")
+    return lucid.read_csv(text, "to/some.csv")
 
 
 def page(text: str) -> Page:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats import lucid_csv, lucid_json
+from quandary.formats.charts import lucid
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
 from quandary.model.soundness import Problem, check
 
@@ -47,7 +47,7 @@ def drawn(shapes: list[Object], lines: list[Object] = [], **more: object) -> Obj
 
 def read(text: str) -> tuple[Chart, list[Problem]]:
     """The chart in a document."""
-    return lucid_json.read(text, "to/some.json")
+    return lucid.read_json(text, "to/some.json")
 
 
 def page(shapes: list[Object], lines: list[Object] = [], **more: object) -> Page:  # noqa: B006
@@ -99,7 +99,7 @@ def test_both_exports_of_a_drawing_say_the_same() -> None:
     text += 'b,Process,p,,,,"CODEX,NoValidation",Create the account,GEMINI,2\n'
     text += "c,Decision,p,,,,,Is it active?,,\nd,Terminator,p,,,,,End,,\nx,Line,p,a,b,Arrow,,,,\n"
     text += "x,Line,p,b,c,Arrow,,,,\nx,Line,p,c,d,Arrow,,Yes,,\nx,Line,p,c,b,Arrow,,No,,\n"
-    from_csv, _ = lucid_csv.read(text, "x.csv")
+    from_csv, _ = lucid.read_csv(text, "x.csv")
     from_json, _ = read(document(drawn(SHAPES, LINES)))
     assert from_csv.pages == from_json.pages
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quandary.formats.blocks import scan, split_lines
 from quandary.formats.markdown import parse, read
+from quandary.formats.markdown.blocks import scan, split_lines
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from quandary.formats import mermaid
-from quandary.formats.drawing import nodes
+from quandary.formats import drawings
+from quandary.formats.drawings import nodes
 from quandary.formats.visible import printable
 from quandary.model.tree import Decision, Option, Tree
 from strategies import HOSTILE, gathered
@@ -33,7 +33,9 @@ PLAN_REVIEW = Tree(
 
 def judge(trees: list[Tree]) -> list[dict[str, Any]]:
     """What Mermaid makes of each tree's flowchart."""
-    asked = [json.dumps({"kind": "mermaid", "text": mermaid.from_tree(tree)}) for tree in trees]
+    asked = [
+        json.dumps({"kind": "mermaid", "text": drawings.tree_as_mermaid(tree)}) for tree in trees
+    ]
     done = subprocess.run(
         ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
     )
@@ -62,7 +64,7 @@ flowchart LR
   classDef other stroke-dasharray:4 3
   class n5 other
 """
-    assert expected == mermaid.from_tree(PLAN_REVIEW)
+    assert expected == drawings.tree_as_mermaid(PLAN_REVIEW)
 
 
 def test_every_decision_of_a_tree_is_in_the_picture() -> None:
@@ -75,7 +77,7 @@ flowchart LR
   n3{{"Two"}}
   n3 --> n4("#91;B#93; b")
 """
-    assert expected == mermaid.from_tree(tree)
+    assert expected == drawings.tree_as_mermaid(tree)
 
 
 def test_mermaid_reads_any_tree_as_it_was_written() -> None:
@@ -118,4 +120,4 @@ def test_deep_and_wide_trees_are_drawn() -> None:
 
 def test_descriptions_stay_out_of_the_picture() -> None:
     """A flowchart shows labels; descriptions would drown them."""
-    assert "Nothing" not in mermaid.from_tree(PLAN_REVIEW)
+    assert "Nothing" not in drawings.tree_as_mermaid(PLAN_REVIEW)

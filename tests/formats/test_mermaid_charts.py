@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import example, given, settings
 
 from chart_strategies import HOSTILE_TEXTS, charts, page
-from quandary.formats import mermaid, mermaid_in
-from quandary.formats.mermaid_text import compact, quote_lines, shown
+from quandary.formats import drawings
+from quandary.formats.charts import mermaid
+from quandary.formats.charts.mermaid import compact, quote_lines, shown
 from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
 
@@ -54,7 +55,7 @@ def judge(texts: list[str]) -> list[dict[str, Any]]:
 
 def again(chart: Chart) -> Chart:
     """The chart, written and read."""
-    found, problems = mermaid_in.read(mermaid.from_chart(chart), "x.mmd")
+    found, problems = mermaid.read(drawings.chart_as_mermaid(chart), "x.mmd")
     assert [p for p in problems if p.severity == "error"] == []
     return found
 
@@ -95,7 +96,7 @@ flowchart TD
   5 -->|"No, not at all"| 4
   7 --> n1
 """
-    assert expected == mermaid.from_chart(RELEASE)
+    assert expected == drawings.chart_as_mermaid(RELEASE)
     assert again(RELEASE) == RELEASE
 
 
@@ -104,7 +105,7 @@ def test_pages_are_subgraphs() -> None:
     one = page(Step("1", "One"), Step("2", "Two", "subprocess"), routes="1>2")
     two = Page("2", "Two", (Step("1", "Other one"),))
     chart = Chart("Both", (one, two), "1")
-    text = mermaid.from_chart(chart)
+    text = drawings.chart_as_mermaid(chart)
     assert '  subgraph page1["Main"]\n' in text
     assert text.count("  end\n") == 2
     assert again(chart) == chart
@@ -133,7 +134,7 @@ def test_hostile_texts_come_back_as_they_were() -> None:
 def test_mermaid_reads_any_chart_as_it_was_written() -> None:
     """Whatever a chart says, Mermaid finds the same words and the same lines."""
     single = [chart for chart in gathered(150) if len(chart.pages) == 1]
-    drawn = [mermaid.from_chart(chart) for chart in single]
+    drawn = [drawings.chart_as_mermaid(chart) for chart in single]
     for chart, text, verdict in zip(single, drawn, judge(drawn), strict=True):
         (page,) = chart.pages
         labels = ["".join(map(printable, s.text.split("\n"))).strip() for s in page.steps]
@@ -147,7 +148,7 @@ def test_mermaid_reads_any_chart_as_it_was_written() -> None:
 def test_mermaid_reads_several_pages() -> None:
     """Subgraphs and comments are in order, too."""
     several = [chart for chart in gathered(60) if len(chart.pages) > 1]
-    drawn = [mermaid.from_chart(chart) for chart in several]
+    drawn = [drawings.chart_as_mermaid(chart) for chart in several]
     for text, verdict in zip(drawn, judge(drawn), strict=True):
         assert verdict.get("ok"), (verdict, text)
 
@@ -158,7 +159,7 @@ def test_mermaid_reads_hostile_text_as_text() -> None:
         Chart(t, (Page("1", t, (Step(t, t, "decision", (t,), {t: t}),), (Route(t, t, t),)),))
         for t in HOSTILE_TEXTS
     ]
-    verdicts = judge([mermaid.from_chart(chart) for chart in hostile])
+    verdicts = judge([drawings.chart_as_mermaid(chart) for chart in hostile])
     for text, verdict in zip(HOSTILE_TEXTS, verdicts, strict=True):
         expected = "".join(map(printable, text.split("\n"))).strip()
         assert verdict.get("labels") == [expected], (text, verdict)
@@ -170,7 +171,7 @@ def test_mermaid_reads_every_ascii_character_anywhere_in_a_label() -> None:
     marks = [chr(n) for n in range(0x20, 0x7F)]
     steps = tuple(Step(f"s{n}", f"{c}a{c}1{c}") for n, c in enumerate(marks))
     chart = Chart("C", (Page("1", "", steps),))
-    (verdict,) = judge([mermaid.from_chart(chart)])
+    (verdict,) = judge([drawings.chart_as_mermaid(chart)])
     assert verdict["labels"] == [step.text.strip() for step in steps]
     assert again(chart) == chart
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats import mermaid_in
+from quandary.formats.charts import mermaid
 from quandary.model.chart import Chart, Page, Scenery, Step
 from quandary.model.soundness import Problem, check
 
@@ -77,7 +77,7 @@ def judge(texts: list[str]) -> list[dict[str, Any]]:
 
 def read(text: str) -> Page:
     """The one page of a flowchart in which nothing is odd."""
-    chart, problems = mermaid_in.read(text, "x.mmd")
+    chart, problems = mermaid.read(text, "x.mmd")
     assert [p.message for p in problems if p.severity == "error"] == []
     (page,) = chart.pages
     return page
@@ -93,7 +93,7 @@ def edges(text: str) -> list[str]:
 
 def complaints(text: str) -> list[Problem]:
     """What is odd about a flowchart."""
-    return mermaid_in.read(text, "x.mmd")[1]
+    return mermaid.read(text, "x.mmd")[1]
 
 
 def test_what_mermaid_reads_is_read_alike() -> None:
@@ -175,9 +175,9 @@ def test_subgraphs_are_frames() -> None:
 def test_a_title_is_the_name() -> None:
     """In front matter, with or without quotes; else the file gives its name."""
     for title in ("Ship it", '"Ship it"', "'Ship it'"):
-        chart, _ = mermaid_in.read(f"---\ntitle: {title}\n---\nflowchart TD\nA", "x.mmd")
+        chart, _ = mermaid.read(f"---\ntitle: {title}\n---\nflowchart TD\nA", "x.mmd")
         assert chart.name == "Ship it"
-    assert mermaid_in.read("flowchart TD\nA", "to/some.mmd")[0].name == "some"
+    assert mermaid.read("flowchart TD\nA", "to/some.mmd")[0].name == "some"
 
 
 # comments for us
@@ -236,7 +236,7 @@ def test_comments_that_cannot_be_understood(comment: str, severity: str) -> None
 )
 def test_a_line_that_cannot_be_read(text: str, line: int, said: str) -> None:
     """It is reported with its number, and the lines around it are read all the same."""
-    chart, problems = mermaid_in.read(f"flowchart TD\n{text}\nX --> Y", "x.mmd")
+    chart, problems = mermaid.read(f"flowchart TD\n{text}\nX --> Y", "x.mmd")
     (problem,) = [p for p in problems if p.rule == "syntax"]
     assert (problem.severity, problem.line) == ("error", line)
     assert problem.message.startswith(said)
@@ -268,7 +268,7 @@ def test_ends_without_beginnings_and_the_other_way_round() -> None:
 def test_what_is_no_flowchart(text: str) -> None:
     """One line says so, and what a flowchart begins with."""
     with pytest.raises(ParseError, match=r"^x.mmd:1: there is no flowchart.*`flowchart TD`$"):
-        mermaid_in.read(text, "x.mmd")
+        mermaid.read(text, "x.mmd")
 
 
 def test_too_many_lines_in_one_statement() -> None:
@@ -328,7 +328,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_anything_is_read_somehow(text: str) -> None:
     """Whatever stands behind the header: a chart and complaints, no exception."""
-    chart, problems = mermaid_in.read(f"flowchart TD\n{text}", "x.mmd")
+    chart, problems = mermaid.read(f"flowchart TD\n{text}", "x.mmd")
     assert chart.pages
     assert all(p.message and "\n" not in p.message for p in problems)
 
@@ -368,7 +368,7 @@ def test_time_grows_with_the_file(piece: str) -> None:
         tries = []
         for _ in range(3):
             begun = time.process_time()
-            assert mermaid_in.read(text, "x.mmd")
+            assert mermaid.read(text, "x.mmd")
             tries.append(time.process_time() - begun)
         return min(tries)
 

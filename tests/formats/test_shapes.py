@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.formats.shapes import Sheet, direction, scenery_called, shape_called, tags_in
+from quandary.formats.charts.shapes import Sheet, direction, scenery_called, shape_called, tags_in
 from quandary.model.chart import Route, Step
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given
 
-from quandary.formats.tree_chart import from_tree
+from quandary.formats.charts import from_tree
 from quandary.model.chart import Chart, Map, Step
 from quandary.model.soundness import check
 from quandary.model.tree import Decision, Option, Tree

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
-from quandary.formats.writing import canonical, format, rewrite
+from quandary.formats.markdown.writing import canonical, format, rewrite
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import trees, written_trees
 

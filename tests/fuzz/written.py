@@ -11,10 +11,11 @@ from fuzz.target import EXAMPLES, REPOSITORY, Target, files, hold, text_of
 from quandary.cli import items
 from quandary.cli.doctor import CHECKS
 from quandary.errors import QuandaryError
-from quandary.formats import chart_drawing, dot, lucid_csv, lucid_json, mermaid, mermaid_in, tracks
+from quandary.formats import drawings, tracks
+from quandary.formats.charts import lucid, mermaid
 from quandary.formats.markdown import parse, read
+from quandary.formats.markdown.writing import canonical
 from quandary.formats.option_lists import parse_options
-from quandary.formats.writing import canonical
 from quandary.model.soundness import check as sound
 from quandary.settings import KNOWN, Part, Settings
 
@@ -87,25 +88,25 @@ def _ends(text: str) -> bool:
 def _shown(chart: Chart, problems: list[Problem]) -> None:
     """What was read can be judged and drawn."""
     list(sound(chart))
-    chart_drawing.text(chart, list(chart.pages), width=80, colour=False)
-    dot.from_chart(chart, list(chart.pages))
-    again, _ = mermaid_in.read(mermaid.from_chart(chart), "again.mmd")
+    drawings.draw_chart(chart, list(chart.pages), width=80, colour=False)
+    drawings.chart_as_dot(chart, list(chart.pages))
+    again, _ = mermaid.read(drawings.chart_as_mermaid(chart), "again.mmd")
     steps = [len(page.steps) for page in chart.pages if page.steps]
     hold(steps == [len(page.steps) for page in again.pages if page.steps], "steps were lost")
     hold(all(problem.message for problem in problems), "a problem that says nothing")
 
 
 def _mermaid(data: bytes) -> None:
-    _shown(*mermaid_in.read(text_of(data), "x.mmd"))
+    _shown(*mermaid.read(text_of(data), "x.mmd"))
 
 
 def _json(data: bytes) -> None:
-    _shown(*lucid_json.read(text_of(data), "x.json"))
+    _shown(*lucid.read_json(text_of(data), "x.json"))
 
 
 def _csv(data: bytes) -> None:
     text = text_of(data)
-    chart, problems = lucid_csv.read(text, "x.csv")
+    chart, problems = lucid.read_csv(text, "x.csv")
     _shown(chart, problems)
     if problems or any(sound(chart)):
         return

@@ -99,7 +99,7 @@ def _read(gathered: Gathered, mend: set[str]) -> tuple[list[tuple[str, Document]
     for path, text in gathered.texts():
         if mend:
             from quandary.formats.files import write_text  # noqa: PLC0415 - only for --fix
-            from quandary.formats.fixing import fix  # noqa: PLC0415
+            from quandary.formats.markdown.writing import fix  # noqa: PLC0415
 
             mended, count = fix(text, mend)
             if mended != text:
@@ -132,6 +132,6 @@ def _fixable(files: list[Checked]) -> int:
         found += [d for d in file.diagnostics if d.tree in declared]
     if not found:
         return 0
-    from quandary.formats.fixing import fixable  # noqa: PLC0415 - only if there is something
+    from quandary.formats.markdown.writing import fixable  # noqa: PLC0415 - only if there is something
 
     return sum(map(fixable, found))

@@ -11,8 +11,8 @@ from quandary.cli.gathering import gather
 from quandary.cli.screen import coloured, put, tell
 from quandary.errors import QuandaryError
 from quandary.formats.files import write_text
+from quandary.formats.markdown.writing import canonical
 from quandary.formats.visible import printable
-from quandary.formats.writing import canonical
 
 
 @click.command(

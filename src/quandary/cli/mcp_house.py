@@ -156,7 +156,7 @@ class McpHouse:
 
     def tree(self, name: str) -> str:
         """One of them, as Markdown, with what it inherits."""
-        from quandary.formats.writing import format as written  # noqa: PLC0415 - only when read
+        from quandary.formats.markdown.writing import format as written  # noqa: PLC0415 - only when read
 
         if sources.split(name)[0] is not None:
             raise NotFound(f"{printable(name)} is no name of a tree")

@@ -55,15 +55,15 @@ def show(source: str, form: str, page: str | None, as_chart: bool) -> int:
     if form == "json":
         put(_json(tree))
     elif form == "mermaid":
-        from quandary.formats import mermaid  # noqa: PLC0415 - one form at a time
+        from quandary.formats import drawings  # noqa: PLC0415 - one form at a time
 
-        put(mermaid.from_tree(tree))
+        put(drawings.tree_as_mermaid(tree))
     elif form == "dot":
-        from quandary.formats import dot  # noqa: PLC0415
+        from quandary.formats import drawings  # noqa: PLC0415
 
-        put(dot.from_tree(tree))
+        put(drawings.tree_as_dot(tree))
     else:
-        from quandary.formats.drawing import text as draw  # noqa: PLC0415
+        from quandary.formats.drawings import draw_tree as draw  # noqa: PLC0415
 
         put(draw(tree, width=width(), colour=coloured()))
     return 0
@@ -82,15 +82,15 @@ def _chart(source: str, form: str, page: str, text: str | None, *, whole: bool) 
     elif form == "mermaid":
         import msgspec  # noqa: PLC0415 - one form at a time
 
-        from quandary.formats import mermaid  # noqa: PLC0415
+        from quandary.formats import drawings  # noqa: PLC0415
 
-        put(mermaid.from_chart(msgspec.structs.replace(chart, pages=tuple(pages))))
+        put(drawings.chart_as_mermaid(msgspec.structs.replace(chart, pages=tuple(pages))))
     elif form == "dot":
-        from quandary.formats import dot  # noqa: PLC0415
+        from quandary.formats import drawings  # noqa: PLC0415
 
-        put(dot.from_chart(chart, pages))
+        put(drawings.chart_as_dot(chart, pages))
     else:
-        from quandary.formats.chart_drawing import text as draw  # noqa: PLC0415
+        from quandary.formats.drawings import draw_chart as draw  # noqa: PLC0415
 
         put(draw(chart, pages, width=width(), colour=coloured()))
     for problem in loaded.problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from quandary.formats.findings import Section
+from quandary.formats.markdown import Section
 from quandary.formats.rules import RULES, short
 from quandary.formats.visible import printable
 from quandary.model.tree import Tree

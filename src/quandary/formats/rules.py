@@ -15,8 +15,8 @@ from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.formats.findings import Note, Section
     from quandary.formats.lint import Severity
+    from quandary.formats.markdown import Note, Section
 
     Finding = tuple["Place", str]
     Check = Callable[[Section], Iterator[Finding]]

@@ -13,8 +13,8 @@ from quandary.formats.files import (
     read_standard_input,
     read_text,
 )
-from quandary.formats.keys import plain_name
 from quandary.formats.markdown import parse
+from quandary.formats.markdown.notation import plain_name
 from quandary.model.tree import extend
 from quandary.settings import read_settings
 

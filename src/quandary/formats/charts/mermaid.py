@@ -6,20 +6,30 @@ in comments that begin with `%% quandary:`; see `mermaid_pages`.
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from html.entities import html5
+from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.errors import ParseError
-from quandary.formats import mermaid_text
-from quandary.formats.mermaid_pages import Pages
+from quandary.formats.charts.shapes import Direction, Sheet
+from quandary.formats.visible import printable
+from quandary.model.chart import (
+    STARTS,
+    Chart,
+    Page,
+    Route,
+    Scenery,
+    SceneryKind,
+    Shape,
+    Step,
+    loosened,
+)
 from quandary.model.soundness import Problem
-
-if TYPE_CHECKING:
-    from quandary.formats.shapes import Direction
-    from quandary.model.chart import Chart
 
 MOST_AT_ONCE = 10_000
 """`a & b --> c & d` multiplies; more lines than this are not drawn by one arrow."""
@@ -200,7 +210,7 @@ class _Reader:
             label, at = self._between_bars(after + 1)
         if hidden:
             return "", None, at
-        return mermaid_text.shown(label), _pointing(tail, head), at
+        return shown(label), _pointing(tail, head), at
 
     def _text_on_arrow(self, line: str, at: int) -> tuple[str, str, int]:
         """The text of `-- text -->`, up to the end of the line at most."""
@@ -259,8 +269,8 @@ class _Reader:
             if not self.text.startswith(opener, at):
                 continue
             label, end = self._label(at + len(opener), plain, closer)
-            text = mermaid_text.shown(label)
-            self.pages.shape(key, text, mermaid_text.outlined(opener, text))
+            text = shown(label)
+            self.pages.shape(key, text, outlined(opener, text))
             return end
         return at
 
@@ -288,8 +298,8 @@ class _Reader:
             match[1]: next(part for part in match.groups()[1:] if part is not None)
             for match in _ATTRIBUTE.finditer(self.text, at, end)
         }
-        text = mermaid_text.shown(said.get("label", key))
-        self.pages.shape(key, text, mermaid_text.called(said.get("shape", "").strip(), text))
+        text = shown(said.get("label", key))
+        self.pages.shape(key, text, called(said.get("shape", "").strip(), text))
         return end + 1
 
     def _closing_brace(self, at: int) -> int:
@@ -312,7 +322,7 @@ class _Reader:
             title = title.rstrip()[:-1]
         else:
             key, title = words.strip('"'), words
-        title = mermaid_text.shown(title.strip().strip('"'))
+        title = shown(title.strip().strip('"'))
         self.pages.open(key, title, self.line(at))
         return end
 
@@ -347,3 +357,306 @@ def _unquoted(title: str) -> str:
         except msgspec.DecodeError:
             return title.strip('"')
     return title.strip("'")
+
+
+_SHAPES = frozenset(get_args(Shape))
+_SCENERY = frozenset(get_args(SceneryKind))
+_STEP = ("step", "id", "text", "shape", "tags", "metadata", "notes", "lane")
+
+
+class _Node:
+    """A node while its statements come in; the last text counts, as it does for Mermaid."""
+
+    def __init__(self, key: str, sheet: _Sheet, lane: str, line: int) -> None:
+        self.key = key
+        self.id = key
+        self.sheet = sheet
+        self.line = line
+        self.text = key
+        self.shape: Shape = outlined("", key)
+        self.bare = True
+        """Nothing but its id has been said of it."""
+        self.tags: list[str] = []
+        self.metadata: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.lane = lane
+
+    def step(self) -> Step:
+        return Step(
+            self.id,
+            self.text,
+            self.shape,
+            tuple(self.tags),
+            self.metadata,
+            tuple(self.notes),
+            self.lane,
+            self.line,
+        )
+
+
+class _Stroke(msgspec.Struct):
+    """A line between nodes, or one that a comment gives by the ids of steps."""
+
+    source: str
+    target: str
+    label: str
+    way: Direction
+    line: int
+    drawn: bool = True
+
+
+class _Sheet:
+    """A page under way."""
+
+    def __init__(self, key: str, name: str, line: int) -> None:
+        self.id = key
+        self.name = name
+        self.line = line
+        self.nodes: list[_Node] = []
+        self.strokes: list[_Stroke] = []
+        self.scenery: list[Scenery] = []
+
+
+class Pages:
+    """The pages of a chart while statements come in."""
+
+    def __init__(self) -> None:
+        self.title: str | None = None
+        self.start = ""
+        self.problems: list[Problem] = []
+        self._root = _Sheet("", "", 0)
+        self._sheets = [self._root]
+        self._nodes: dict[str, _Node] = {}
+        self._open: list[tuple[str, str, _Sheet]] = []
+        """Subgraphs: the id and title of each, and the page that was under way before it."""
+        self._sheet = self._root
+        self._last: _Stroke | None = None
+
+    def node(self, key: str, line: int) -> None:
+        """A node is mentioned."""
+        if key not in self._nodes:
+            lane = self._open[-1][1] if self._open else ""
+            node = self._nodes[key] = _Node(key, self._sheet, lane, line)
+            self._sheet.nodes.append(node)
+
+    def shape(self, key: str, text: str, shape: Shape) -> None:
+        """A node is drawn."""
+        node = self._nodes[key]
+        node.text, node.shape, node.bare = text, shape, False
+
+    def join(self, source: str, target: str, label: str, way: Direction, line: int) -> None:
+        """A line is drawn."""
+        self._last = _Stroke(source, target, label, way, line)
+        self._nodes[source].sheet.strokes.append(self._last)
+
+    def open(self, key: str, title: str, line: int) -> None:
+        """A subgraph begins: a frame around steps, unless a comment says that it is a page."""
+        self._open.append((key, title, self._sheet))
+        self._sheet.scenery.append(Scenery(key, "container", title, line))
+
+    def close(self, line: int) -> None:
+        """A subgraph ends."""
+        if self._open:
+            _, _, self._sheet = self._open.pop()
+        else:
+            self._complain("end-alone", "warning", "an `end` without a subgraph; left out", line)
+
+    def chart(self, path: str) -> Chart:
+        """The chart as a whole, once everything was said."""
+        if self._open:
+            key, title, _ = self._open[-1]
+            message = f"the subgraph {title or key} is never closed; write `end` behind it"
+            self._complain("subgraph-open", "warning", message, 0)
+        root = self._root
+        used = root.id or root.name or root.nodes or root.strokes or root.scenery
+        sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
+        name = self.title
+        if name is None:
+            name = os.path.splitext(os.path.basename(path))[0]
+        return Chart(name, tuple(map(self._page, sheets)), self.start)
+
+    def _page(self, sheet: _Sheet) -> Page:
+        drawn = Sheet(sheet.id, sheet.name, sheet.line)
+        frames = {thing.id for thing in sheet.scenery}
+        kept = [node for node in sheet.nodes if not (node.bare and node.key in frames)]
+        drawn.shapes = [node.step() for node in kept]
+        for stroke in sheet.strokes:
+            ends = (stroke.source, stroke.target)
+            source, target = (self._nodes[end].id for end in ends) if stroke.drawn else ends
+            route = Route(source, target, stroke.label, stroke.line)
+            drawn.join(route, stroke.way, self.problems)
+        return replace(drawn.page(self.problems), scenery=tuple(sheet.scenery))
+
+    # -- comments that are meant for us --------------------------------------------------------
+
+    def remark(self, text: str, line: int) -> None:
+        """What a comment adds to a step, a line, a page or the chart."""
+        try:
+            said = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            message = 'a comment for quandary is JSON, like {"step": "a", "tags": ["HUMAN"]}'
+            self._complain("comment", "error", message, line)
+        elif "step" in said:
+            self._add_to_step(said, line)
+        elif isinstance(page := said.get("page"), dict):
+            self._turn_page(_text(page.get("id")), _text(page.get("name")), line)
+        elif isinstance(route := said.get("route"), dict):
+            ends = _text(route.get("source")), _text(route.get("target"))
+            label = _text(route.get("label"))
+            self._sheet.strokes.append(_Stroke(*ends, label, "forward", line, drawn=False))
+        elif isinstance(thing := said.get("scenery"), dict) and thing.get("kind") in _SCENERY:
+            key, words = _text(thing.get("id")), _text(thing.get("text"))
+            self._sheet.scenery.append(Scenery(key, thing["kind"], words, line))
+        elif "label" in said and self._last is not None:
+            self._last.label = _text(said["label"])
+        elif "start" in said:
+            self.start = _text(said["start"])
+        else:
+            message = f"a comment for quandary says {', '.join(said) or 'nothing'}"
+            self._complain("comment", "warning", f"{message}, which means nothing here", line)
+
+    def _add_to_step(self, said: dict[str, Any], line: int) -> None:
+        key = _text(said["step"])
+        self.node(key, line)
+        node = self._nodes[key]
+        node.id = _text(said.get("id", node.id))
+        node.text = _text(said.get("text", node.text))
+        node.lane = _text(said.get("lane", node.lane))
+        if said.get("shape") in _SHAPES:
+            node.shape = said["shape"]
+        node.tags += _texts(said.get("tags"))
+        node.notes += _texts(said.get("notes"))
+        metadata = said.get("metadata")
+        own = {name: value for name, value in said.items() if name not in _STEP}
+        for name, value in {**(metadata if isinstance(metadata, dict) else {}), **own}.items():
+            node.metadata[name] = _text(value)
+
+    def _turn_page(self, key: str, name: str, line: int) -> None:
+        """The subgraph that is open is a page of its own; outside of one, the page has a name."""
+        if not self._open:
+            self._root.id, self._root.name, self._root.line = key, name, line
+            return
+        frame, _, above = self._open[-1]
+        if above.scenery and above.scenery[-1].id == frame:
+            above.scenery.pop()
+        self._open[-1] = (frame, "", above)
+        self._sheet = _Sheet(key, name, line)
+        self._sheets.append(self._sheet)
+
+    def _complain(self, rule: str, severity: Any, message: str, line: int) -> None:  # noqa: ANN401
+        self.problems.append(Problem(rule, severity, message, (), line))
+
+
+def _texts(value: object) -> list[str]:
+    """One text or several."""
+    if isinstance(value, list):
+        return [_text(part) for part in value]
+    return [_text(value)] if value else []
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+REMARK = "%% quandary:"
+"""How a comment begins that is meant for us."""
+ENDS = STARTS | {"end", "stop", "finish", "exit"}
+"""What stands in a shape that is a terminator whatever its outline."""
+OUTLINES: dict[str, Shape] = {
+    "([": "terminator",
+    "((": "terminator",
+    "(((": "terminator",
+    "{": "decision",
+    "[[": "subprocess",
+}
+_NAMED: dict[str, Shape] = {
+    **dict.fromkeys(("stadium", "terminal", "pill", "circle", "circ", "sm-circ"), "terminator"),
+    **dict.fromkeys(("small-circle", "start", "stop", "dbl-circ", "double-circle"), "terminator"),
+    **dict.fromkeys(("fr-circ", "framed-circle"), "terminator"),
+    **dict.fromkeys(("diam", "diamond", "decision", "question"), "decision"),
+    **dict.fromkeys(("fr-rect", "subproc", "subprocess", "subroutine"), "subprocess"),
+    "framed-rectangle": "subprocess",
+}
+"""The names of shapes in `a@{ shape: diamond }`."""
+
+_UNSAFE = re.compile(r"[^\w ]|_")
+_UNSAFE_IN_PROSE = re.compile(r"[^\w ,?!'().-]|_|(?<![^\W\d_])[)-]|(?<![^\W\d_])(?<!\))\.")
+_ENTITY = re.compile(r"[#&](?:#?(\d{1,7})|([A-Za-z][A-Za-z0-9]{1,31}));")
+_BREAK = re.compile(r"[ \t]*<br\s*/?>[ \t]*", re.IGNORECASE)
+_TELLING = re.compile(r"[%<>&]")
+
+
+def quote(text: str) -> str:
+    """A text that Mermaid reads as nothing but text: all but letters, digits and spaces encoded."""
+    # Mermaid has no empty string: it takes a blank one for it.
+    return _UNSAFE.sub(_number, text) or " "
+
+
+def quote_lines(text: str) -> str:
+    """The same for prose of several lines, which people may want to read and change.
+
+    A few signs stay as they are: full stops, hyphens and brackets only behind a letter, since a
+    number or a line's beginning in front of them makes a list.
+    """
+    lines = (_UNSAFE_IN_PROSE.sub(_number, printable(line)) for line in text.split("\n"))
+    return "<br/>".join(lines) or " "
+
+
+def shown(label: str) -> str:
+    """What a reader of the picture sees: entities as signs, breaks as breaks, no space around."""
+    text = label.strip()
+    if len(text) > 1 and text[0] == text[-1] == "`":  # a string in Markdown
+        text = text[1:-1]
+    if "<" in text:
+        text = _BREAK.sub("\n", text)
+    if "#" in text or "&" in text:
+        text = _ENTITY.sub(_sign, text)
+    return text.strip()
+
+
+def outlined(outline: str, text: str) -> Shape:
+    """What a shape with that outline is; `Start` and `End` are terminators in any box."""
+    shape = OUTLINES.get(outline, "process")
+    return "terminator" if shape == "process" and loosened(text) in ENDS else shape
+
+
+def called(name: str, text: str) -> Shape:
+    """The same for a shape that is drawn by name."""
+    shape = _NAMED.get(name, "process")
+    return "terminator" if shape == "process" and loosened(text) in ENDS else shape
+
+
+def remark(**said: Any) -> str:  # noqa: ANN401 - anything that JSON can say
+    """A comment for us, on one line that no reader takes for anything but a comment."""
+    return f"{REMARK} {compact(said)}"
+
+
+def compact(value: object) -> str:
+    """JSON that holds no sign with a meaning of its own, in Mermaid, HTML or a terminal."""
+    text = msgspec.json.encode(value).decode()
+    if not text.isprintable() or _TELLING.search(text):
+        text = "".join(map(_safe, text))
+    return text
+
+
+def _number(match: re.Match[str]) -> str:
+    return f"#{ord(match[0])};"
+
+
+def _safe(char: str) -> str:
+    if char.isprintable() and char not in "%<>&":
+        return char
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[n]:02x}{units[n + 1]:02x}" for n in range(0, len(units), 2))
+
+
+def _sign(match: re.Match[str]) -> str:
+    number, name = match[1], match[2]
+    if name is not None:
+        return html5.get(f"{name};", match[0])
+    code = int(number)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else match[0]

@@ -1,23 +1,143 @@
-"""A short cut for trees that already stand in canonical form, which most do.
-
-Such a tree is recognised by a few regular expressions and needs no block structure. Everything
-else goes through `sections.Reader`, and so does whatever could change what a heading below it
-means: an open fence, an HTML block. Both ways give the same trees; a test holds them to it.
-"""
+"""Decision trees in Markdown documents: `parse` finds them, whatever stands around them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.formats import keys
-from quandary.formats.findings import Section
+from quandary.formats.markdown import notation
+from quandary.formats.markdown.notation import MARK
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from quandary.formats.findings import Note
+    from quandary.formats.lint import Diagnostic
+    from quandary.formats.markdown.blocks import Block
+    from quandary.formats.markdown.notation import Key
+
+
+_BARE = re.compile("decision|choose", re.IGNORECASE)
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*$")
+_TREE_HEADING = re.compile(r"#{1,6}[ \t]+(?:¶ASK_|decision[ \t]*:)", re.IGNORECASE)
+_YAML_KEY = re.compile(r"[\w\"'.-][^:=]*[:=]")
+
+
+class Document:
+    """The trees of one text, in the order in which they stand."""
+
+    __slots__ = ("_diagnostics", "notes", "sections")
+
+    def __init__(self, sections: list[Section], notes: list[Note]) -> None:
+        self.sections = sections
+        self.notes = notes
+        self._diagnostics: tuple[Diagnostic, ...] | None = None
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """Every tree, the fenced examples included."""
+        return tuple(section.tree for section in self.sections)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the trees; fenced examples are not judged."""
+        if self._diagnostics is None:
+            from quandary.formats.lint import check  # noqa: PLC0415 - lint builds on this room
+
+            self._diagnostics = check(self)
+        return self._diagnostics
+
+
+def parse(text: str) -> Document:
+    """Read every tree in a text. Any text has a reading; what is doubtful becomes a diagnostic."""
+    text = text.removeprefix("\ufeff")
+    if MARK not in text and not _BARE.search(text) and "quandary:" not in text:
+        return Document([], [])
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "quandary:" in text:
+        # A comment may speak for a tree far from it, so the document is read as one.
+        return read(text.split("\n"))
+    start = line = 0
+    if text.startswith(("---", "+++")):
+        line = front_matter(text.split("\n"))
+        for _ in range(line):
+            start = text.index("\n", start) + 1
+    sections, notes = _read_quickly(text if text.endswith("\n") else text + "\n", start, line)
+    return _document(sections, notes)
+
+
+def read(lines: list[str]) -> Document:
+    """The same, and every section knows where its parts stand, for those who rewrite them."""
+    from quandary.formats.markdown.sections import Reader  # noqa: PLC0415 - canonical trees do without
+
+    skipped = front_matter(lines)
+    if skipped:
+        lines = [""] * skipped + lines[skipped:]
+    reader = Reader(lines)
+    reader.read()
+    return _document(reader.sections, reader.notes)
+
+
+def _document(sections: list[Section], notes: list[Note]) -> Document:
+    return Document(sorted(sections, key=lambda section: section.tree.line), notes)
+
+
+def front_matter(lines: list[str]) -> int:
+    """How many lines of YAML or TOML stand above the document proper."""
+    opening = _FRONT_MATTER.match(lines[0]) if lines else None
+    if opening is None or len(lines) < 2 or not lines[1].strip():
+        return 0
+    ends = ("---", "...") if opening[1] == "---" else ("+++",)
+    seen_key = False
+    for number, line in enumerate(lines[1:], start=2):
+        if line.rstrip(" \t") in ends:
+            return number if seen_key or number == 2 else 0
+        if _TREE_HEADING.match(line):
+            return 0
+        if not seen_key and line.strip() and not line.startswith("#"):
+            if not _YAML_KEY.match(line):
+                return 0
+            seen_key = True
+    return 0
+
+
+class Note(NamedTuple):
+    """Something seen while reading that a rule may have to say something about."""
+
+    rule: str
+    line: int
+    column: int
+    text: str = ""
+
+
+class Listed(NamedTuple):
+    """A decision as it stands in the document, for writing it anew."""
+
+    heading: Block | None
+    items: tuple[Block, ...]
+    choose: str = ""
+
+
+class Section:
+    """A tree, where it stands, and what was seen on the way.
+
+    Most trees have nothing to remember, so the defaults are shared until there is something.
+    """
+
+    notes: Sequence[Note] = ()
+    ignored: frozenset[str] = frozenset()
+    keys: Sequence[Key] = ()
+    listed: Sequence[Listed] = ()
+    heading: Block | None = None
+    base = 0
+    """The column at which the section's container begins."""
+    end = 0
+    """The index of its last line."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
 
 DEEPEST = 100
 """Columns of indentation up to which options are read this way; deeper ones are nobody's."""
@@ -43,7 +163,7 @@ _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
 _EXTRAS = re.compile(r"A: ([^|]*[^|\s])(?: \| B: ([^|]*[^|\s]))?(?: \| C: ([^|]*[^|\s]))?")
 
 
-def read(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
+def _read_quickly(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
     """The trees of a text from `start` on, which is the beginning of line `line` (from 0)."""
     sections: list[Section] = []
     notes: list[Note] = []
@@ -57,7 +177,7 @@ def read(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
             line += text.count("\n", at, heading)
             at = heading
             plain = not unusual or _is_plain(text, at, ends[index], unusual)
-            quick = _tree(text, at, ends[index], line) if plain else None
+            quick = _quick_tree(text, at, ends[index], line) if plain else None
             if quick is not None:
                 section, end = quick
                 sections.append(section)
@@ -101,7 +221,7 @@ def _slowly(
     found: tuple[list[Section], list[Note]],
 ) -> tuple[int, int]:
     """Read on block by block, up to a heading that stands in no fence or HTML block."""
-    from quandary.formats.sections import Reader  # noqa: PLC0415 - canonical trees do without
+    from quandary.formats.markdown.sections import Reader  # noqa: PLC0415 - canonical trees do without
 
     headings, index = places
     step = 1
@@ -119,7 +239,7 @@ def _slowly(
     return min(index, len(headings)), end
 
 
-def _tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] | None:
+def _quick_tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] | None:
     """The canonical tree at `start` if nothing else up to `limit` could belong to it or be one.
 
     Also where the reading is to go on.
@@ -127,8 +247,8 @@ def _tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] |
     heading = _TREE.match(text, start)
     if heading is None:
         return None
-    values = _values(heading[2])
-    extras = _extras(values.get("Extras", "")) if values is not None else None
+    values = _quick_values(heading[2])
+    extras = _quick_extras(values.get("Extras", "")) if values is not None else None
     if values is None or extras is None:
         return None
     decisions: list[Decision] = []
@@ -138,7 +258,7 @@ def _tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] |
         begin = named.end()
         at = text.find("\n\n", begin) + 1 or len(text)
         count = text.count("\n", begin, at)
-        options = _options(_OPTION.findall(text, begin, at), number, number + count)
+        options = _quick_options(_OPTION.findall(text, begin, at), number, number + count)
         if options is None:
             return None
         decisions.append(Decision(named[1].rstrip(), options, "", number, 1))
@@ -153,8 +273,8 @@ def _tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] |
         extras,
         values.get("Kind", ""),
         values.get("Question", ""),
-        keys.read_keywords(values["Keywords"]) if "Keywords" in values else (),
-        keys.plain_name(values["Extends"]) if "Extends" in values else "",
+        notation.read_keywords(values["Keywords"]) if "Keywords" in values else (),
+        notation.plain_name(values["Extends"]) if "Extends" in values else "",
         line=line + 1,
     )
     return Section(tree), limit
@@ -170,7 +290,7 @@ def _ends(text: str, at: int, limit: int) -> bool:
     return not _LOUD.search(text, above, limit) and not _MORE_OPTIONS.search(text, above, limit)
 
 
-def _values(block: str) -> dict[str, str] | None:
+def _quick_values(block: str) -> dict[str, str] | None:
     """The keys of a canonical tree; nothing if a rule would have something to say about them."""
     values: dict[str, str] = {}
     for entry in block.split("\n")[:-1]:
@@ -178,23 +298,23 @@ def _values(block: str) -> dict[str, str] | None:
         if name in values:
             return None
         values[name] = value.rstrip(" ")
-    if values.get("Kind", "advisory") not in keys.KINDS:
+    if values.get("Kind", "advisory") not in notation.KINDS:
         return None
     return values
 
 
-def _extras(value: str) -> tuple[Extra, ...] | None:
+def _quick_extras(value: str) -> tuple[Extra, ...] | None:
     if not value:
         return ()
     found = _EXTRAS.fullmatch(value)
     if found is not None:
         pairs = zip("ABC", found.groups(), strict=True)
         return tuple([Extra(letter, text) for letter, text in pairs if text])
-    extras, well_formed = keys.read_extras(value)
+    extras, well_formed = notation.read_extras(value)
     return extras if well_formed else None
 
 
-def _options(
+def _quick_options(
     found: list[tuple[str, str, str, str, str]], first: int, last: int
 ) -> tuple[Option, ...] | None:
     """Options out of their parts, last first, so that each finds its own options made.

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from quandary.formats import keys
-from quandary.formats.blocks import scan, source_column
-from quandary.formats.drafts import Draft, DraftDecision, first_line
-from quandary.formats.findings import Note
-from quandary.formats.heads import MARKER, Head, read_head
-from quandary.formats.keys import MARK
-from quandary.formats.options import Builder
+from msgspec.structs import replace
+
+from quandary.formats.markdown import Listed, Note, Section, notation
+from quandary.formats.markdown.blocks import scan, source_column
+from quandary.formats.markdown.notation import (
+    MARK,
+    MARKER,
+    Codes,
+    Head,
+    is_template,
+    read_head,
+    without_comments,
+)
+from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.formats.blocks import Block
-    from quandary.formats.findings import Section
+    from quandary.formats.markdown.blocks import Block
+    from quandary.formats.markdown.notation import Head, Key
+
 
 _ASK = re.compile(
     r"¶ASK_(?P<name>\S*?)(?:(?:[ \t]*:[ \t]*|[ \t]+[—–-][ \t]+|[ \t]+(?=\())(?P<title>.*))?$"
@@ -96,8 +104,8 @@ class Reader:
                 self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
-        text = keys.undressed(heading.lines[0][2]) if heading.lines else ""
-        if heading.marker and self.draft and not self.draft.listing and keys.is_key(text):
+        text = notation.undressed(heading.lines[0][2]) if heading.lines else ""
+        if heading.marker and self.draft and not self.draft.listing and notation.is_key(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
         elif text.startswith(MARK):
@@ -141,12 +149,12 @@ class Reader:
         if draft is None or block.kind == "html":
             return
         decision = draft.decisions[-1] if draft.decisions else None
-        is_key = block.kind == "paragraph" and keys.is_key(block.lines[0][2])
+        is_key = block.kind == "paragraph" and notation.is_key(block.lines[0][2])
         if decision is not None and decision.items and not is_key:
             decision.stray.append(block)
             return
         known, unknown = (
-            keys.read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
+            notation.read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
         )
         for key in known:
             if key.name == "Question" and decision is not None and not draft.bare:
@@ -356,3 +364,224 @@ def _leaves(block: Block) -> Iterator[Block]:
             waiting.extend(reversed(block.children))
         else:
             yield block
+
+
+class Draft:
+    """A tree whose end has not been reached."""
+
+    def __init__(self, heading: Block, base: int, *, bare: bool) -> None:
+        self.heading = heading
+        self.base = base
+        self.bare = bare
+        self.name = ""
+        self.title = ""
+        self.template = False
+        self.keys: list[Key] = []
+        self.notes: list[Note] = []
+        self.decisions: list[DraftDecision] = []
+        self.prose = False
+        """Whether anything but keys and options has been seen."""
+
+    @property
+    def listing(self) -> bool:
+        """Whether the options of the decision at hand have begun."""
+        return bool(self.decisions and self.decisions[-1].items)
+
+
+class DraftDecision:
+    """A decision whose options are being collected."""
+
+    def __init__(self, name: str, heading: Block | None, choose: str = "") -> None:
+        self.name = name
+        self.heading = heading
+        self.choose = choose
+        self.items: list[Block] = []
+        self.heads: list[Head] = []
+        """The first lines of the items."""
+        self.codes: set[str] = set()
+        self.stray: list[Block] = []
+        self.question = ""
+        self.after_prose = False
+
+    def add(self, items: list[Block], heads: list[Head]) -> None:
+        """These items go on with the options."""
+        self.items += items
+        self.heads += heads
+        self.codes.update(head.code for head in heads if head.code)
+
+
+def first_line(item: Block) -> tuple[int, int, str]:
+    """The line, column and text of an item's first line of content; empty if it has none."""
+    first = next((child for child in item.children if not child.is_comment), None)
+    if first is not None:
+        if first.kind in ("paragraph", "heading") and first.lines:
+            return first.lines[0] if first.marker or first.kind == "paragraph" else _atx_line(first)
+        if first.line == item.line and first.kind not in ("item", "quote", "fence") and first.lines:
+            return first.lines[0]
+    return item.line, item.indent, ""
+
+
+def _atx_line(heading: Block) -> tuple[int, int, str]:
+    line, _, text = heading.lines[0]
+    return line, heading.column, "#" * heading.level + " " + text
+
+
+def body_lines(item: Block, lines: list[str]) -> Iterator[tuple[int, int, str, bool]]:
+    """The lines below an option's first: line, column, text, and whether it is plain text."""
+    head, _, shown = first_line(item)
+    for child in item.children:
+        if child.kind == "item" or child.is_comment:
+            continue
+        if child.kind == "paragraph":
+            for line, column, text in child.lines:
+                if line != head or not shown:
+                    yield line, column, text, True
+            continue
+        for line in range(child.line, child.end + 1):
+            if line == head and shown:
+                continue
+            written = lines[line].expandtabs(4) if "\t" in lines[line] else lines[line]
+            cut = min(item.indent, len(written) - len(written.lstrip(" ")))
+            text = written[cut:] if line != item.line else written[item.indent :]
+            # Only code keeps its inner indentation; elsewhere it means nothing.
+            kept = text if child.kind in ("fence", "code") else text.lstrip(" \t")
+            yield line, cut, kept.rstrip(" \t"), False
+
+
+class Source(Protocol):
+    """Where the draft was read: its lines, and who remembers what was seen."""
+
+    lines: list[str]
+    fenced: bool
+
+    def place(self, line: int, column: int) -> tuple[int, int]:
+        """Line and column in the file."""
+
+    def note(self, rule: str, line: int, column: int, text: str = "") -> None:
+        """Remember something for a rule."""
+
+
+class Builder:
+    """Makes the tree out of a finished draft."""
+
+    def __init__(self, source: Source, draft: Draft) -> None:
+        self.source = source
+        self.draft = draft
+        self.template = False
+
+    def section(self) -> Section | None:
+        draft = self.draft
+        decisions = tuple(self._decision(decision) for decision in draft.decisions)
+        if self.template:
+            return None
+        values = {key.name: key for key in draft.keys}
+        extras = self._extras(values.get("Extras"))
+        line, column = self.source.place(draft.heading.line, draft.heading.column)
+        tree = Tree(
+            name=draft.name if not draft.bare else draft.decisions[0].name,
+            decisions=decisions,
+            title=draft.title,
+            trigger=values["Trigger"].value if "Trigger" in values else "",
+            extras=extras,
+            kind=self._kind(values.get("Kind")),
+            question=values["Question"].value if "Question" in values else "",
+            keywords=notation.read_keywords(values["Keywords"].value)
+            if "Keywords" in values
+            else (),
+            extends=notation.plain_name(values["Extends"].value) if "Extends" in values else "",
+            bare=draft.bare,
+            fenced=self.source.fenced,
+            line=line,
+            column=column,
+        )
+        section = Section(tree)
+        section.heading, section.base = draft.heading, draft.base
+        section.notes = draft.notes
+        section.keys = draft.keys
+        section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
+        return section
+
+    def _extras(self, key: notation.Key | None) -> tuple[Extra, ...]:
+        if key is None:
+            return ()
+        extras, well_formed = notation.read_extras(key.value)
+        if not well_formed:
+            self.source.note("extras-format", key.line, key.column)
+        return extras
+
+    def _kind(self, key: notation.Key | None) -> str:
+        if key is None:
+            return ""
+        kind = key.value.strip().casefold()
+        if kind not in notation.KINDS:
+            self.source.note("kind-unknown", key.line, key.column, key.value)
+            return ""
+        return kind
+
+    def _decision(self, decision: DraftDecision) -> Decision:
+        heading = decision.heading or self.draft.heading
+        if decision.heading is None and not decision.choose:
+            self.source.note("decision-missing", heading.line, heading.column)
+        options = self._options(decision.items, self.draft.base, 1)
+        if decision.choose:
+            options = tuple(_with_multi(o, multi=decision.choose == "several") for o in options)
+        line, column = self.source.place(heading.line, heading.column)
+        return Decision(
+            name=decision.name or self.draft.name,
+            options=options,
+            question=decision.question,
+            line=line,
+            column=column,
+        )
+
+    def _options(self, items: list[Block], expected: int, depth: int) -> tuple[Option, ...]:
+        heads = [read_head(first_line(item)[2]) for item in items]
+        codes = Codes(head.code for head in heads if head.code)
+        options = []
+        for item, head in zip(items, heads, strict=True):
+            if item.column != expected and (item is items[0] or item.column != items[0].column):
+                self.source.note("indent", item.line, item.column, str(2 * (depth - 1)))
+            if head.box_first:
+                self.source.note("checkbox-order", item.line, item.column)
+            self.template = self.template or is_template(head.code, head.label)
+            code, label, description = head.code, head.label, self._description(item)
+            if not code and not label and not description.startswith(("`", "~", ">", " ")):
+                label, _, description = description.partition("\n")
+                description = description.strip("\n")
+            if not code:
+                code = codes.derive(label)
+            line, column = self.source.place(item.line, item.column)
+            children = [child for child in item.children if child.kind == "item"]
+            options.append(
+                Option(
+                    code=code,
+                    label=label,
+                    description=description,
+                    multi=head.multi,
+                    options=self._options(children, item.column + 2, depth + 1),
+                    line=line,
+                    column=column,
+                    derived=not head.code,
+                )
+            )
+        return tuple(options)
+
+    def _description(self, item: Block) -> str:
+        """All that an option holds besides its first line and its own options."""
+        body: list[str] = []
+        last = item.line
+        for line, column, text, is_text in body_lines(item, self.source.lines):
+            if is_text and column < item.indent:
+                self.source.note("description-indent", line, column)
+            if is_text and MARKER.match(text):
+                self.source.note("indent", line, column, text)
+            if line > last + 1 and body:
+                body.append("")
+            last = line
+            body.append(text)
+        return without_comments("\n".join(body)).strip("\n")
+
+
+def _with_multi(option: Option, *, multi: bool) -> Option:
+    options = tuple(_with_multi(o, multi=False) for o in option.options)
+    return replace(option, multi=multi, options=options)

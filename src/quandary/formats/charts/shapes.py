@@ -14,6 +14,7 @@ from quandary.model.soundness import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 Direction = Literal["forward", "back", "both", "none"]
 
 _LETTERS = re.compile(r"[^a-z]")

@@ -1,0 +1,363 @@
+"""A SOURCE into the chart it names: a drawing from Lucid or Mermaid, or a tree in Markdown."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from quandary.errors import NotFound, QuandaryError, Rejected
+from quandary.formats import sources
+from quandary.formats.files import SUFFIXES, project_root, read_standard_input, read_text
+from quandary.formats.sources import CHARTS
+from quandary.model.chart import Chart, Page, Route, Step, folded, plain
+from quandary.model.soundness import Problem, check, concerned, named
+from quandary.model.tree import is_multi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.model.tree import Option, Tree
+
+    Read = Callable[[str, str], tuple[Chart, list[Problem]]]
+
+_MERMAID = re.compile(
+    r"\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%[^\n]*\n\s*)*"
+    r"(?:graph|flowchart(?:-elk)?)[ \t]*(?:(?:TB|TD|BT|RL|LR)\b|[;\n]|$)",
+    re.DOTALL,
+)
+_CSV = re.compile(r'\s*(?:sep=.\s+)?"?(?:shape )?id"?\s*[,;\t]', re.IGNORECASE)
+_JSON = re.compile(r"\s*\{")
+
+
+class Loaded(NamedTuple):
+    """A chart, everything that is wrong with it, and where its pages stand."""
+
+    path: str
+    chart: Chart
+    problems: tuple[Problem, ...]
+    files: dict[str, str]
+    """The files of pages that stand in others than `path`, by the names of the pages."""
+
+    @property
+    def errors(self) -> list[Problem]:
+        """The problems for which the chart cannot be walked."""
+        return [problem for problem in self.problems if problem.severity == "error"]
+
+    def said(self, problem: Problem) -> str:
+        """A problem as a line for people, with its place."""
+        path = self.files.get(problem.page, self.path)
+        place = f"{path}:{problem.line}" if problem.line else path
+        return f"{place}: {problem.severity} {problem.rule}: {problem.message}"
+
+
+class Unsound(Rejected):
+    """A chart that cannot be walked, with every reason."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__("; ".join(loaded.said(problem) for problem in loaded.errors))
+        self.loaded = loaded
+
+
+def load(source: str, *, page: str = "") -> Chart:
+    """The chart that a SOURCE names, ready to be walked: what is wrong with it is an error."""
+    loaded = read(source, page=page)
+    if not loaded.chart.start:
+        raise NotFound(_which(loaded.chart, loaded.path))
+    if loaded.errors:
+        raise Unsound(loaded)
+    return loaded.chart
+
+
+def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
+    """The chart that a SOURCE names, as far as it can be understood, and what is wrong with it.
+
+    A page is named by `file.csv#Page` or by `page`; where neither is there and it is not clear
+    which page is meant, the chart has no `start`. `text` is what standard input held, if it was
+    read already.
+    """
+    path, name = sources.split(source)
+    if path == "-" and text is None:
+        text = read_standard_input()
+    if path is None or not is_chart(path, text):
+        chart, problems = _of_tree(source, text)
+        path, name = path or source, ""
+    else:
+        chart, problems = _parsed(read_text(path) if text is None else text, path)
+    first = _first(chart, page or name, path)
+    chart = replace(chart, start=first.id if first is not None else "")
+    chart, files = with_parts(chart, path, problems, _part)
+    names = {concern.name for concern in concerned(chart)}
+    problems = [problem for problem in problems if not problem.page or problem.page in names]
+    return Loaded(path, chart, tuple(_in_order([*problems, *check(chart)])), files)
+
+
+def is_chart(path: str, text: str | None = None) -> bool:
+    """Whether a file is a drawing, by its ending; standard input has none, but its text tells."""
+    return path.lower().endswith(sources.CHARTS) or (text is not None and bool(_kind(text)))
+
+
+def _kind(text: str) -> str:
+    """The ending that a text would have as a file, if it is a drawing."""
+    head = text.removeprefix("\ufeff")[:10_000]
+    kinds = ((".json", _JSON), (".csv", _CSV), (".mmd", _MERMAID))
+    return next((ending for ending, pattern in kinds if pattern.match(head)), "")
+
+
+def _parsed(text: str, path: str) -> tuple[Chart, list[Problem]]:
+    chart, problems = _as_written(text, path)
+    keys = {page.id for page in chart.pages}
+    free = next(str(n) for n in range(1, len(keys) + 2) if str(n) not in keys)
+    pages = tuple(page if page.id else replace(page, id=free) for page in chart.pages)
+    return replace(chart, pages=pages), problems
+
+
+def _as_written(text: str, path: str) -> tuple[Chart, list[Problem]]:
+    ending = _kind(text) if path == "-" else path.lower()
+    if ending.endswith(".csv"):
+        from quandary.formats.charts import lucid  # noqa: PLC0415 - one format at a time
+
+        return lucid.read_csv(text, path)
+    if ending.endswith(".json"):
+        from quandary.formats.charts import lucid  # noqa: PLC0415
+
+        return lucid.read_json(text, path)
+    from quandary.formats.charts import mermaid  # noqa: PLC0415
+
+    return mermaid.read(text, path)
+
+
+def _of_tree(source: str, text: str | None = None) -> tuple[Chart, list[Problem]]:
+
+    return from_tree(sources.load(source, text))
+
+
+def _part(path: str, name: str) -> tuple[Chart, list[Problem]]:
+    """The chart in another file that a subprocess names; it begins on the page of that name."""
+    if is_chart(path):
+        chart, problems = _parsed(read_text(path), path)
+    else:
+        chart, problems = _of_tree(f"{path}#{name}" if name else path)
+        name = ""
+    first = _first(chart, name, path)
+    if first is None:
+        raise NotFound(_which(chart, path))
+    return replace(chart, start=first.id), problems
+
+
+def _first(chart: Chart, name: str, path: str) -> Page | None:
+    """The page that is meant: the one of that name, else the only one that no other page runs."""
+    if name:
+        found = chart.page(name)
+        if found is None:
+            raise NotFound(f"{path}: no page named {name}{_pages(chart)}")
+        return found
+    drawn = [page for page in chart.pages if page.steps]
+    if len(drawn) == 1 or not drawn:
+        return next(iter(drawn or chart.pages), None)
+    called = {
+        called.id
+        for page in drawn
+        for step in page.steps
+        if (called := chart.called(step)) is not None and called is not page
+    }
+    free = [page for page in drawn if page.id not in called]
+    return free[0] if len(free) == 1 else None
+
+
+def _which(chart: Chart, path: str) -> str:
+    drawn = [page.name or page.id for page in chart.pages if page.steps]
+    return f"{path}: say which page is meant, as in --page {drawn[0]!r}{_pages(chart)}"
+
+
+def _pages(chart: Chart) -> str:
+    names = [page.name or page.id for page in chart.pages if page.steps]
+    more = ", …" if len(names) > 5 else ""
+    return f" ({len(names)} pages: {', '.join(names[:5])}{more})" if names else ""
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """By page and line, each once."""
+    places = {name: n for n, name in enumerate(dict.fromkeys(p.page for p in problems))}
+    return sorted(dict.fromkeys(problems), key=lambda p: (places[p.page], p.line))
+
+
+MOST_FILES = 100
+"""Whoever needs more than this should draw less."""
+_REFERENCES = ("page", "chart", "file")
+
+
+def with_parts(
+    chart: Chart, path: str, problems: list[Problem], read: Read
+) -> tuple[Chart, dict[str, str]]:
+    """The chart with the pages of every file that it names, and the files of those pages.
+
+    Pages of other files are called by file and page: `review.csv`, `review.csv#Second look`.
+    """
+    steps = (step for page in chart.pages for step in page.steps)
+    if not any(step.shape == "subprocess" and _reference(step) for step in steps):
+        return chart, {}
+    return _Parts(chart, path, problems, read).gathered()
+
+
+class _Parts:
+    """A chart while other files are added to it."""
+
+    def __init__(self, chart: Chart, path: str, problems: list[Problem], read: Read) -> None:
+        self.chart = chart
+        self.path = path
+        self.problems = problems
+        self.read = read
+        self.files: dict[str, str] = {}
+        folder = os.path.dirname(os.path.abspath(path)) if path != "-" else os.path.abspath(".")
+        self.root = os.path.realpath(project_root(folder) or folder)
+        self._begun: dict[tuple[str, str], str] = {(os.path.realpath(path), ""): chart.start}
+        """For a file and a name in it, the id of the page that it begins on."""
+        self._waiting: list[tuple[Page, Chart, str, str]] = []
+        """Pages to look through, their charts, their files, and what their ids begin with."""
+
+    def gathered(self) -> tuple[Chart, dict[str, str]]:
+        """The whole chart."""
+        pages: list[Page] = []
+        self._waiting = [(page, self.chart, self.path, "") for page in self.chart.pages]
+        for page, chart, path, prefix in self._waiting:  # grows on the way
+            steps = [self._resolved(step, page, chart, path, prefix) for step in page.steps]
+            pages.append(replace(page, steps=tuple(steps)))
+        return replace(self.chart, pages=tuple(pages)), self.files
+
+    def _resolved(self, step: Step, page: Page, chart: Chart, path: str, prefix: str) -> Step:
+        """The step, and if it runs a page, with that page's id as it is in the whole chart."""
+        if step.shape != "subprocess":
+            return step
+        called = chart.called(step)
+        if called is not None:
+            return _calling(step, prefix + called.id) if prefix else step
+        reference = _reference(step)
+        if not reference:
+            return step
+        try:
+            return _calling(step, self._begin(reference, path))
+        except QuandaryError as error:
+            message = f"{named(step)} cannot be run: {error}"
+            problem = Problem("subprocess-file", "error", message, (step.id,), step.line, page.name)
+            self.problems.append(problem)
+            return step
+
+    def _begin(self, reference: str, path: str) -> str:
+        """The id of the page that a reference leads to, having read its file if need be."""
+        written, _, name = reference.partition("#")
+        folder = os.path.dirname(path) if path != "-" else ""
+        shown = os.path.normpath(os.path.join(folder, written))
+        real = os.path.realpath(shown)
+        if os.path.isabs(written) or os.path.commonpath([self.root, real]) != self.root:
+            raise QuandaryError(f"{written} is not a file of this project")
+        known = self._begun.get((real, name))
+        if known is not None:
+            return known
+        if len(self._begun) >= MOST_FILES:
+            raise QuandaryError(f"{written} is one file too many; {MOST_FILES} are read")
+        chart, problems = self.read(shown, name)
+        prefix = f"{reference}:"
+        self._begun[real, name] = prefix + chart.start
+        taken = {page.name for page, *_ in self._waiting}
+        names: dict[str, str] = {}
+        for part in chart.pages:
+            title = reference if part.id == chart.start else f"{written}#{part.name or part.id}"
+            while title in taken:
+                title += "′"
+            taken.add(title)
+            names[part.name] = title
+            self.files[title] = shown
+            new = replace(part, id=prefix + part.id, name=title)
+            self._waiting.append((new, chart, shown, prefix))
+        self.problems += [replace(p, page=names.get(p.page, reference)) for p in problems]
+        return prefix + chart.start
+
+
+def _reference(step: Step) -> str:
+    """The file that a subprocess names, in a data field or as all of its text."""
+    for said in (*map(step.field, _REFERENCES), step.text):
+        words = (said or "").strip()
+        if words.partition("#")[0].lower().endswith((*CHARTS, *SUFFIXES)) and "\n" not in words:
+            return words
+    return ""
+
+
+def _calling(step: Step, page: str) -> Step:
+    """The step, naming the page by its id and in no other way."""
+    kept = {key: value for key, value in step.metadata.items() if plain(key) not in _REFERENCES}
+    return replace(step, metadata={**kept, "page": page})
+
+
+_SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+
+
+class _Level(NamedTuple):
+    """The options that are chosen from together, and what led to them."""
+
+    key: str
+    labels: tuple[str, ...]
+    options: tuple[Option, ...]
+    line: int
+
+
+def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
+    """The chart of a tree, and what of the tree it cannot say.
+
+    Of several decisions, the next begins where the one before ended, whatever was chosen.
+    """
+    steps: list[Step] = []
+    routes: list[Route] = []
+    problems: list[Problem] = []
+    for number, decision in enumerate(tree.decisions, 1):
+        onward = str(number + 1) if number < len(tree.decisions) else ""
+        question = decision.question or tree.question or f"{decision.name}: which one?"
+        question = _SLOT.sub(r"{{\1}}", question)
+        waiting = [_Level(str(number), (), decision.options, decision.line)]
+        while waiting:
+            level = waiting.pop()
+            if is_multi(level.options):
+                where = " / ".join((decision.name, *level.labels))
+                message = f"several may be chosen at {where}; in a chart, one way is taken"
+                problems.append(Problem("multi-select", "warning", message, (), level.line))
+            steps.append(Step(level.key, _level_text(question, level), "decision", line=level.line))
+            below: list[_Level] = []
+            for option, label in _labelled(level.options):
+                key = f"{level.key}/{option.code}"
+                routes.append(Route(level.key, key, label, option.line))
+                if option.options:
+                    below.append(_Level(key, (*level.labels, label), option.options, option.line))
+                    continue
+                steps.append(Step(key, label, "connector" if onward else "terminator"))
+                if onward:
+                    routes.append(Route(key, onward))
+            waiting += reversed(below)
+    page = Page("1", tree.name, tuple(steps), tuple(routes), line=tree.line)
+    return Chart(tree.title or tree.name, (page,)), problems
+
+
+def _level_text(question: str, level: _Level) -> str:
+    """What is asked at a level: the question, what was chosen before, what each option means."""
+    parts = [question]
+    if level.labels:
+        parts.append(f"Chosen so far: {' / '.join(level.labels)}")
+    meanings = [
+        f"- {label}: {' '.join(option.description.split())}"
+        for option, label in _labelled(level.options)
+        if option.description
+    ]
+    if meanings:
+        parts.append("\n".join(meanings))
+    return "\n\n".join(parts)
+
+
+def _labelled(options: tuple[Option, ...]) -> list[tuple[Option, str]]:
+    """Each option with a label that no other option of its level has."""
+    times = Counter(folded(option.label) for option in options)
+    return [
+        (o, o.label if o.label and times[folded(o.label)] == 1 else f"{o.label} ({o.code})".strip())
+        for o in options
+    ]

@@ -1,0 +1,558 @@
+"""Trees and charts as pictures: in text for a terminal, for Mermaid and for Graphviz."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import category, east_asian_width
+
+import msgspec
+
+from quandary.formats.charts.mermaid import compact, outlined, quote, quote_lines, remark, shown
+from quandary.formats.visible import printable
+from quandary.model.chart import Map, plain
+from quandary.model.tree import Option, is_multi, other_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.model.chart import Chart, Page, Route, Scenery, Step
+    from quandary.model.tree import Decision, Tree
+
+
+Style = Literal["plain", "bold", "dim", "code"]
+
+BOX = "☐"
+ROOM = 20
+"""A text has at least this many columns, even where its branch has used up the width."""
+LONGEST_CODE = 12
+"""A code longer than this pushes its own label down, not the labels of its whole level."""
+
+_JOINER = "\u200d"
+_STICKY = frozenset("、。，．：；！？）］｝〉》」』】〕ーっゃゅょッャュョ…🏻🏼🏽🏾🏿")
+_SGR = {"bold": "1", "dim": "2", "code": "36"}
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One shape of a picture and the shape that leads to it; decisions have none."""
+
+    id: str
+    parent: str
+    caption: str
+    shape: Literal["decision", "branch", "leaf"]
+    other: bool = False
+
+
+def caption(option: Option) -> str:
+    """An option in one line, much as its author wrote it: `[OK] Looks good`."""
+    code = f"({option.code})" if option.derived else f"[{option.code}]"
+    return printable(" ".join(filter(None, (code, BOX if option.multi else "", option.label))))
+
+
+def nodes(tree: Tree) -> Iterator[Node]:
+    """Every decision and option of the tree as a shape, parents first, in the order written."""
+    count = 0
+    for decision in tree.decisions:
+        count += 1
+        yield Node(f"n{count}", "", printable(decision.name), "decision")
+        waiting = _family(f"n{count}", decision.options)
+        while waiting:
+            parent, option, other = waiting.pop()
+            count += 1
+            shape: Literal["branch", "leaf"] = "branch" if option.options else "leaf"
+            yield Node(f"n{count}", parent, caption(option), shape, other)
+            waiting += _family(f"n{count}", option.options)
+
+
+def draw_tree(tree: Tree, *, width: int, colour: bool) -> str:
+    """The tree for people to read: what it is for, then each decision with its branches."""
+    page = Canvas(width, colour=colour)
+    alone = len(tree.decisions) == 1 and tree.name == tree.decisions[0].name
+    if not alone:
+        page.add("", tree.name, "bold")
+    page.add("", tree.title)
+    _fields(page, tree)
+    for decision in tree.decisions:
+        if page.lines:
+            page.lines.append("")
+        _decision(page, decision)
+    return "".join(f"{line}\n" for line in page.lines)
+
+
+class Canvas:
+    """Lines under way, with the width to keep to and the colours to use."""
+
+    def __init__(self, width: int, *, colour: bool) -> None:
+        self.width = width
+        self.colour = colour
+        self.lines: list[str] = []
+
+    def paint(self, text: str, style: Style) -> str:
+        """The text between escapes, if there is anything to colour and colour is wanted."""
+        if not self.colour or style == "plain" or not text.strip(" "):
+            return text
+        return f"\x1b[{_SGR[style]}m{text}\x1b[0m"
+
+    def wrap(self, text: str, indent: int) -> list[str]:
+        """The text in lines that fit beside an indent."""
+        return _wrapped(printable(text), max(self.width - indent, ROOM))
+
+    def add(self, margin: str, text: str, style: Style = "plain") -> None:
+        """Put a text below, each of its lines wrapped and behind the margin."""
+        for written in text.split("\n"):
+            for line in self.wrap(written, len(margin)):
+                self.lines.append(self.paint(margin, "dim") + self.paint(line, style))
+
+
+def _fields(page: Canvas, tree: Tree) -> None:
+    """What the heading of a tree says, as names and values in two columns."""
+    fields = [
+        ("trigger", tree.trigger),
+        ("kind", tree.kind),
+        ("question", tree.question),
+        *(("" if n else "also", f"{e.letter}: {e.text}") for n, e in enumerate(tree.extras)),
+        ("keywords", ", ".join(tree.keywords)),
+        ("extends", tree.extends),
+    ]
+    fields = [(name, value) for name, value in fields if value.strip()]
+    column = max((len(name) for name, _ in fields), default=0) + 2
+    for name, value in fields:
+        first, *rest = page.wrap(value, column) or [""]
+        page.lines.append(page.paint(name.ljust(column), "dim") + first)
+        page.lines.extend(" " * column + line for line in rest)
+
+
+def _decision(page: Canvas, decision: Decision) -> None:
+    """A decision's name, its question and its branches."""
+    note = "  choose several" if decision.multi else ""
+    names = page.wrap(decision.name, len(note)) or [""]
+    page.lines.extend(page.paint(line, "bold") for line in names)
+    page.lines[-1] += page.paint(note, "dim")
+    page.add("", decision.question, "dim")
+    waiting = _level(decision.options, "")
+    while waiting:
+        branch = waiting.pop()
+        _branch(page, branch)
+        waiting += _level(branch.option.options, branch.below)
+
+
+class _Branch(msgspec.Struct, frozen=True, gc=False):
+    """An option at its place in the drawing."""
+
+    option: Option
+    stem: str
+    """What stands to the left of its line: the trunks of the levels above."""
+    last: bool
+    column: int
+    """How wide the codes of its level are."""
+    boxed: bool
+    """Whether its level has boxes to tick."""
+
+    @property
+    def below(self) -> str:
+        return self.stem + ("   " if self.last else "│  ")
+
+
+def _level(options: tuple[Option, ...], stem: str) -> list[_Branch]:
+    """The branches of one level, the first to be drawn at the end."""
+    widths = [cells(_code(option)) for option in options]
+    column = max((w for w in widths if w <= LONGEST_CODE), default=0)
+    boxed = is_multi(options)
+    last = len(options) - 1
+    return [_Branch(o, stem, n == last, column, boxed) for n, o in enumerate(options)][::-1]
+
+
+def _branch(page: Canvas, branch: _Branch) -> None:
+    """An option's line, and below it whatever did not fit and its description."""
+    option = branch.option
+    fork = branch.stem + ("└─ " if branch.last else "├─ ")
+    # The trunk of the level below starts under the code, beside the description.
+    trunk = branch.below + ("│" if option.options else " ")
+    margin = trunk.ljust(len(fork) + branch.column + 2 + 2 * branch.boxed)
+    box = f"{BOX if option.multi else ' '} " if branch.boxed else ""
+    style: Style = "dim" if option.derived else "code"
+    code, *overlong = page.wrap(_code(option), len(margin)) or [""]
+    label = page.wrap(option.label, len(margin))
+    line = page.paint(fork, "dim") + page.paint(code, style)
+    if not overlong and cells(code) <= branch.column:
+        gap = " " * (branch.column - cells(code) + 2)
+        line += gap + page.paint(box, "dim") + "".join(label[:1])
+        label = label[1:]
+    page.lines.append(line.rstrip(" "))
+    page.lines.extend(page.paint(margin, "dim") + page.paint(rest, style) for rest in overlong)
+    page.lines.extend(page.paint(margin, "dim") + rest for rest in label)
+    page.add(margin, option.description, "dim")
+
+
+def _code(option: Option) -> str:
+    """A code as drawn; one that the author did not write stands in parentheses."""
+    return f"({printable(option.code)})" if option.derived else printable(option.code)
+
+
+def _family(parent: str, options: tuple[Option, ...]) -> list[tuple[str, Option, bool]]:
+    """One level's options with their parent, the first to be drawn at the end."""
+    other = other_of(options)
+    return [(parent, option, option is other) for option in reversed(options)]
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes up."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    """Marks and joiners take no column, wide characters two."""
+    if category(char) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """The text in lines of at most `room` columns, broken between words if words fit."""
+    if text.isascii() and len(text) <= room:
+        return [text] if text.strip(" ") else []
+    lines = [""]
+    used = 0
+    for piece in _pieces(text):
+        wide = cells(piece)
+        if used + wide <= room:
+            lines[-1] += piece
+            used += wide
+        elif piece.isspace():
+            lines.append("")
+            used = 0
+        else:
+            if used:
+                lines.append("")
+                used = 0
+            for char in piece:
+                if used + _cells(char) > room:
+                    lines.append("")
+                    used = 0
+                lines[-1] += char
+                used += _cells(char)
+    return [line.strip(" ") for line in lines if line.strip(" ")]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What a line may be broken between: words, spaces, and characters of wide scripts."""
+    start = 0
+    for end in range(1, len(text)):
+        if _parts(text[end - 1], text[end]):
+            yield text[start:end]
+            start = end
+    if text:
+        yield text[start:]
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether a line may end between two characters."""
+    if (before == " ") is not (after == " "):
+        return True
+    if before == _JOINER or after in _STICKY or not _cells(after):
+        return False
+    return _cells(before) == 2 or _cells(after) == 2
+
+
+LONGEST_LABEL = 20
+"""A label longer than this stands above its arrow."""
+LONGEST_LIST = 10
+"""How many notes and frames are listed."""
+
+
+def draw_chart(chart: Chart, pages: list[Page], *, width: int, colour: bool) -> str:
+    """Pages of a chart, each step with what leads on from it."""
+    canvas = Canvas(width, colour=colour)
+    canvas.add("", chart.name, "bold")
+    for page in pages:
+        if page.name and (len(pages) > 1 or page.name != chart.name):
+            canvas.lines.append("")
+            canvas.add("", page.name, "bold")
+        if page.steps:
+            canvas.lines.append("")
+        _draw_page(canvas, chart, page)
+    return "".join(f"{line}\n" for line in canvas.lines)
+
+
+def _draw_page(canvas: Canvas, chart: Chart, page: Page) -> None:
+    plan = Map(page, chart)
+    reached = list(plan.walk(plan.start)) if plan.start is not None else []
+    known = {step.id for step in reached}
+    lost = [step for step in plan.steps.values() if step.id not in known]
+    numbers = {step.id: n for n, step in enumerate([*reached, *lost], 1)}
+    for step in reached:
+        _draw_step(canvas, plan, step, numbers)
+    if lost and reached:
+        canvas.lines.append("")
+        canvas.add("", "Nothing leads here:", "dim")
+    for step in lost:
+        _draw_step(canvas, plan, step, numbers)
+    _draw_scenery(canvas, page.scenery)
+
+
+def _draw_step(canvas: Canvas, plan: Map, step: Step, numbers: dict[str, int]) -> None:
+    """A step: its number and name, what is to be done, what is said of it, its ways out."""
+    margin = " " * (len(str(len(numbers))) + 2)
+    number = str(numbers[step.id]).rjust(len(margin) - 2)
+    kind = plan.kind(step)
+    note = "" if kind == "process" else f"  {kind}"
+    names = canvas.wrap(step.name, len(margin) + len(note)) or [""]
+    canvas.lines.extend(margin + canvas.paint(line, "bold") for line in names)
+    canvas.lines[-1] += canvas.paint(note, "dim")
+    first = canvas.lines[-len(names)]
+    canvas.lines[-len(names)] = f"{canvas.paint(number, 'code')}  {first[len(margin) :]}"
+    canvas.add(margin, _further(step))
+    for name, value in _facts(plan, step):
+        canvas.add(margin, f"{name}: {' '.join(value.split())}", "dim")
+    _ways(canvas, plan, plan.ways(step), numbers, margin)
+
+
+def _further(step: Step) -> str:
+    """What is to be done, as far as the name does not say it."""
+    first, _, rest = step.prompt.strip().partition("\n")
+    return rest.strip() if " ".join(first.split()) == step.name else step.prompt.strip()
+
+
+def _facts(plan: Map, step: Step) -> list[tuple[str, str]]:
+    """What is said of a step besides its text."""
+    called = plan.chart.called(step) if plan.chart is not None else None
+    facts = [("runs", called.name or called.id)] if called is not None else []
+    if step.tags:
+        facts.append(("tags", ", ".join(step.tags)))
+    if step.lane:
+        facts.append(("in", step.lane))
+    hidden = {"page", "chart", "file"} if called is not None else set()
+    for name, value in step.metadata.items():
+        if value != step.prompt and plain(name) not in hidden:
+            facts.append((name, value))
+    return [*facts, *(("note", note) for note in step.notes)]
+
+
+def _ways(
+    canvas: Canvas, plan: Map, ways: list[Route], numbers: dict[str, int], margin: str
+) -> None:
+    labels = [printable(route.label).strip(" ") for route in ways]
+    column = max((cells(label) for label in labels if cells(label) <= LONGEST_LABEL), default=0)
+    for route, label in zip(ways, labels, strict=True):
+        target = plan.follow(route)
+        if cells(label) > LONGEST_LABEL:
+            canvas.add(margin, label, "code")
+            label = ""  # noqa: PLW2901 - it stands above the arrow
+        gap = " " * (column - cells(label) + 1) if column else ""
+        arrow = f"{gap}→ {numbers[target.id]}  "
+        room = len(margin) + cells(label) + len(arrow)
+        first, *rest = canvas.wrap(target.name, room) or [""]
+        line = f"{margin}{canvas.paint(label, 'code')}{arrow}{canvas.paint(first, 'dim')}"
+        canvas.lines.append(line.rstrip(" "))
+        canvas.lines.extend(" " * room + canvas.paint(part, "dim") for part in rest)
+
+
+def _draw_scenery(canvas: Canvas, scenery: tuple[Scenery, ...]) -> None:
+    """What else is drawn there, which nobody is asked about."""
+    said = [thing for thing in scenery if thing.text]
+    if not said:
+        return
+    canvas.lines.append("")
+    canvas.add("", "Also drawn:", "dim")
+    for thing in said[:LONGEST_LIST]:
+        canvas.add("  ", f"{thing.kind}: {' '.join(thing.text.split())}", "dim")
+    if len(said) > LONGEST_LIST:
+        canvas.add("  ", f"… and {len(said) - LONGEST_LIST} more", "dim")
+
+
+_DOT_SHAPES = {
+    "decision": "shape=hexagon",
+    "branch": "shape=box",
+    "leaf": "shape=box style=rounded",
+}
+_DOT_OTHER = {"branch": "shape=box style=dashed", "leaf": 'shape=box style="rounded,dashed"'}
+_DOT_STEPS = {
+    "process": "shape=box",
+    "decision": "shape=diamond",
+    "terminator": "shape=box style=rounded",
+    "subprocess": "shape=box peripheries=2",
+    "connector": "shape=circle",
+}
+# Graphviz reads entities in every label, so an ampersand needs its own.
+_DOT_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
+
+
+def tree_as_dot(tree: Tree) -> str:
+    """The tree as a digraph: decisions in hexagons, branches in boxes, leaves rounded."""
+    lines = [
+        f"digraph {_dot_quote(printable(tree.name))} {{",
+        "  rankdir=LR",
+        '  node [fontname="Helvetica,Arial,sans-serif" fontsize=12]',
+        "  edge [arrowsize=0.7]",
+    ]
+    for node in nodes(tree):
+        look = (_DOT_OTHER if node.other else _DOT_SHAPES)[node.shape]
+        lines.append(f"  {node.id} [label={_dot_quote(node.caption)} {look}]")
+        if node.parent:
+            lines.append(f"  {node.parent} -> {node.id}")
+    lines.append("}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def chart_as_dot(chart: Chart, pages: list[Page]) -> str:
+    """Pages of a chart as a digraph; of several, each has a frame of its own."""
+    lines = [
+        f"digraph {_dot_quote(printable(chart.name))} {{",
+        '  node [fontname="Helvetica,Arial,sans-serif" fontsize=12]',
+        '  edge [fontname="Helvetica,Arial,sans-serif" fontsize=10 arrowsize=0.7]',
+    ]
+    for number, page in enumerate(pages, 1):
+        if len(pages) == 1:
+            lines += _dot_page(page, "n")
+            continue
+        lines += [f"  subgraph cluster_{number} {{", f"    label={_dot_text(page.name or page.id)}"]
+        lines += (f"  {line}" for line in _dot_page(page, f"p{number}n"))
+        lines.append("  }")
+    lines.append("}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _dot_page(page: Page, prefix: str) -> Iterator[str]:
+    known: dict[str, str] = {}
+    for number, step in enumerate(page.steps, 1):
+        key = f"{prefix}{number}"
+        known.setdefault(step.id, key)
+        yield f"  {key} [label={_dot_text(step.text)} {_DOT_STEPS[step.shape]}]"
+    for route in page.routes:
+        source, target = known.get(route.source), known.get(route.target)
+        if source and target:
+            label = f" [label={_dot_text(route.label)}]" if route.label else ""
+            yield f"  {source} -> {target}{label}"
+
+
+def _dot_text(text: str) -> str:
+    """A text of several lines as a string of the DOT language."""
+    lines = (printable(line).translate(_DOT_ESCAPES) for line in text.split("\n"))
+    return '"' + "\\n".join(lines) + '"'
+
+
+def _dot_quote(text: str) -> str:
+    """A text as a string of the DOT language that shows nothing but that text."""
+    return f'"{text.translate(_DOT_ESCAPES)}"'
+
+
+_MERMAID_SHAPES = {"decision": '{{{{"{}"}}}}', "branch": '["{}"]', "leaf": '("{}")'}
+_MERMAID_OUTLINES = {
+    "process": ("[", "]"),
+    "decision": ("{", "}"),
+    "terminator": ("([", "])"),
+    "subprocess": ("[[", "]]"),
+    "connector": ("((", "))"),
+}
+_KEY = re.compile(r"[A-Za-z0-9_]{1,40}")
+_WORDS = frozenset(
+    {
+        *("graph", "flowchart", "subgraph", "end", "direction", "default", "interpolate"),
+        *("class", "classdef", "style", "linkstyle", "click", "call", "href"),
+    }
+)
+
+
+def tree_as_mermaid(tree: Tree) -> str:
+    """The tree as a flowchart: decisions in hexagons, branches in boxes, leaves rounded.
+
+    Mermaid itself refuses more than 500 options, or 50,000 characters, unless the page that
+    shows the chart raises its `maxEdges` and `maxTextSize`.
+    """
+    lines = ["flowchart LR"]
+    others = []
+    for node in nodes(tree):
+        shape = _MERMAID_SHAPES[node.shape].format(quote(node.caption))
+        lines.append(
+            f"  {node.parent} --> {node.id}{shape}" if node.parent else f"  {node.id}{shape}"
+        )
+        if node.other:
+            others.append(node.id)
+    if others:
+        lines += ["  classDef other stroke-dasharray:4 3", f"  class {','.join(others)} other"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def chart_as_mermaid(chart: Chart) -> str:
+    """The chart as a flowchart that reads back as the same chart.
+
+    Tags, data and whatever else Mermaid has no words for stand in comments. Of several pages, each
+    is a subgraph.
+    """
+    lines = ["---", f"title: {compact(chart.name)}", "---", "flowchart TD"]
+    if chart.start:
+        lines.append(f"  {remark(start=chart.start)}")
+    keys = _Keys()
+    if len(chart.pages) == 1:
+        lines += _mermaid_page(chart.pages[0], keys)
+    else:
+        for number, page in enumerate(chart.pages, 1):
+            frame = keys.fresh(f"page{number}")
+            lines.append(f'  subgraph {frame}["{quote_lines(page.name)}"]')
+            lines += (f"  {line}" for line in _mermaid_page(page, keys, always=True))
+            lines.append("  end")
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Keys:
+    """Names for nodes that Mermaid accepts, each given once."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+        self._count = 0
+
+    def fresh(self, wanted: str) -> str:
+        """The name that is wanted, if it will do and is free, or another."""
+        key = wanted
+        while not _KEY.fullmatch(key) or key.casefold() in _WORDS or key in self._given:
+            self._count += 1
+            key = f"n{self._count}"
+        self._given.add(key)
+        return key
+
+
+def _mermaid_page(page: Page, keys: _Keys, *, always: bool = False) -> Iterator[str]:
+    if always or page.id or page.name:
+        yield f"  {remark(page={'id': page.id, 'name': page.name})}"
+    for thing in page.scenery:
+        said = {"id": thing.id, "kind": thing.kind, "text": thing.text}
+        yield f"  {remark(scenery=said)}"
+    known: dict[str, str] = {}
+    for step in page.steps:
+        key = keys.fresh(step.id)
+        known.setdefault(step.id, key)
+        yield from _mermaid_step(step, key)
+    for route in page.routes:
+        yield from _route(route, known)
+
+
+def _mermaid_step(step: Step, key: str) -> Iterator[str]:
+    opener, closer = _MERMAID_OUTLINES[step.shape]
+    label = quote_lines(step.text)
+    yield f'  {key}{opener}"{label}"{closer}'
+    said: dict[str, Any] = {}
+    if key != step.id:
+        said["id"] = step.id
+    if (text := shown(label)) != step.text:
+        said["text"] = step.text
+    if outlined(opener, text) != step.shape:
+        said["shape"] = step.shape
+    for name in ("tags", "metadata", "notes", "lane"):
+        if value := getattr(step, name):
+            said[name] = value
+    if said:
+        yield f"  {remark(step=key, **said)}"
+
+
+def _route(route: Route, known: dict[str, str]) -> Iterator[str]:
+    source, target = known.get(route.source), known.get(route.target)
+    if source is None or target is None:
+        said = {"source": route.source, "target": route.target, "label": route.label}
+        yield f"  {remark(route=said)}"
+        return
+    label = quote_lines(route.label)
+    yield f'  {source} -->|"{label}"| {target}' if route.label else f"  {source} --> {target}"
+    if route.label and shown(label) != route.label:
+        yield f"  {remark(label=route.label)}"

@@ -1,0 +1,403 @@
+"""Trees into Markdown: a tree as text of its own, and the trees of a document in canonical form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from quandary.formats.lint import judge
+from quandary.formats.markdown import notation, parse, read
+from quandary.formats.markdown.blocks import expand
+from quandary.formats.markdown.notation import read_head, write_head
+from quandary.formats.markdown.sections import body_lines, first_line
+from quandary.formats.rules import RULES
+from quandary.model.tree import is_multi, other_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from quandary.formats.lint import Diagnostic
+    from quandary.formats.markdown import Listed, Section
+    from quandary.formats.markdown.blocks import Block
+    from quandary.model.tree import Option, Tree
+
+
+_WITH_END = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+
+
+def format(tree: Tree) -> str:
+    """A tree as canonical Markdown; `parse` gives the same tree back."""
+    lines: list[str] = []
+    values = list(_key_lines(tree))
+    if not tree.bare:
+        title = f" — {tree.title}" if tree.title else ""
+        lines += ["### " + heading_text(f"¶ASK_{tree.name}{title}"), *values]
+    for decision in tree.decisions:
+        if lines:
+            lines.append("")
+        lines.append("## " + heading_text(f"Decision: {decision.name}"))
+        asked = [f"Question: {decision.question}"] if decision.question else []
+        above = asked if not tree.bare else [*values, *asked]
+        lines += above
+        if above and decision.options:
+            lines.append("")
+        lines += _option_lines(decision.options)
+    return "\n".join(lines) + "\n"
+
+
+def _key_lines(tree: Tree) -> Iterator[str]:
+    if tree.extends:
+        yield f"Extends: §ASK_{tree.extends}"
+    if tree.trigger:
+        yield f"Trigger: {tree.trigger}"
+    if tree.extras:
+        yield f"Extras: {notation.write_extras(tree.extras)}"
+    if tree.kind:
+        yield f"Kind: {tree.kind}"
+    if tree.question:
+        yield f"Question: {tree.question}"
+    if tree.keywords:
+        yield f"Keywords: {', '.join(tree.keywords)}"
+
+
+def _option_lines(options: tuple[Option, ...]) -> Iterator[str]:
+    waiting = [(option, 0) for option in reversed(options)]
+    above_is_text = False
+    while waiting:
+        option, depth = waiting.pop()
+        code = "" if option.derived else option.code
+        head = write_head(code, option.label, multi=option.multi)
+        if not head and above_is_text:
+            yield ""  # right below text, a bullet with nothing behind it is none
+        bullet = "-" if head.strip("- ") or not head else "+"  # dashes alone would be a rule
+        yield f"{STEP * depth}{bullet} {head}".rstrip()
+        above_is_text = bool(head)
+        for line in _description_lines(option, headless=not head):
+            yield (STEP * (depth + 1) + line).rstrip()
+            above_is_text = bool(line)
+        waiting.extend((child, depth + 1) for child in reversed(option.options))
+
+
+def _description_lines(option: Option, *, headless: bool) -> Iterator[str]:
+    """A description such that it is read as one again and swallows nothing that follows."""
+    if not option.description:
+        return
+    lines = option.description.split("\n")
+    if lines[0].startswith(" ") and not headless:
+        yield ""
+    fence, above, open_html = "", not headless, False
+    for index, line in enumerate(lines):
+        found = _FENCE.match(line)
+        if fence:
+            if line.rstrip(" \t") and not line.strip(" \t").strip(fence[0]):
+                fence = "" if len(line.strip(" \t")) >= len(fence) else fence
+        elif found and _closes(lines[index + 1 :], found[1] or found[2]):
+            fence = found[1] or found[2]
+        elif above and STARTS_BLOCK.match(line):
+            # Indented this far, a line can only go on with the paragraph above it.
+            line = "    " + line  # noqa: PLW2901
+        elif line.startswith("<"):
+            open_html = True
+        above = bool(line) and not fence
+        open_html = open_html and bool(line)
+        yield line
+    if open_html and option.options:
+        yield ""
+
+
+def _closes(lines: list[str], marker: str) -> bool:
+    return any(
+        len(bare := line.strip(" \t")) >= len(marker) and not bare.strip(marker[0])
+        for line in lines
+    )
+
+
+# -- a document's trees, rewritten where they stand ----------------------------------------------
+
+
+def canonical(text: str) -> str:
+    """The text with its trees in canonical form; not a byte changes outside of them."""
+    for _ in range(4):
+        rewritten = rewrite(text)
+        if rewritten == text:
+            break
+        text = rewritten
+    return text
+
+
+def rewrite(text: str, mendings: dict[int, Mending] | None = None) -> str:
+    """Lay out the trees anew: all of them, or those on the lines given, mended as told.
+
+    Should a layout ever say something else than the original, that tree is left as it is.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    body = text.removeprefix(mark)
+    lines: list[str] = _WITH_END.findall(body)
+    bare = [line.rstrip("\r\n") for line in lines]
+    document = read(bare)
+    layouts: list[Edits] = []
+    for section in document.sections:
+        if section.tree.fenced or (mendings is not None and section.tree.line not in mendings):
+            continue
+        mending = (mendings or {}).get(section.tree.line, Mending())
+        layouts.append(Layout(section, bare, mending).edits)
+    meant = _meaning(document.trees, loosely=mendings is not None)
+
+    def is_sound(candidates: list[Edits]) -> bool:
+        trees = parse(_apply(lines, _together(candidates))).trees
+        return _meaning(trees, loosely=mendings is not None) == meant
+
+    if not is_sound(layouts):
+        sound: list[Edits] = []
+        for layout in layouts:
+            if is_sound([*sound, layout]):
+                sound.append(layout)
+        layouts = sound
+    return mark + _apply(lines, _together(layouts))
+
+
+def _meaning(trees: tuple[Tree, ...], *, loosely: bool) -> object:
+    """What must not change: everything, or (loosely) everything that no mending is about."""
+    if not loosely:
+        return trees
+
+    def options(level: tuple[Option, ...]) -> list[object]:
+        return [
+            (o.code, o.label.rstrip(".… "), o.description, is_multi(level), options(o.options))
+            for o in level
+        ]
+
+    return [(tree.name, [options(d.options) for d in tree.decisions]) for tree in trees]
+
+
+def _together(layouts: list[Edits]) -> Edits:
+    return {number: new for layout in layouts for number, new in layout.items()}
+
+
+def _apply(lines: list[str], edits: Edits) -> str:
+    """The text with some of its lines replaced; a new line ends as the one it replaces."""
+    parts: list[str] = []
+    for number, line in enumerate(lines):
+        replacement = edits.get(number)
+        if replacement is None:
+            parts.append(line)
+            continue
+        end = line[len(line.rstrip("\r\n")) :]
+        parts += [new + (end or "\n") for new in replacement]
+        if not end and replacement:
+            parts[-1] = replacement[-1]
+    return "".join(parts)
+
+
+Edits = dict[int, list[str]]
+"""Line numbers and what stands there instead: no line, one, or several."""
+
+STEP = "  "
+STARTS_BLOCK = re.compile(
+    r"[-+*](?:[ \t]|$)|0*1[.)](?:[ \t]|$)|#{1,6}(?:[ \t]|$)|`{3}|~{3}|[<>]"
+    r"|=+[ \t]*$|[-*_][-*_ \t]+$"
+)
+"""Text that would begin a block of its own if it stood at the margin of an option."""
+_DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*", re.IGNORECASE)
+_BLANKS = {
+    ("heading", "key"): 0,
+    ("key", "key"): 0,
+    ("decision", "key"): 0,
+    ("decision", "item"): 0,
+    ("key", "item"): 1,
+    ("heading", "decision"): 1,
+    ("key", "decision"): 1,
+    ("option", "decision"): 1,
+    ("decision", "decision"): 1,
+}
+"""How many empty lines stand between two parts of a tree; between others, as many as there are."""
+
+
+def heading_text(text: str) -> str:
+    """A heading's text such that # signs at its end are not taken for its closing ones."""
+    bare = text.rstrip("#")
+    return f"{text} #" if bare != text and (not bare or bare[-1] in " \t") else text
+
+
+class Mending(NamedTuple):
+    """What to change in a tree besides its layout."""
+
+    codes: bool = False
+    flags: bool = False
+    dots: bool = False
+
+
+class Layout:
+    """The lines of one section as they should be."""
+
+    def __init__(self, section: Section, lines: list[str], mending: Mending) -> None:
+        self.lines = lines
+        self.mending = mending
+        self.edits: Edits = {}
+        self.prefix = " " * section.base
+        self.parts: dict[int, str] = {}
+        """What begins on a line: heading, key, decision, item; any other line is an option's."""
+        self.code: set[int] = set()
+        self._headings(section)
+        for key in section.keys:
+            self._key(key)
+        for listed, decision in zip(section.listed, section.tree.decisions, strict=True):
+            self._list(listed, decision.options)
+        self._space_parts()
+
+    def _write(self, line: int, text: str) -> None:
+        self.edits.setdefault(line, []).append(text)
+
+    def _headings(self, section: Section) -> None:
+        blocks = [section.heading] + [listed.heading for listed in section.listed]
+        for block in {id(b): b for b in blocks if b is not None}.values():
+            if len(block.lines) != 1:
+                continue
+            line, _, text = block.lines[0]
+            text = notation.undressed(text)
+            decision = _DECISION.match(text)
+            if decision:
+                text = "Decision: " + text[decision.end() :]
+            self.parts[line] = "heading" if text.startswith(notation.MARK) else "decision"
+            lead = expand(self.lines[line])[: block.column]
+            lead = lead if lead.strip() else self.prefix
+            self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
+            for further in range(line + 1, block.end + 1):
+                self.edits[further] = []
+
+    def _key(self, key: notation.Key) -> None:
+        value = key.value
+        if key.name == "Extras":
+            extras, well_formed = notation.read_extras(value)
+            value = notation.write_extras(extras) if well_formed else value
+        elif key.name == "Keywords":
+            value = ", ".join(notation.read_keywords(value))
+        self.parts[key.line] = "key"
+        self._write(key.line, f"{self.prefix}{key.name}: {value}".rstrip())
+        for further in range(key.line + 1, key.end + 1):
+            self.edits[further] = []
+
+    def _list(self, listed: Listed, options: tuple[Option, ...]) -> None:
+        if not listed.items:
+            return
+        heads: set[int] = set()
+        for item, option in zip(listed.items, options, strict=True):
+            self._item(item, option, 0, options, heads)
+        first, last = listed.items[0].line, listed.items[-1].end
+        self.parts[first] = "item"
+        self._drop_blanks(first, last, heads)
+
+    def _item(
+        self, item: Block, option: Option, depth: int, siblings: tuple[Option, ...], heads: set[int]
+    ) -> None:
+        line, _, text = first_line(item)
+        indent = self.prefix + STEP * depth
+        bullet = self._head(text, option, siblings)
+        self._write(item.line, f"{indent}- {bullet}".rstrip())
+        heads.add(item.line)
+        for further in range(item.line + 1, line + 1):
+            self.edits[further] = []
+        body = body_lines(item, self.lines)
+        owned = {number: (text, is_text) for number, _, text, is_text in body}
+        for child in item.children:
+            if child.is_comment:
+                for number in range(child.line, child.end + 1):
+                    owned[number] = (self.lines[number].strip(" \t"), False)
+        above = item.line
+        for number in sorted(owned):
+            text, is_text = owned[number]
+            if not is_text and text.startswith("    "):
+                self.code.add(number)
+            continues = is_text and number == above + 1 and STARTS_BLOCK.match(text)
+            self._write(number, f"{indent}{STEP}{'    ' if continues else ''}{text}".rstrip())
+            above = number
+        children = [child for child in item.children if child.kind == "item"]
+        for child, nested in zip(children, option.options, strict=True):
+            self._item(child, nested, depth + 1, option.options, heads)
+
+    def _head(self, written: str, option: Option, siblings: tuple[Option, ...]) -> str:
+        label = read_head(written).label
+        comment = written[written.find("<!--") :] if "<!--" in written and "-->" in written else ""
+        if self.mending.dots:
+            label = label.rstrip(".… ") or label
+        multi = option.multi
+        if self.mending.flags and is_multi(siblings) and option is not other_of(siblings):
+            multi = True
+        code = option.code if not option.derived or (self.mending.codes and option.label) else ""
+        head = write_head(code, label, multi=multi)
+        return f"{head} {comment}".strip() if comment else head
+
+    def _drop_blanks(self, first: int, last: int, heads: set[int]) -> None:
+        """No empty line stands above an option or between a label and its description."""
+        above = first
+        for number in range(first + 1, last + 1):
+            if not self.lines[number].strip(" \t"):
+                continue
+            option = number in heads and above in self.edits
+            description = above in heads and number in self.edits and number not in self.code
+            if option or description:
+                self._drop(above + 1, number)
+            above = number
+
+    def _space_parts(self) -> None:
+        """One empty line above a decision, none among the keys or below a decision's heading."""
+        if not self.edits:
+            return
+        above = min(self.edits)
+        for number in range(above + 1, max(self.edits) + 1):
+            if not self.lines[number].strip(" \t") or self.edits.get(number) == []:
+                continue
+            upper = self.parts.get(above, "option" if above in self.edits else "")
+            blanks = _BLANKS.get((upper, self.parts.get(number, "")))
+            if blanks is not None:
+                self._drop(above + 1, number)
+                if blanks:
+                    self.edits[number].insert(0, "")
+            above = number
+
+    def _drop(self, first: int, end: int) -> None:
+        for number in range(first, end):
+            self.edits[number] = []
+
+
+def fixable(diagnostic: Diagnostic) -> bool:
+    """Whether `fix` can mend it; an option that Markdown reads as text only its author can."""
+    return RULES[diagnostic.rule].fixable and "Markdown reads" not in diagnostic.message
+
+
+def fix(text: str, rules: Container[str]) -> tuple[str, int]:
+    """The text mended as far as these rules go, and how many problems that took away."""
+    broken = _broken(text, rules)
+    before = _count(broken)
+    for _ in range(5):
+        mendings = {line: _mending(names) for line, names in broken.items()}
+        mended = rewrite(text, mendings) if mendings else text
+        if mended == text:
+            break
+        text, broken = mended, _broken(mended, rules)
+    return text, before - _count(broken)
+
+
+def _broken(text: str, rules: Container[str]) -> dict[int, list[str]]:
+    """The fixable rules that each tree breaks, by the line of its heading."""
+    found: dict[int, list[str]] = {}
+    for section in parse(text).sections:
+        if section.tree.fenced:
+            continue
+        names = [d.rule for d in judge(section) if d.rule in rules and fixable(d)]
+        if names:
+            found[section.tree.line] = names
+    return found
+
+
+def _count(broken: dict[int, list[str]]) -> int:
+    return sum(len(names) for names in broken.values())
+
+
+def _mending(names: list[str]) -> Mending:
+    return Mending(
+        codes="code-missing" in names,
+        flags="mixed-multi-select" in names,
+        dots="label-ellipsis" in names,
+    )
