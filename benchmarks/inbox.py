@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from measuring import Row, at_most, table
-from quandary.cli import beginnings
+from quandary.desk.begin import Asking, Showing, decide
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Limits, Reply
-from quandary.people.mcp.tools import Asking
+from quandary.model.ask import Answer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +117,7 @@ def fill(path: Path) -> None:
     store._rows("PRAGMA synchronous = OFF", ())
     for number in range(1, FEW + 1):
         wanted = Asking(context=f"Plan {number} has a few steps.", text=TREE)
-        begun = beginnings.decide(wanted, Limits())
+        begun = decide(wanted, Showing())
         state = replay.begin(
             store,
             begun.flow,

@@ -10,7 +10,9 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
-from quandary.cli.mcp_house import McpHouse
+from quandary.cli.mcp import house_of
+from quandary.cli.serve import walks_of
+from quandary.desk.authority import scope_of
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Reply
@@ -105,7 +107,8 @@ class Place:
         info: types.Implementation | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the work gives back
         """Do something as a client of the server in this process."""
-        server = build(McpHouse(self.store, confined=confined), hold=hold)
+        scope = scope_of(str(self.folder)) if confined else None
+        server = build(house_of(self.store, walks_of(self.store), scope), hold=hold)
 
         async def connected() -> Any:  # noqa: ANN401 - the same
             async with Client(

@@ -15,12 +15,10 @@ import msgspec
 from litestar.testing import TestClient
 
 from program import PROGRAM, environment
-from quandary.cli import beginnings
-from quandary.cli.serve import beginning
-from quandary.journal import replay
+from quandary.desk import begin as desk
+from quandary.desk.authority import Caller, Scope
+from quandary.desk.begin import Asking, Showing
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Limits
-from quandary.people.mcp.tools import Asking
 from quandary.people.web.app import create_app
 from quandary.people.web.keys import Keys, hashed
 
@@ -92,8 +90,7 @@ class Site:
         self.app: Litestar = create_app(
             self.store,
             self.keys,
-            project=str(folder),
-            begin=beginning(self.store),
+            Scope(str(folder), str(folder)),
             new_code=lambda: self.codes.append(self.keys.new_code()),
             **options,
         )
@@ -119,16 +116,9 @@ class Site:
         asking = msgspec.convert(
             {"context": "A plan of few steps.", "text": text, "items": items, **wanted}, Asking
         )
-        begun = beginnings.decide(asking, Limits())
-        return replay.begin(
-            self.store,
-            begun.flow,
-            begun.arguments,
-            documents=begun.documents,
-            project=str(self.folder),
-            who="agent",
-            through="command",
-        )
+        beginning = desk.decide(asking, Showing())
+        caller = Caller("agent", "command")
+        return desk.begin(self.store, caller, beginning, Showing(), project=str(self.folder))
 
     def sources(self, run: str) -> list[tuple[str, str, str]]:
         """Whose word each answer of a run was booked as."""

@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.cli import replying
+from quandary.cli.reply import Words, plain_words
 from quandary.cli.reply import reply as reply_command
-from quandary.cli.replying import Words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -522,14 +521,14 @@ def test_a_damaged_journal_is_said_to_be_one(folder: Path) -> None:
 )
 def test_plain_words_are_read_as_click_would(words: list[str]) -> None:
     """Whatever the short way understands means the same to the command in full."""
-    plain = replying.plain(words)
+    plain = plain_words(words)
     if plain is None:
         return
-    read = reply_command.make_context("reply", list(words)).params
+    read = reply_command().make_context("reply", list(words)).params
     assert Words(**read) == plain
 
 
 def test_the_form_that_we_print_takes_the_short_way() -> None:
     """What `reply_with` says is understood without click."""
-    found = replying.plain(["01A", "--to", "1:", "-"])
+    found = plain_words(["01A", "--to", "1:", "-"])
     assert found == Words("01A", "-", to="1:")

@@ -15,9 +15,10 @@ import jsonschema
 import pytest
 
 from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
-from quandary import deeds
+from quandary.desk import phases
+from quandary.desk.reply import actions
 from quandary.errors import Rejected
-from quandary.journal import moves, replay
+from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -63,7 +64,7 @@ def answer(
     store = SqliteStore(tried.store)
     key = replay.look(store, run).key
     reply = Reply((Answer(str(key), (code,)),))
-    do = deeds.of(store, run)
+    do = actions(store, run)
     return replay.advance(store, run, reply, to=key, who=who, through=through, deeds=do)
 
 
@@ -319,7 +320,7 @@ def test_a_person_changes_their_mind(tried: Tried) -> None:
     assert "only a person" in ended.err
     store = SqliteStore(tried.store)
     reply = Reply((Answer("1:", ("OTH/RST",)),))
-    do = deeds.of(store, run)
+    do = actions(store, run)
     state = replay.amend(
         store, run, reply, key="1:", why="no", who="person", through="terminal", deeds=do
     )
@@ -510,8 +511,8 @@ def test_a_run_is_found_in_a_reason(tried: Tried) -> None:
     """By its whole id among words, or by the beginning of it alone."""
     run = begun(tried)
     store = SqliteStore(tried.store)
-    assert moves.run_named_in(store, f"see {run}.") == run
-    assert moves.run_named_in(store, run[:24].lower()) == run
+    assert phases.run_named_in(store, f"see {run}.") == run
+    assert phases.run_named_in(store, run[:24].lower()) == run
     another = run[:-1] + ("Y" if run.endswith("Z") else "Z")
     for reason in ("because", "", "01", another, f"x{run}"):
-        assert moves.run_named_in(store, reason) in (None, run if reason == "01" else None)
+        assert phases.run_named_in(store, reason) in (None, run if reason == "01" else None)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.cli.ages import age
 from quandary.cli.items import from_file
+from quandary.desk.ages import age
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:

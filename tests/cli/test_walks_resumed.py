@@ -121,7 +121,7 @@ def test_a_person_at_the_terminal_is_asked_right_there(outing: Outing) -> None:
     assert outing.called == ["ANN", "ANN"]
     left = at_terminal("walk", "c.csv", typed="\x04", env=dumb)
     assert left.status == 1
-    assert "The question waits. Go on with: quandary next " in left.out
+    assert "The question waits. Answer it with: quandary next " in left.out
 
 
 def test_next_at_the_terminal_tells_how_agents_go_on(outing: Outing) -> None:
@@ -129,7 +129,7 @@ def test_next_at_the_terminal_tells_how_agents_go_on(outing: Outing) -> None:
     run = outing.walk()["run"]
     shown = at_terminal("next", run, typed="1\n", env={"TERM": "dumb"})
     assert shown.status == 0
-    assert f"Agents are next; go on with: quandary walk --resume {run}" in shown.out
+    assert f"Agents are next; resume it with: quandary walk --resume {run}" in shown.out
     assert outing.called == ["ANN"]
 
 

@@ -787,7 +787,7 @@ def test_any_text_for_any_ask_is_read_or_refused(ask: Ask, text: str) -> None:
 def test_relaying_loads_nothing_heavy() -> None:
     """`reply` runs inside agents' loops."""
     code = (
-        "import sys; import quandary.desk.returns, quandary.people.states;"
+        "import sys; import quandary.desk.returns, quandary.desk.state;"
         "print({'rich', 'asyncio', 'rapidfuzz', 'textual', 'platformdirs'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -89,7 +89,7 @@ def test_a_walk_is_put_into_the_queue_of_its_first_agent(camp: Camp) -> None:
     camp.draw(lucid({"1": {"text": "Write it", "cli": "BEN"}, "2": "Print it"}, "1>2"))
     state = camp.walk("--fleet")
     assert (state["flow"], state["status"]) == ("walk", "waiting")
-    assert "A worker goes on with it" in state["notes"][0]["text"]
+    assert "A worker resumes it" in state["notes"][0]["text"]
     assert camp.rows("SELECT queue, run, due <= now() FROM fleet_run") == [
         ("BEN@walk.1", state["run"], True)
     ]

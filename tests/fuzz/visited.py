@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from fuzz.target import Target, document, folder, hold
-from quandary.cli import beginnings
-from quandary.cli.mcp_house import McpHouse
-from quandary.cli.serve import beginning
+from quandary.cli.mcp import house_of
+from quandary.desk.authority import scope_of
+from quandary.desk.begin import Asking, Showing, decide
+from quandary.desk.walks import Walks
 from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Limits
 from quandary.people.mcp.server import build, mounted
-from quandary.people.mcp.tools import TOOLS, Asking
+from quandary.people.mcp.tools import TOOLS
 from quandary.people.web.app import create_app
 from quandary.people.web.keys import Keys
 from runs import CONTEXT, TREE
@@ -42,10 +42,10 @@ class Came(NamedTuple):
     body: bytes
 
 
-class _QuietHouse(McpHouse):
-    """A house that starts no program."""
+class _NoWalks(Walks):
+    """Starts no program."""
 
-    def _have_called(self, state: State) -> None:
+    def follow(self, state: State) -> None:
         pass
 
 
@@ -57,11 +57,11 @@ class Site:
         Path("t.md").write_text(TREE, encoding="utf-8")
         Path(".quandary").mkdir()
         self.store = SqliteStore(":memory:")
-        tools = mounted(build(_QuietHouse(self.store, confined=True), hold=0.0))
+        scope = scope_of(os.curdir)
+        walks = _NoWalks(self.store, scope.project, lambda _: None)
+        tools = mounted(build(house_of(self.store, walks, scope), hold=0.0))
         keys = Keys(b"k" * 32, token=TOKEN)
-        self.app: Litestar = create_app(
-            self.store, keys, project=str(Path.cwd()), begin=beginning(self.store), tools=tools
-        )
+        self.app: Litestar = create_app(self.store, keys, scope, tools=tools)
         self.run = self.ask()
         self._loop = asyncio.new_event_loop()
         self._over = asyncio.Event()
@@ -72,7 +72,7 @@ class Site:
         """A run that waits."""
         items = [{"id": "1", "title": "One"}, {"id": "2", "title": "Two"}]
         wanted = {"context": CONTEXT, "text": TREE, "items": items}
-        begun = beginnings.decide(msgspec.convert(wanted, Asking), Limits())
+        begun = decide(msgspec.convert(wanted, Asking), Showing())
         state = replay.begin(
             self.store,
             begun.flow,

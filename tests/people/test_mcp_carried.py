@@ -27,7 +27,9 @@ from mcp_clients import (
     told_or_raised,
 )
 from program import PROGRAM, environment, start
-from quandary.cli.mcp_house import McpHouse
+from quandary.cli.mcp import house_of
+from quandary.cli.serve import walks_of
+from quandary.desk.authority import scope_of
 from quandary.people.mcp import server
 from quandary.people.mcp.server import build, mounted
 
@@ -162,7 +164,7 @@ def test_without_the_package_it_says_what_to_install(place: Place) -> None:
 @contextmanager
 def served(place: Place) -> Iterator[str]:
     """A web server with the tools at /mcp, on a port of its own."""
-    part = mounted(build(McpHouse(place.store, confined=True)))
+    part = mounted(build(house_of(place.store, walks_of(place.store), scope_of(str(place.folder)))))
 
     @asgi("/mcp", is_mount=True, copy_scope=True)
     async def tools(scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from quandary.cli import beginnings
+from quandary.desk.begin import Asking, Showing, decide
 from quandary.journal import replay
-from quandary.model.ask import Answer, Limits, Reply
-from quandary.people.mcp.tools import Asking
+from quandary.model.ask import Answer, Reply
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
@@ -36,7 +35,7 @@ def wanted(title: str) -> dict[str, object]:
 
 def begin(store: Store, title: str) -> State:
     """Ask about something."""
-    begun = beginnings.decide(msgspec.convert(wanted(title), Asking), Limits())
+    begun = decide(msgspec.convert(wanted(title), Asking), Showing())
     return replay.begin(
         store,
         begun.flow,

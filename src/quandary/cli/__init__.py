@@ -77,11 +77,11 @@ def run(arguments: Sequence[str]) -> int:
 def _done(words: list[str]) -> object:
     """Do it, by the shortest way there is."""
     if words[:1] == ["reply"]:
-        from quandary.cli import replying  # noqa: PLC0415 - one command at a time
+        from quandary.cli import reply  # noqa: PLC0415 - one command at a time
 
-        plain = replying.plain(words[1:])
+        plain = reply.plain_words(words[1:])
         if plain is not None:
-            return replying.replied(plain)
+            return reply.answer(plain)
     from quandary.cli.program import quandary  # noqa: PLC0415 - everything else
 
     return quandary.main(words, prog_name="quandary", standalone_mode=False)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from quandary import deeds
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import tell
+from quandary.desk import reply as desk
 from quandary.errors import QuandaryError, Rejected
-from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Outcome
 from quandary.people.timeline import answer_text, standing
@@ -55,23 +54,14 @@ def amend(
 
         reply = terminal.ask(_alone(found))
     else:
-        reply = running.answered(store, run, found.ask, text, found.question.key)
+        reply = desk.read_reply(store, run, found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         raise Rejected("that is no answer; nothing was changed")
-    state = replay.amend(
-        store,
-        run,
-        reply,
-        key=found.question.key,
-        why=why,
-        who="person" if person else "agent",
-        through="terminal" if person else "command",
-        by=by,
-        deeds=deeds.of(store, run),
-    )
+    key = found.question.key
+    state = desk.amend(store, running.caller(by), run, reply, key=key, why=why)
     if person:
         return running.ask_here(store, state)
-    return running.shown(store, state)
+    return running.show(store, state)
 
 
 def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
-import msgspec
+from msgspec import UNSET
 
 from quandary.cli import items as given
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.naming import OneSource
-from quandary.errors import ContextRequired
-from quandary.flows.decide import Terms
-from quandary.formats.sources import load_with_others
+from quandary.desk.begin import Asking, decide
 
 
 @click.command(
@@ -45,7 +45,7 @@ def ask(
     context: str,
     question: str,
     extra_texts: tuple[str, ...],
-    kind: str | None,
+    kind: Literal["transition", "advisory"] | None,
     way: Way,
 ) -> int:
     """Ask a person about one or many items, with the tree that SOURCE names.
@@ -54,22 +54,14 @@ def ask(
     show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
     returns to `quandary reply RUN -`, and go on until `status` is done. Every answer is kept.
     """
-    if not context.strip():
-        raise ContextRequired("--context is missing: say what is to be decided and why")
-    tree, others = load_with_others(source)
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
-    extras = given.extras(extra_texts)
-    terms = Terms(
-        tree,
+    wanted = Asking(
         context,
-        tuple(items),
-        question,
-        None if extras is None else tuple(extras),
-        "advisory" if kind == "advisory" else "transition" if kind == "transition" else None,
-        way.limits(as_text=(kind or tree.kind) == "advisory"),
-        tuple(others),
+        source,
+        items=given.as_rows(items),
+        question=question,
+        extras=list(extra_texts),
+        kind=kind or UNSET,
         values=way.values,
     )
-    arguments = msgspec.to_builtins(terms)
-    documents = {name: arguments.pop(name) for name in ("tree", "trees") if name in arguments}
-    return begin(way, "decide", arguments, documents)
+    return begin(way, decide(wanted, way.showing))

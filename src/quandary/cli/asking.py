@@ -6,26 +6,22 @@ arguments of its flow and calls `begin`.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import msgspec
 
-from quandary import deeds
 from quandary.cli import items as given
 from quandary.cli import running
-from quandary.cli.ages import later
 from quandary.cli.options import store_option
-from quandary.desk import sheets
-from quandary.journal import replay
-from quandary.journal.ids import find_run
+from quandary.desk import begin as desk
+from quandary.desk.authority import Caller
+from quandary.desk.begin import Showing
+from quandary.desk.reply import play_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from quandary.journal.entries import Who
-    from quandary.model.ask import Limits
+    from quandary.desk.begin import Beginning
 
 
 class Way(NamedTuple):
@@ -42,12 +38,10 @@ class Way(NamedTuple):
     expires: str | None
     where: str | None
 
-    def limits(self, *, as_text: bool = False) -> Limits:
-        """What fits into one Ask; text is read one question at a time."""
-        limits = sheets.limits(self.host, self.header_max)
-        if as_text or self.via == "text":
-            limits = msgspec.structs.replace(limits, questions=1)
-        return limits
+    @property
+    def showing(self) -> Showing:
+        """How its questions are shown."""
+        return Showing(self.via, self.host, self.header_max)
 
     @property
     def values(self) -> dict[str, str]:
@@ -96,36 +90,19 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-def begin(
-    way: Way,
-    flow: str,
-    arguments: Mapping[str, Any],
-    documents: Mapping[str, Any] | None = None,
-) -> int:
+def begin(way: Way, beginning: Beginning) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
     entries = running.script(way.answers) if way.answers else []
     here = way.via == "terminal"
     if here:
         running.require_terminal()
     store = running.opened(way.where, telling=False)  # what a script answers, nobody need know
-    who: Who = "api" if way.answers else "agent"
-    state = replay.begin(
-        store,
-        flow,
-        {**arguments, "via": way.via, "host": way.host, "cwd": os.getcwd()},
-        documents=documents,
-        project=running.project(),
-        who=who,
-        through="command",
-        expires=later(way.expires) if way.expires else None,
-        origin=find_run(store, way.origin) if way.origin else None,
-    )
-    if state.deed is not None:
-        do = deeds.of(store, state.run)
-        state = replay.advance(store, state.run, who=who, through="command", deeds=do)
+    caller = Caller("api" if way.answers else "agent", "command")
+    expires, origin = way.expires or "", way.origin or ""
+    state = desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
     if way.answers:
-        state = running.with_answers(store, state, entries)
+        state = play_script(store, running.SCRIPT, state, entries)
     if here:
         return running.ask_here(store, state, proof=way.proof)
     running.tell_of(store, state)
-    return running.shown(store, state, proof=way.proof)
+    return running.show(store, state, proof=way.proof)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import click
-import msgspec
 
 from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.piping import piped
 from quandary.cli.screen import complain, tell
-from quandary.deeds import moving
-from quandary.errors import QuandaryError, Rejected
-from quandary.flows import gate_menu
-from quandary.flows.gate_menu import Custom, Terms
-from quandary.formats import proof, tracks
+from quandary.desk import begin as desk
+from quandary.desk.begin import Gating
+from quandary.formats import proof
 
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 refused or not proven, 2 wrong usage.")
@@ -55,45 +50,11 @@ def gate(
     shown = proof.read("" if taken else piped(proof.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
-    real = moving.folder_of(folder)
-    store = running.opened(way.where)
-    for stuck in moving.mend_gates(store, real):
-        complain(stuck)
-    with tracks.locked(real):
-        kept = tracks.load(folder)
-        moving.mend(store, real, kept)
-    track = kept.track
-    phase = track.current
-    if phase is None:
-        first = (
-            f"; begin with quandary phase go {folder} '{track.next.title}'" if track.next else ""
-        )
-        raise Rejected(f"{folder}: no phase has begun{first}")
-    fields = (track.find(phase.label) or phase).proof
-    names = shown.values if shown.lines else ()
-    terms = Terms(
-        real,
-        track,
-        len(kept.history),
-        kept.history[-1].at if kept.history else "",
-        _custom(custom),
-        tuple(items),
-        "person" if require else "",
-        way.via == "terminal",
-        proof.converted(fields, shown.values, names),
-        way.limits(),
-        way.values,
-        gate_menu.context(os.path.basename(real), track, track.find(phase.label) or phase),
-        os.path.realpath(os.curdir),
+    wanted = Gating(
+        folder, shown.values, custom or "", bool(require), given.as_rows(items), way.values
     )
-    arguments = msgspec.to_builtins(terms)
-    return begin(way, "gate", arguments, {"track": arguments.pop("track")})
-
-
-def _custom(text: str | None) -> Custom | None:
-    if text is None:
-        return None
-    label, _, description = (part.strip() for part in text.partition("|"))
-    if not label:
-        raise QuandaryError(f"--custom {text!r} has no label; write 'Label | Description'")
-    return Custom(label, description)
+    typed = shown.values if shown.lines else ()
+    beginning = desk.gate(running.opened(way.where), wanted, way.showing, typed)
+    for stuck in beginning.warnings:
+        complain(stuck)
+    return begin(way, beginning)

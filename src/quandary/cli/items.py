@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import read_standard_input, read_text
 from quandary.model.ask import Item
 from quandary.model.tree import Extra
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _OWN = ("id", "label", "title", "context", "question")
 
@@ -46,6 +49,11 @@ def from_file(path: str, *, bare: bool = False) -> list[Item]:
 def from_rows(name: str, rows: list[Any], *, bare: bool = False) -> list[Item]:
     """Objects with the fields of an item; `name` is what messages call the whole."""
     return [_item(name, number, row, bare=bare) for number, row in enumerate(rows, 1)]
+
+
+def as_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Items as objects, from which `from_rows` makes the same again."""
+    return [{**item.fields, **{name: getattr(item, name) for name in _OWN}} for item in items]
 
 
 def _csv(path: str, text: str) -> list[Any]:
@@ -108,7 +116,7 @@ def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def extras(values: tuple[str, ...], option: str = "--extra") -> list[Extra] | None:
+def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:
     """`A: text`, one for each letter; none given leaves the tree's own."""
     if not values:
         return None

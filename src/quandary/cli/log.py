@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.ages import end_what_expired
 from quandary.cli.options import store_option
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
+from quandary.desk.ages import end_what_expired
 from quandary.formats.visible import printable
 from quandary.journal.exporting import find
 from quandary.people.timeline import Event, events_with_words, moment

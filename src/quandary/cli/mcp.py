@@ -13,10 +13,15 @@ import click
 from quandary.cli import INTERRUPTED, logs, running
 from quandary.cli.options import store_option
 from quandary.cli.screen import complain, tell
+from quandary.cli.serve import walks_of
 from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
+    from quandary.desk.authority import Scope
+    from quandary.desk.walks import Walks
+    from quandary.journal.store import Store
     from quandary.logging_json import Form
+    from quandary.people.mcp.house import House
 
 log = logging.getLogger("quandary.mcp")
 
@@ -40,7 +45,6 @@ def mcp(project: str | None, log_format: Form, log_level: str | None, where: str
     try:
         import anyio  # noqa: PLC0415 - an extra, and slow
 
-        from quandary.cli.mcp_house import McpHouse  # noqa: PLC0415 - the same
         from quandary.people.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
@@ -51,11 +55,25 @@ def mcp(project: str | None, log_format: Form, log_level: str | None, where: str
         raise ParseError("-: standard input is closed")
     if sys.stdin.isatty():
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
-    server = build(McpHouse(running.opened(where)))
+    store = running.opened(where)
+    server = build(house_of(store, walks_of(store)))
     log.info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
+
+
+def house_of(store: Store, walks: Walks, scope: Scope | None = None) -> House:
+    """Everything that the tools of a chat client do, with the current folder as the project."""
+    from quandary.cli.reports import json_report  # noqa: PLC0415 - slow
+    from quandary.cli.walking import LocalAgents  # noqa: PLC0415 - the same
+    from quandary.people.mcp.house import House  # noqa: PLC0415 - an extra
+    from quandary.settings import read_settings  # noqa: PLC0415 - the same
+
+    def agents() -> LocalAgents:
+        return LocalAgents(read_settings())
+
+    return House(store, walks, agents, json_report, scope)
 
 
 def _leave(*_: object) -> None:

@@ -6,9 +6,10 @@ from math import isnan
 
 import click
 
-from quandary import deeds
 from quandary.cli import running
 from quandary.cli.options import store_option
+from quandary.desk.authority import Caller
+from quandary.desk.reply import finish
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 
@@ -35,12 +36,9 @@ def next(run: str, seconds: float | None, via: str | None, proof: bool, where: s
         raise click.UsageError("--wait is a number of seconds")
     store = running.opened(where, existing=True)
     run = find_run(store, run)
-    state = replay.look(store, run)
-    if state.deed is not None:  # somebody was interrupted on the way
-        do = deeds.of(store, run)
-        state = replay.advance(store, run, who="policy", through="mending", deeds=do)
+    state = finish(store, Caller("policy", "mending"), replay.look(store, run))
     if seconds is not None:
         state = replay.wait(store, run, state.n, seconds)
     elif via == "terminal" or (via is None and running.is_terminal() and not proof):
         return running.ask_here(store, state, proof=proof)
-    return running.shown(store, state, proof=proof)
+    return running.show(store, state, proof=proof)

@@ -12,7 +12,7 @@ from quandary.cli import running, tracking
 from quandary.cli.options import store_option
 from quandary.cli.piping import piped
 from quandary.cli.screen import complain, put, tell
-from quandary.deeds import moving
+from quandary.desk import phases
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.files import read_standard_input, read_text
@@ -77,16 +77,16 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     person = running.is_terminal()
-    moved = moving.go(
+    passage, track = phases.move_track(
         running.opened(where),
-        moving.folder_of(folder),
+        phases.folder_of(folder),
         target,
         approved=approved,
         given=given,
         source=Source("person", "terminal", "") if person else Source("agent", "command", ""),
         project=running.project(),
     )
-    _tell_stand(moved.track, run=moved.passage.run)
+    _tell_stand(track, run=passage.run)
     return 0
 
 
@@ -96,18 +96,16 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
 @store_option
 def status(folder: str, form: str, where: str | None) -> int:
     """Show where the track in DIR stands, what it has to prove, and who let it pass so far."""
-    real = moving.folder_of(folder)
-    tracks.load(folder)
+    kept = tracks.load(folder)
+    real = phases.folder_of(folder)
     try:
         store = running.opened(where)
-        for stuck in moving.mend_gates(store, real):
-            complain(stuck)
-        with tracks.locked(real):
-            moving.mend(store, real, tracks.load(folder))
+        real, kept, stuck = phases.open_track(store, folder)
+        for problem in stuck:
+            complain(problem)
     except StoreError as error:
         complain(f"{error}; the history is shown as the track tells it")
         store = None
-    kept = tracks.load(folder)
     if form == "json":
         put(msgspec.json.encode({"folder": real, **tracking.told(kept, store)}) + b"\n")
     else:

@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.ages import age, end_what_expired
 from quandary.cli.options import store_option
 from quandary.cli.screen import complain, put, tell
+from quandary.desk.ages import age, end_what_expired
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import entries as clock
 from quandary.journal import pruning

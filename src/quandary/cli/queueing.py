@@ -8,8 +8,9 @@ import click
 from click.core import ParameterSource
 
 from quandary.cli import running
-from quandary.cli.planned import steps_of
 from quandary.cli.screen import complain, put, tell
+from quandary.desk.plans import steps_of
+from quandary.desk.state import encode_state
 from quandary.errors import QuandaryError
 from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
 from quandary.journal import replay
@@ -108,7 +109,7 @@ def _shown(
     store: Store, states: Sequence[State], told: dict[str, Any] | None, *, several: bool
 ) -> int:
     """Say where the runs stand; one that has ended by now may have failed."""
-    parts = [running.state_bytes(store, state, told) for state in states]
+    parts = [encode_state(store, state, told) for state in states]
     put(b'{"runs":[' + b",".join(parts) + b"]}\n" if several else parts[0] + b"\n")
     failed = [state for state in states if state.status not in ("done", "waiting")]
     for state in failed:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from quandary.desk.state import outcome_lines
 from quandary.formats.visible import printable
 from quandary.journal import replay
-from quandary.people import outcomes
 from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _outcome(state: State, found: list[Event]) -> Iterator[str]:
     if isinstance(chosen, list):
         yield from map(_chosen, chosen)
     else:
-        yield from (f"- {_plain(line)}" for line in outcomes.lines(state.flow, result))
+        yield from (f"- {_plain(line)}" for line in outcome_lines(state.flow, result))
 
 
 def _chosen(entry: dict[str, Any]) -> str:

@@ -1,36 +1,112 @@
-"""`quandary reply`: answer what waits."""
+"""`quandary reply`: answer what a run waits for.
+
+Agents call it again and again, so that its usual form is read without click, which takes longer to
+load than the reply takes to be recorded. The options are declared once, for both.
+"""
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.cli.options import store_option
-from quandary.cli.replying import Words, replied
+from quandary.cli import running
+from quandary.cli.screen import complain
+from quandary.desk.authority import Caller
+from quandary.desk.reply import reply as record
+from quandary.formats.files import read_standard_input, read_text
+from quandary.journal.ids import find_run
+from quandary.model.ask import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import click
+
+_VALUES = {
+    "--file": ("file", "FILE", "Read the reply from a file."),
+    "--to": ("to", "KEY", "The key of the question that is answered."),
+    "--by": ("by", "NAME", "Who answered."),
+    "--store": ("where", "PATH|URL", "Where runs are kept (also QUANDARY_STORE)."),
+}
+"""The options that have a value: what each is called here, and how it is explained."""
+_PROOF = ("--proof", "When done, print only treeName and chosenItems.")
 
 
-@click.command(epilog="Exit status: 0 booked, 1 no answer or already answered, 2 wrong usage.")
-@click.argument("run")
-@click.argument("text", required=False)
-@click.option("--file", "file", metavar="FILE", help="Read the reply from a file.")
-@click.option("--to", metavar="KEY", help="The key of the question that is answered.")
-@click.option("--by", metavar="NAME", help="Who answered.")
-@click.option("--proof", is_flag=True, help="When done, print only treeName and chosenItems.")
-@store_option
-def reply(
-    run: str,
-    text: str | None,
-    file: str | None,
-    to: str | None,
-    by: str | None,
-    proof: bool,
-    where: str | None,
-) -> int:
-    """Answer the question that RUN waits for, and print where the run stands then.
+class Words(NamedTuple):
+    """What the command was given."""
 
-    TEXT is plain text, the JSON that a host's question tool returned, or our own
-    {"answers": [{"key", "picked", "text", "comment"}]}; `-` reads it from standard input. A reply
-    to a question that no longer waits changes nothing and ends with status 1.
-    """
-    if (text is None) == (file is None):
-        raise click.UsageError("give the reply as TEXT, as `-` for standard input, or with --file")
-    return replied(Words(run, text, file, to, by, proof, where))
+    run: str
+    text: str | None = None
+    file: str | None = None
+    to: str | None = None
+    by: str | None = None
+    proof: bool = False
+    where: str | None = None
+
+
+def plain_words(words: Sequence[str]) -> Words | None:
+    """The words of a reply where nothing about them is unusual; whatever is, click judges."""
+    named: dict[str, Any] = {}
+    rest: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        if word == "-" or not word.startswith("-"):
+            rest.append(word)
+        elif word == _PROOF[0]:
+            named["proof"] = True
+        else:
+            name = _VALUES[word][0] if word in _VALUES else ""
+            value = next(remaining, "-")
+            if not name or name in named or value.startswith("-"):
+                return None
+            named[name] = value
+    if len(rest) not in (1, 2) or (len(rest) == 2) == ("file" in named):
+        return None
+    return Words(rest[0], rest[1] if len(rest) > 1 else None, **named)
+
+
+def answer(words: Words) -> int:
+    """Answer the question that a run waits for, print where the run stands, give the status."""
+    store = running.opened(words.where, existing=True)
+    run = find_run(store, words.run)
+    if words.file:
+        data: bytes | str = read_text(words.file)
+    else:
+        data = read_standard_input() if words.text == "-" else words.text or ""
+    state, meant = record(store, Caller("agent", "relay", words.by or ""), run, data, words.to)
+    status = running.show(store, state, proof=words.proof)
+    if not isinstance(meant, Outcome):
+        return status
+    if state.status == "waiting":
+        why = f"{meant.kind}: {meant.detail}" if meant.detail else meant.kind
+        complain(f"no answer ({why}); the question waits")
+    return 1
+
+
+def reply() -> click.Command:
+    """The command as click knows it, for help, completion and whatever is unusual."""
+    import click  # noqa: PLC0415 - slow, and seldom needed
+
+    def command(**given: Any) -> int:  # noqa: ANN401 - whatever click read
+        words = Words(**given)
+        if (words.text is None) == (words.file is None):
+            said = "give the reply as TEXT, as `-` for standard input, or with --file"
+            raise click.UsageError(said)
+        return answer(words)
+
+    options = [
+        click.Option([flag, name], metavar=metavar, help=said)
+        for flag, (name, metavar, said) in _VALUES.items()
+    ]
+    options.insert(3, click.Option([_PROOF[0]], is_flag=True, help=_PROOF[1]))
+    return click.Command(
+        "reply",
+        callback=command,
+        params=[click.Argument(["run"]), click.Argument(["text"], required=False), *options],
+        epilog="Exit status: 0 recorded, 1 no answer or already answered, 2 wrong usage.",
+        help="""Answer the question that RUN waits for, and print where the run stands then.
+
+        TEXT is plain text, the JSON that a host's question tool returned, or our own
+        {"answers": [{"key", "picked", "text", "comment"}]}; `-` reads it from standard input. A
+        reply to a question that no longer waits changes nothing and ends with status 1.
+        """,
+    )

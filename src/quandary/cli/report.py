@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.ages import end_what_expired
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
+from quandary.desk.ages import end_what_expired
 from quandary.errors import QuandaryError
 from quandary.formats.files import write_text
 from quandary.journal.exporting import find

@@ -1,4 +1,4 @@
-"""What the commands about runs have in common: the store, the project, and showing a state."""
+"""What the commands about runs have in common: the store, the caller, and showing a state."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary import deeds
 from quandary.cli.screen import complain, put, tell
 from quandary.desk import notices
+from quandary.desk import reply as desk
+from quandary.desk import state as states
+from quandary.desk.authority import Caller
 from quandary.errors import QuandaryError
 from quandary.journal import replay
-from quandary.journal.entries import beginning
 from quandary.journal.store import NoStore, open_store
-from quandary.model.ask import Note, Reply
-from quandary.people import outcomes
+from quandary.model.ask import Reply
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Ask, Outcome, Question, Reading
+
+PERSON = Caller("person", "terminal")
+SCRIPT = Caller("api", "answers")
 
 
 def opened(where: str | None, *, existing: bool = False, telling: bool = True) -> Store:
@@ -57,70 +59,10 @@ def project() -> str:
     return project_of(os.curdir)
 
 
-def read(text: str, question: Question, mode: str) -> Reading:
-    """The one reader, loaded when there is text to read."""
-    from quandary.people.reading import read as reader  # noqa: PLC0415 - many replies are exact
-
-    return reader(text, question, "strict" if mode == "strict" else "plain")
-
-
-def settings_of(store: Store, run: str) -> dict[str, Any]:
-    """How the run is shown: what its caller said when it began."""
-    arguments = beginning(store, run).read_matter().arguments
-    return dict(arguments) if arguments else {}
-
-
-def shown(store: Store, state: State, *, proof: bool = False) -> int:
-    """Print the state of a run as its caller wanted it, and give the exit status."""
-    if proof and state.status == "done":
-        put(msgspec.json.encode(outcomes.proof(state.flow, state.result)) + b"\n")
-    else:
-        put(state_bytes(store, state) + b"\n")
-    return _status(state)
-
-
-def state_bytes(store: Store, state: State, told: dict[str, Any] | None = None) -> bytes:
-    """The state of a run as JSON, in the form that its caller `told`, if that is at hand."""
-    from quandary.people import states  # noqa: PLC0415 - not every command asks
-
-    told = settings_of(store, state.run) if told is None else told
-    return states.state_json(
-        state.run,
-        state.flow,
-        state.status,
-        notes=(
-            *state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
-            *going_on(state, told),
-        ),
-        ask=state.ask,
-        result=state.result,
-        error=state.error or "",
-        via="text" if told.get("via") == "text" else "relay",
-        host=told.get("host", "claude"),
-    )
-
-
-def going_on(state: State, told: dict[str, Any] | None = None) -> tuple[Note, ...]:
-    """How a walk goes on whose agents have to be asked: no answer does that, unless in a fleet."""
-    if state.flow != "walk" or not state.calls:
-        return ()
-    if told and told.get("fleet"):
-        return (Note("calls", f"A worker goes on with it; see: quandary next {state.run}"),)
-    return (Note("calls", f"Agents are next; go on with: quandary walk --resume {state.run}"),)
-
-
-def answered(
-    store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
-) -> Reply | Outcome:
-    """What a reply to an Ask of a run means; plain text answers the question that is named."""
-    from quandary.desk import returns  # noqa: PLC0415 - not every command asks
-
-    text = data.decode(errors="replace") if isinstance(data, bytes) else data
-    question = ask.question(to) if to is not None else None
-    if question is not None and not text.lstrip().startswith(("{", "[")):
-        ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
-    as_text = settings_of(store, run).get("via") == "text"
-    return returns.parse(data, ask, read, as_text=as_text)
+def caller(by: str | None = None) -> Caller:
+    """Whoever gives a command: the person at the terminal, or an agent that runs it."""
+    who = PERSON if is_terminal() else Caller("agent", "command")
+    return who._replace(by=by or "")
 
 
 def script(path: str) -> list[Any]:
@@ -136,22 +78,31 @@ def script(path: str) -> list[Any]:
     return entries
 
 
-def with_answers(store: Store, state: State, entries: list[Any]) -> State:
-    """Play a script until it is used up or the run is done."""
-    for entry in entries:
-        if state.ask is None:
-            break
-        data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
-        state = replay.advance(
-            store,
-            state.run,
-            answered(store, state.run, state.ask, data),
-            to=state.key,
-            who="api",
-            through="answers",
-            deeds=deeds.of(store, state.run),
-        )
-    return state
+# -- showing a state -----------------------------------------------------------------------------
+
+
+def show(store: Store, state: State, *, proof: bool = False) -> int:
+    """Print the state of a run as its caller wanted it, and give the exit status."""
+    if proof and state.status == "done":
+        put(msgspec.json.encode(states.proof_of(state.flow, state.result)) + b"\n")
+    else:
+        put(states.encode_state(store, state) + b"\n")
+    return states.exit_status(state)
+
+
+def show_outcome(state: State) -> int:
+    """The outcome of a run for the person at the terminal."""
+    for note in (*state.notes, *states.next_notes(state)):
+        tell(note.text)
+    if state.status == "done":
+        for line in states.outcome_lines(state.flow, state.result):
+            tell(line)
+    elif state.status != "waiting":
+        complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
+    return states.exit_status(state)
+
+
+# -- asking here ---------------------------------------------------------------------------------
 
 
 def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
@@ -165,8 +116,8 @@ def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
         if state.status == "waiting" and state.key == before.key:
             return 1
     if proof or not sys.stdout.isatty():
-        return shown(store, state, proof=proof)
-    return told(state)
+        return show(store, state, proof=proof)
+    return show_outcome(state)
 
 
 def ask_once(store: Store, state: State) -> State:
@@ -175,14 +126,12 @@ def ask_once(store: Store, state: State) -> State:
     from quandary.people import terminal  # noqa: PLC0415 - only where a person is
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    source: dict[str, Any] = {"who": "person", "through": "terminal"}
     reply = terminal.ask(state.ask)
     if isinstance(reply, Reply):
-        do = deeds.of(store, state.run)
-        return replay.advance(store, state.run, reply, to=state.key, **source, deeds=do)
-    state = replay.note(store, state.run, reply, to=state.key, **source)
+        return desk.record_reply(store, PERSON, state.run, reply, to=state.key)
+    state = replay.note(store, state.run, reply, to=state.key, **PERSON.source)
     if state.status == "waiting":
-        tell(f"The question waits. Go on with: quandary next {state.run}")
+        tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:
             raise KeyboardInterrupt
     return state
@@ -204,21 +153,3 @@ def require_terminal() -> None:
 
     if not terminal.available():
         raise QuandaryError(terminal.NO_TERMINAL)
-
-
-def told(state: State) -> int:
-    """The outcome of a run for the person at the terminal."""
-    for note in (*state.notes, *going_on(state)):
-        tell(note.text)
-    if state.status == "done":
-        for line in outcomes.lines(state.flow, state.result):
-            tell(line)
-    elif state.status != "waiting":
-        complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
-    return _status(state)
-
-
-def _status(state: State) -> int:
-    """The exit status: it ends well only where nothing was left undone."""
-    undone = state.status == "done" and outcomes.undone(state.flow, state.result)
-    return 0 if state.status in ("waiting", "done") and not undone else 1

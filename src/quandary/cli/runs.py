@@ -9,15 +9,16 @@ import click
 import msgspec
 
 from quandary.cli import running
-from quandary.cli.ages import end_what_expired
 from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put, tell, width
+from quandary.desk.ages import end_what_expired
+from quandary.desk.state import encode_runs
 from quandary.formats.visible import printable
 from quandary.journal.entries import Status
 from quandary.people.timeline import about, moment
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Run, Store
+    from quandary.journal.store import Run
 
 
 @click.command()
@@ -38,31 +39,13 @@ def runs(status: str | None, form: str, everywhere: bool, limit: int, where: str
     chosen: Status | None = msgspec.convert(status, Status | None)
     rows = store.runs(status=chosen, project=project, limit=limit, newest=True)
     if form == "json":
-        put(as_json(store, rows) + b"\n")
+        put(encode_runs(store, rows) + b"\n")
         return 0
     for row in rows:
         put(_line(row, about(store, row.id)))
     if not rows:
         tell("no runs here yet; `quandary ask` begins one")
     return 0
-
-
-def as_json(store: Store, rows: list[Run]) -> bytes:
-    """Runs at a glance, for programs."""
-    listed = [
-        {
-            "run": row.id,
-            "flow": row.flow,
-            "status": row.status,
-            "key": row.key,
-            "since": row.since,
-            "began": row.began,
-            "project": row.project,
-            "about": about(store, row.id),
-        }
-        for row in rows
-    ]
-    return msgspec.json.encode({"runs": listed})
 
 
 def _line(row: Run, what: str) -> str:

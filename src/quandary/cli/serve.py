@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ import click
 from quandary.cli import logs, running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
+from quandary.desk.authority import scope_of
 from quandary.desk.notices import announce
-from quandary.errors import NotFound, ParseError, QuandaryError
-from quandary.journal.store import address_of
+from quandary.errors import ParseError, QuandaryError
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 
     from litestar import Litestar
 
-    from quandary.cli.going_on import Drivers
-    from quandary.journal.store import State, Store
+    from quandary.desk.walks import Walks
+    from quandary.journal.store import Store
     from quandary.logging_json import Form
     from quandary.people.mcp.server import Mounted
-    from quandary.people.mcp.tools import Asking
     from quandary.people.web.keys import Keys
     from quandary.people.web.metrics import Fleet
 
@@ -63,7 +63,6 @@ def serve(
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
-        from quandary.cli.going_on import Drivers  # noqa: PLC0415 - the same
         from quandary.people.web.app import create_app  # noqa: PLC0415 - the same
         from quandary.people.web.doors import LOOPBACK  # noqa: PLC0415 - the same
         from quandary.people.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
@@ -95,19 +94,18 @@ def serve(
     logs.begin(log_format, log_level)
     bound = _bound(host, port)
     store = running.opened(where)
-    drivers = Drivers(store, address_of(where), running.project())
+    walks = walks_of(store)
     app = create_app(
         store,
         keys,
+        scope_of(os.curdir),
         hosts=LOOPBACK | own | named,
         addresses=not near,
         strangers=near and not named,
-        project=running.project(),
-        begin=beginning(store),
         new_code=print_code,
-        tools=_tools(store),
+        tools=_tools(store, walks),
         fleet=_fleet(store),
-        driving=drivers,
+        walks=walks,
     )
     address = f"[{host}]" if ":" in host else host
     here = f"http://{address}:{bound.getsockname()[1]}/"
@@ -117,7 +115,7 @@ def serve(
         tell(f"Serving on {here} (Ctrl-C ends it)")
     print_code()
     with announce(here):
-        _run(app, bound, drivers)
+        _run(app, bound, walks)
     return 0
 
 
@@ -136,17 +134,30 @@ def _fleet(store: Store) -> Callable[[], Fleet] | None:
     return depths_of(store)
 
 
-def _tools(store: Store) -> Mounted | None:
+def _tools(store: Store, walks: Walks) -> Mounted | None:
     """The tools for chat clients, where the package for them is installed."""
     try:
-        from quandary.cli.mcp_house import McpHouse  # noqa: PLC0415 - an extra, and slow
+        from quandary.cli.mcp import house_of  # noqa: PLC0415 - an extra, and slow
         from quandary.people.mcp.server import build, mounted  # noqa: PLC0415 - the same
     except ImportError:
         return None
-    return mounted(build(McpHouse(store, confined=True)))
+    return mounted(build(house_of(store, walks, scope_of(os.curdir))))
 
 
-def _run(app: Litestar, bound: socket.socket, drivers: Drivers) -> None:
+def walks_of(store: Store) -> Walks:
+    """The programs that resume runs of a store; each is watched in the background."""
+    from quandary.desk.walks import Walks  # noqa: PLC0415 - only for servers
+    from quandary.fleet import queue  # noqa: PLC0415 - the same
+
+    return Walks(store, running.project(), in_background, fleet=queue)
+
+
+def in_background(work: Callable[[], object]) -> None:
+    """Do something in a thread, which ends with the program."""
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
     import asyncio  # noqa: PLC0415 - slow
 
@@ -156,7 +167,7 @@ def _run(app: Litestar, bound: socket.socket, drivers: Drivers) -> None:
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.events.end()
             await super().shutdown(sockets)
-            await asyncio.to_thread(drivers.close)
+            await asyncio.to_thread(walks.close)
 
     config = uvicorn.Config(
         app,
@@ -192,49 +203,3 @@ def _bound(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port} ({error.strerror}); choose another --port"
         ) from None
     return bound
-
-
-def beginning(store: Store) -> Callable[[Asking, str, str], State]:
-    """Begins runs for whoever asks over HTTP: with trees of this project, or sent along."""
-    from quandary.cli import beginnings  # noqa: PLC0415 - slow
-    from quandary.cli.ages import later  # noqa: PLC0415 - the same
-    from quandary.desk import sheets  # noqa: PLC0415 - the same
-    from quandary.formats import sources  # noqa: PLC0415 - the same
-    from quandary.journal import replay  # noqa: PLC0415 - the same
-    from quandary.people.web.house import REQUEST, digest  # noqa: PLC0415 - the same
-
-    def begin(wanted: Asking, by: str, key: str) -> State:
-        if not wanted.text:
-            _require_inside(sources.split(wanted.source)[0])
-        begun = beginnings.decide(wanted, sheets.limits("claude"))
-        return replay.begin(
-            store,
-            begun.flow,
-            {
-                **begun.arguments,
-                "via": "relay",
-                "host": "claude",
-                **({REQUEST: digest(wanted)} if key else {}),
-            },
-            documents=begun.documents,
-            project=running.project(),
-            who="api",
-            through="web",
-            by=by,
-            expires=later(wanted.expires) if wanted.expires else None,
-            name=f"asked:{key}" if key else "",
-            once=bool(key),
-        )
-
-    return begin
-
-
-def _require_inside(path: str | None) -> None:
-    """Refuse a file outside of the project, by whatever way its name leads there."""
-    root = os.path.realpath(running.project())
-    try:
-        inside = path is None or os.path.commonpath([root, os.path.realpath(path)]) == root
-    except ValueError:
-        inside = False
-    if not inside:
-        raise NotFound("that file is not in the project that is served")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
 from quandary.cli.asking import Way, asking_options, begin
-from quandary.flows.split import Relation, Terms
+from quandary.desk import begin as desk
+from quandary.desk.begin import Splitting
 from quandary.formats.option_lists import read_options
+
+if TYPE_CHECKING:
+    from quandary.flows.split import Relation
 
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")
@@ -37,7 +43,6 @@ def split(options: str, skill: str, relation: Relation, number: int, context: st
     Up to four options are asked about at once, more one by one, and none is ever left out. What
     the person puts together is checked against what the options need and rule out.
     """
-    terms = Terms(read_options(options), skill, relation, number, context, way.limits(), way.values)
-    arguments = msgspec.to_builtins(terms)
-    documents = {"options": arguments.pop("options")}
-    return begin(way, "split", arguments, documents)
+    rows = msgspec.json.decode(msgspec.json.encode(read_options(options)))
+    wanted = Splitting(rows, context, relation, skill, number, way.values)
+    return begin(way, desk.split(wanted, way.showing))

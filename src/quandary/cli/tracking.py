@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quandary.cli.screen import coloured
+from quandary.desk import phases
 from quandary.formats.visible import printable
-from quandary.journal import moves
 
 if TYPE_CHECKING:
     from quandary.formats.tracks import Kept, Passage
@@ -65,7 +65,9 @@ def _field(field: Any) -> dict[str, Any]:  # noqa: ANN401 - a Field
 
 def _history(passage: Passage, store: Store | None) -> dict[str, Any]:
     """An entry of the history; who let it pass is the journal's word wherever it has one."""
-    source = moves.let_pass(store, passage.run, passage.phase) if store and passage.run else None
+    source = (
+        phases.who_let_pass(store, passage.run, passage.phase) if store and passage.run else None
+    )
     who, through, by = source or (passage.who, passage.through, passage.by)
     said = {
         "phase": passage.phase,

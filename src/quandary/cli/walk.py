@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,11 +13,14 @@ from click.core import ParameterSource
 
 from quandary.cli import items as given
 from quandary.cli import running
-from quandary.cli.ages import later
 from quandary.cli.asking import Way, asking_options
-from quandary.cli.screen import tell
-from quandary.cli.walking import Session, opened, surroundings
-from quandary.errors import NotFound, QuandaryError
+from quandary.cli.screen import put, tell
+from quandary.cli.walking import LocalAgents, Session, opened, surroundings
+from quandary.desk import begin as desk
+from quandary.desk import plans
+from quandary.desk.authority import Caller
+from quandary.desk.reply import arguments_of
+from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.ask import Item
@@ -26,12 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.agents.calling import Surroundings
-    from quandary.agents.catalogue import Catalogue
     from quandary.cli.walking import Work
-    from quandary.formats.charts import Loaded
+    from quandary.desk.plans import Plan
     from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
-    from quandary.settings import Settings
 
 AT_ONCE = 1000
 """The most items that are walked at the same time."""
@@ -42,19 +44,6 @@ _ALSO_RESUMED = frozenset(
     }
 )
 """What can be said of a run that goes on; the rest was said when it began."""
-
-
-class Wanted(NamedTuple):
-    """What the command line says of agents and budgets; nothing where it is silent."""
-
-    cli: str | None
-    validate_cli: str | None
-    retry_cli: str | None
-    retries: int | None
-    timeout: float | None
-    max_calls: int | None
-    max_tokens: int | None
-    max_seconds: float | None
 
 
 @click.command(
@@ -137,66 +126,53 @@ def walk(
     _require_together(source, resumed, fleet, queue, retry_failed)
     if fleet:
         way = _elsewhere(way)
-    folder = _folder(workdir, here=not fleet)
     if way.via == "terminal" and not dry_run:
         running.require_terminal()
-    settings = read_settings()
-    from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only for charts
-
-    catalogue = read_catalogue(settings.table("agents"))
+    agents = LocalAgents(read_settings())
     if source is None:
         _require_nothing_new()
         if fleet:
             return _queue_again(way, resumed, queue, retry_failed)
         again = _source() if retry_failed else None
-        return _go_on(way, resumed, jobs, catalogue, settings, folder if workdir else "", again)
+        return _resume(way, resumed, jobs, agents, workdir or "", again)
     if [source, items_file, way.answers].count("-") > 1:
         raise click.UsageError("only one thing can be read from standard input")
-    from quandary.formats import charts  # noqa: PLC0415 - only for charts
-
-    loaded = charts.read(source, page=page)
-    drawn = [one.name or one.id for one in loaded.chart.pages if one.steps]
-    if not loaded.chart.start and len(drawn) > 1:
-        which = ", ".join(drawn[:5])
-        raise NotFound(f"{loaded.path}: say with --page which one to begin on ({which})")
-    said = Wanted(**wanted)
     items = _items(item_texts, items_file, way)
-    from quandary.cli.planned import budget_of, defaults_of, plan_of  # noqa: PLC0415 - the same
-
-    defaults, budget = defaults_of(settings, said._asdict()), budget_of(settings, said._asdict())
-    around = surroundings(folder, settings)
-    plan = plan_of(loaded, defaults, catalogue, around, budget=budget, items=items, here=not fleet)
+    prepared = plans.prepare_walk(
+        source, agents, items=items, page=page, workdir=workdir or "", said=wanted, here=not fleet
+    )
+    plan = prepared.plan
     if dry_run:
-        return plan.show()
+        return _show_plan(plan)
     for warning in plan.warnings:
         tell(warning)
     plan.require_sound()
-    arguments = {
-        "defaults": msgspec.to_builtins(defaults),
-        "codenames": plan.codenames,
-        "budget": msgspec.to_builtins(budget),
-        "limits": msgspec.to_builtins(way.limits()),
-        "person": fleet or _somebody_near(way),
-        "via": way.via,
-        "host": way.host,
-        "workdir": folder,
-    }
+    further: dict[str, Any] = {"person": fleet or _somebody_near(way)}
     several = len(items) > 1 or items_file is not None
     if fleet:
         from quandary.cli import queueing  # noqa: PLC0415 - only where there are workers
 
         store = queueing.opened(way)
-        name = queue or queueing.main_agent(plan.steps)
-        arguments["fleet"] = name
-        begin = _beginner(store, loaded, arguments, way, through=queueing.THROUGH)
-        return queueing.begun(store, name, begin, items, told=arguments, several=several)
+        further["fleet"] = queue or queueing.main_agent(plan.steps)
+        begin = _beginner(store, prepared, further, way, through=queueing.THROUGH)
+        told = {"fleet": further["fleet"], "via": way.via, "host": way.host}
+        return queueing.begun(store, further["fleet"], begin, items, told=told, several=several)
     store = opened(way)
-    session = Session(store, catalogue, around, settings, way, len(items))
-    session.require_logins(list(plan.commands))
-    begin = _beginner(store, loaded, arguments, way)
+    around = surroundings(prepared.folder, agents.settings)
+    agents.require_logins(list(plan.commands), prepared.folder)
+    session = Session(store, agents, around, way, len(items))
+    begin = _beginner(store, prepared, further, way)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     states = session.go(work, jobs)
     return session.end(states, several=several)
+
+
+def _show_plan(plan: Plan) -> int:
+    """Print a plan: for people on a terminal, as JSON elsewhere."""
+    put(plan.text() if sys.stdout.isatty() else msgspec.json.encode(plan.data()) + b"\n")
+    for line in (*plan.errors, *plan.warnings):
+        tell(line)
+    return 1 if plan.errors else 0
 
 
 def _require_together(
@@ -212,14 +188,6 @@ def _require_together(
         raise click.UsageError("--retry-failed goes with --resume RUN")
     if queue is not None and not fleet:
         raise click.UsageError("--queue goes with --fleet")
-
-
-def _folder(workdir: str | None, *, here: bool = True) -> str:
-    """Where agents work; a folder of other machines need not be on this one."""
-    folder = os.path.abspath(workdir or os.curdir)
-    if here and not os.path.isdir(folder):
-        raise QuandaryError(f"{workdir}: no such folder to work in")
-    return folder
 
 
 def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
@@ -245,25 +213,15 @@ def _somebody_near(way: Way) -> bool:
 
 
 def _beginner(
-    store: Store, loaded: Loaded, arguments: dict[str, Any], way: Way, through: str = "command"
+    store: Store, walk: plans.Walk, further: dict[str, Any], way: Way, through: str = "command"
 ) -> Callable[[Item], State]:
     """Begins a run for an item, just before there is room for its first call."""
-    chart = msgspec.to_builtins(loaded.chart)
-    project = running.project()
-    origin = find_run(store, way.origin) if way.origin else None
+    caller = Caller("api" if way.answers else "agent", through)
 
     def begin(item: Item) -> State:
-        return replay.begin(
-            store,
-            "walk",
-            {**arguments, "item": msgspec.to_builtins(item)},
-            documents={"chart": chart},
-            project=project,
-            who="api" if way.answers else "agent",
-            through=through,
-            expires=later(way.expires) if way.expires else None,
-            origin=origin,
-        )
+        beginning = walk.beginning(item, way.showing, **further)
+        expires, origin = way.expires or "", way.origin or ""
+        return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
 
     return begin
 
@@ -301,36 +259,34 @@ def _require_nothing_new() -> None:
             )
 
 
-def _go_on(
+def _resume(
     way: Way,
     named: tuple[str, ...],
     jobs: int,
-    catalogue: Catalogue,
-    settings: Settings,
-    folder: str,
+    agents: LocalAgents,
+    workdir: str,
     again: Source | None,
 ) -> int:
-    """Go on with runs as they were begun; agents come from the settings of today."""
-    from quandary.cli.planned import commands_of  # noqa: PLC0415 - only for charts
-
+    """Resume runs as they were begun; agents come from the settings of today."""
+    folder = plans.work_folder(workdir) if workdir else ""
     store = opened(way, existing=True)
     runs = list(dict.fromkeys(find_run(store, name) for name in named))
     places: dict[str, Surroundings] = {}
     for run in runs:
         row = store.run(run)
         if row is None or row.flow != "walk":
-            raise QuandaryError(f"run {run} is no walk; go on with it by: quandary next {run}")
-        began = str(running.settings_of(store, run).get("workdir") or os.curdir)
-        places[run] = surroundings(folder or _folder(began), settings)
-    session = Session(store, catalogue, places[runs[0]], settings, way, len(runs))
+            raise QuandaryError(f"run {run} is no walk; resume it with: quandary next {run}")
+        began = str(arguments_of(store, run).get("workdir") or os.curdir)
+        places[run] = surroundings(folder or plans.work_folder(began), agents.settings)
+    session = Session(store, agents, places[runs[0]], way, len(runs))
     alive = ("waiting", "failed") if again is not None else ("waiting",)
-    agents = [
+    names = [
         agent
         for run, around in places.items()
         if replay.look(store, run).status in alive
-        for agent in commands_of(store, run, catalogue, around)
+        for agent in plans.commands_of(store, run, agents, around.folder)
     ]
-    session.require_logins(list(dict.fromkeys(agents)))
+    agents.require_logins(list(dict.fromkeys(names)), places[runs[0]].folder)
     driver = session.driver
     work: list[Work] = [partial(driver.drive, run, around, again) for run, around in places.items()]
     states = session.go(work, jobs)
@@ -343,5 +299,4 @@ def _source() -> Source:
     """As whose word it is kept that a run is tried anew."""
     from quandary.journal.entries import Source  # noqa: PLC0415 - few runs fail
 
-    person = running.is_terminal()
-    return Source("person" if person else "agent", "terminal" if person else "command", "")
+    return Source(**running.caller().source)

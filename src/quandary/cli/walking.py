@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from quandary.cli import running
 from quandary.cli.screen import complain, put, tell
+from quandary.desk.reply import play_script
+from quandary.desk.state import encode_state
 from quandary.errors import QuandaryError, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+    from quandary.agents.agent import Agent
     from quandary.agents.calling import Surroundings
     from quandary.agents.catalogue import Catalogue
     from quandary.agents.driving import Driver
@@ -27,6 +30,41 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SHOWN = 20
 """How many runs are named when they were interrupted; more than that fit no command line."""
+
+
+class LocalAgents:
+    """The programs that a walk calls, as this machine has them."""
+
+    def __init__(self, settings: Settings) -> None:
+        from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only for charts
+
+        self.settings = settings
+        self.catalogue: Catalogue = read_catalogue(settings.table("agents"))
+
+    def obstacles(self, agent: Agent, folder: str) -> list[str]:
+        """Why an agent cannot be called there, as far as can be seen without running anything."""
+        from quandary.agents.calling import obstacles  # noqa: PLC0415 - only for charts
+
+        return obstacles(agent, surroundings(folder, self.settings))
+
+    def require_logins(self, names: Sequence[str], folder: str) -> None:
+        """Refuse agents that would not get past their login, before anything is spent."""
+        import asyncio  # noqa: PLC0415 - slow, and only for charts
+
+        from quandary.agents.calling import logged_out  # noqa: PLC0415 - the same
+        from quandary.agents.process import drive  # noqa: PLC0415 - the same
+
+        known = [self.catalogue.find(name) for name in names]
+        if not any(agent.login for agent in known):
+            return
+        around = surroundings(folder, self.settings)
+
+        async def ask() -> list[str]:
+            return await asyncio.gather(*(logged_out(agent, around) for agent in known))
+
+        missing = [problem for problem in drive(ask()) if problem]
+        if missing:
+            raise Rejected("; ".join(missing))
 
 
 def surroundings(folder: str, settings: Settings) -> Surroundings:
@@ -49,9 +87,8 @@ class Session:
     def __init__(
         self,
         store: Store,
-        catalogue: Catalogue,
+        agents: LocalAgents,
         around: Surroundings,
-        settings: Settings,
         way: Way,
         items: int,
     ) -> None:
@@ -65,34 +102,16 @@ class Session:
         self.played: dict[str, int] = {}
         self.left = False
         """Somebody at the terminal went away from a question."""
-        watching = watcher(store, settings, items)
-        self.driver: Driver = Driver(store, catalogue, around, watching, self._from_script)
+        watching = watcher(store, agents.settings, items)
+        self.driver: Driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:
-        """The next reply of the script, booked; every run is played the whole of it."""
+        """The next reply of the script, recorded; every run is played the whole of it."""
         number = self.played.get(state.run, 0)
         if number >= len(self.script):
             return None
         self.played[state.run] = number + 1
-        return running.with_answers(self.store, state, [self.script[number]])
-
-    def require_logins(self, agents: Sequence[str]) -> None:
-        """Refuse agents that would not get past their login, before anything is spent."""
-        import asyncio  # noqa: PLC0415 - slow, and only for charts
-
-        from quandary.agents.calling import logged_out  # noqa: PLC0415 - the same
-
-        driver = self.driver
-        known = [driver.catalogue.find(agent) for agent in agents]
-        if not any(agent.login for agent in known):
-            return
-
-        async def ask() -> list[str]:
-            return await asyncio.gather(*(logged_out(agent, driver.around) for agent in known))
-
-        missing = [problem for problem in self._run(ask()) if problem]
-        if missing:
-            raise Rejected("; ".join(missing))
+        return play_script(self.store, running.SCRIPT, state, [self.script[number]])
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
         """Drive runs, with the progress shown."""
@@ -128,12 +147,12 @@ class Session:
             states = [self._asked(state) for state in states]
         if here and sys.stdout.isatty():
             for state in states:
-                running.told(state)
+                running.show_outcome(state)
         elif several:
-            parts = [running.state_bytes(self.store, state) for state in states]
+            parts = [encode_state(self.store, state) for state in states]
             put(b'{"runs":[' + b",".join(parts) + b"]}\n")
         else:
-            running.shown(self.store, states[0], proof=self.way.proof)
+            running.show(self.store, states[0], proof=self.way.proof)
         failed = [state for state in states if state.status not in ("done", "waiting")]
         if not (here and sys.stdout.isatty()):
             for state in failed:

@@ -7,7 +7,7 @@ import click
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import tell
-from quandary.journal import replay
+from quandary.desk import reply as desk
 from quandary.journal.ids import find_run
 
 
@@ -21,15 +21,8 @@ def withdraw(run: str, why: str, where: str | None) -> int:
         raise click.UsageError("--why needs a reason")
     store = running.opened(where, existing=True)
     run = find_run(store, run)
-    person = running.is_terminal()
-    state = replay.withdraw(
-        store,
-        run,
-        why,
-        who="person" if person else "agent",
-        through="terminal" if person else "command",
-    )
-    if not person:
-        running.shown(store, state)
+    state = desk.withdraw(store, running.caller(), run, why)
+    if not running.is_terminal():
+        running.show(store, state)
     tell(f"withdrew {run}")
     return 0

@@ -1,1 +1,1 @@
-"""What every door does, written once."""
+"""What every door does, written once: begin, reply, look, list, resume. The desk prints nothing."""

@@ -13,9 +13,9 @@ from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary import deeds
 from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
 from quandary.agents.driving import SET_ASIDE, Driver
+from quandary.desk.reply import actions
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import replay
@@ -226,7 +226,7 @@ class Turn:
         driver.answer = self._answer
         while True:
             # Whatever keeps the run from going on is found out before anything is spent.
-            do = deeds.of(self.store, self.run)
+            do = actions(self.store, self.run)
             state = replay.advance(self.store, self.run, who="agent", through=THROUGH, deeds=do)
             for call in state.calls:
                 obstacle = await self.agents.obstacle(call.agent, around)

@@ -37,6 +37,11 @@ def parse_options(text: str, name: str) -> tuple[Candidate, ...]:
         rows = msgspec.json.decode(text.removeprefix("\ufeff"))
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise ParseError(f"{name}: not JSON ({error})") from None
+    return options_from_rows(rows, name)
+
+
+def options_from_rows(rows: object, name: str) -> tuple[Candidate, ...]:
+    """Options that were decoded already."""
     if not isinstance(rows, list):
         example = '[{"key": "E1", "title": "What it is"}]'
         raise ParseError(f"{name}: write a list of options, like {example}")

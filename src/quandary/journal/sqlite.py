@@ -119,7 +119,8 @@ class SqliteStore(Store):
     """A journal in a file. Threads may share it; each process opens its own."""
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
-        self.path = self.address = os.fspath(path)
+        self.path = os.fspath(path)
+        self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
         self._place = os.path.abspath(self.path)
         self._lock = threading.RLock()

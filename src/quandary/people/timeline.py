@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from quandary.desk.state import outcome_lines
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
 from quandary.journal.history import GivenAnswer, given
-from quandary.people import outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +183,7 @@ class _Teller:
 
     def _ended(self, body: Ended, matter: Matter) -> str:
         try:
-            came = outcomes.lines(self.flow, matter.result)
+            came = outcome_lines(self.flow, matter.result)
         except (AttributeError, IndexError, KeyError, TypeError):
             came = []  # it was changed, as `verify` tells
         told = "; ".join([*came, matter.error] if matter.error else came)

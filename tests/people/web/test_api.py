@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quandary.journal import replay
-from served import BASE, PAGE, REVIEW, TOKEN, send
+from served import BASE, PAGE, REVIEW, TOKEN, Site, send
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from served import Site
 
 ASKING = {
     "context": "A plan of few steps.",
@@ -234,7 +233,8 @@ def test_asking_with_a_file_from_elsewhere_is_refused(
     (inner / ".quandary").mkdir(parents=True)
     (tmp_path / "outside.md").write_text(REVIEW, encoding="utf-8")
     (inner / "link.md").symlink_to(tmp_path / "outside.md")
-    with pytest.MonkeyPatch.context() as patch, site.visitor() as visitor:
+    served = Site(inner, site.store)
+    with pytest.MonkeyPatch.context() as patch, served.visitor() as visitor:
         patch.chdir(inner)
         refused = visitor.post("/api/asks", json={"context": "A plan.", "source": source})
         assert refused.status_code in (400, 404)

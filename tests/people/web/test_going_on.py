@@ -16,7 +16,8 @@ import walks
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
 from quandary.agents.groups import group_lives
-from quandary.cli.going_on import Drivers
+from quandary.cli.serve import in_background
+from quandary.desk.walks import Walks
 from quandary.journal import replay
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
@@ -45,8 +46,8 @@ class Shop(Outing):
         super().__init__(folder, capsys, monkeypatch)
         (folder / ".quandary").mkdir()
         self.behind = SqliteStore(self.store)
-        self.drivers = Drivers(self.behind, str(self.store), str(folder), most=2)
-        self.site = Site(folder, driving=self.drivers)
+        self.drivers = Walks(self.behind, str(folder), in_background, most=2)
+        self.site = Site(folder, walks=self.drivers)
         silent = {"tags": "NoValidation", "retries": "1"}
         self.draw(
             lucid(
@@ -229,7 +230,7 @@ def test_what_cannot_be_gone_on_with(shop: Shop) -> None:
             assert why in refused.json()["detail"]
             assert f'action="/runs/{run}/resume"' not in visitor.get(f"/runs/{run}").text
         page = press(visitor, over)
-        assert (page.status_code, "nothing to go on with" in page.text) == (409, True)
+        assert (page.status_code, "nothing to resume" in page.text) == (409, True)
 
 
 def test_a_run_without_its_texts_is_only_shown(shop: Shop) -> None:
@@ -255,7 +256,7 @@ def test_a_server_without_programs_says_so(shop: Shop) -> None:
     other = Site(shop.folder)
     with other.person() as visitor:
         page = visitor.get(f"/runs/{run}").text
-        assert "This server drives no runs" in page
+        assert "This server resumes no runs" in page
         assert "--retry-failed" in page
         assert press(visitor, run).status_code == 409
     other.store.close()
@@ -351,10 +352,6 @@ def test_a_folder_that_is_elsewhere(shop: Shop, tmp_path_factory: pytest.TempPat
     row = shop.site.store.run(run)
     assert row is not None
     assert shop.drivers.obstacle(row) == ""
-    shared = Drivers(shop.behind, "postgresql://db.example/journal", str(folder))
-    assert str(shop.folder) in shared.obstacle(row)
-    same = Drivers(shop.behind, "postgresql://db.example/journal", str(shop.folder))
-    assert same.obstacle(row) == ""
     shop.folder.rename(folder / "moved")
     try:
         assert "not on this machine" in shop.drivers.obstacle(row)

@@ -9,8 +9,10 @@ import pytest
 
 import databases
 import walks
-from quandary.cli.going_on import Drivers
+from quandary.cli.serve import in_background
+from quandary.desk.walks import Walks
 from quandary.errors import Rejected
+from quandary.fleet import queue
 from quandary.fleet.queue import Fleet
 from quandary.journal import replay
 from quandary.journal.postgres import PostgresStore
@@ -49,8 +51,8 @@ def failing(store: PostgresStore) -> State:
 
 def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore, str]) -> None:
     """No program is started for it, wherever its folder is."""
-    store, url = shared
-    drivers = Drivers(store, url, "/projects/elsewhere")
+    store, _ = shared
+    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=queue)
     run = failing(store).run
     Fleet(store, "CLAUDE").add(run)
     row = store.run(run)
@@ -72,10 +74,10 @@ def test_other_runs_of_a_shared_store_are_left_where_they_belong(
     shared: tuple[PostgresStore, str],
 ) -> None:
     """Somebody else may have written where they belong, so that only our own project counts."""
-    store, url = shared
-    drivers = Drivers(store, url, "/projects/elsewhere")
+    store, _ = shared
+    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=queue)
     run = failing(store).run
-    with pytest.raises(Rejected, match="go on with it there"):
+    with pytest.raises(Rejected, match="resume it there"):
         drivers.start(run, partial(replay.look, store, run))
 
 
@@ -83,7 +85,7 @@ def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStor
     """The database knows of the lock."""
     store, url = shared
     other = PostgresStore(url)
-    drivers = Drivers(store, url, "here")
+    drivers = Walks(store, "here", in_background)
     run = failing(store).run
     with other.lock_run(run):
         assert drivers.is_under_way(run)

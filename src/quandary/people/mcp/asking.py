@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from quandary.journal.store import State
-    from quandary.people.mcp.house import Caller, House
+    from quandary.people.mcp.house import Client, House
 
     Context = ServerRequestContext["Desk", Any]
 
@@ -108,7 +108,7 @@ class Desk:
 
     # -- a form within a call --------------------------------------------------------------------
 
-    async def converse(self, context: Context, caller: Caller, state: State) -> Standing:
+    async def converse(self, context: Context, caller: Client, state: State) -> Standing:
         """Show what waits, and what comes after it, until there is nothing or nobody to ask."""
         until = anyio.current_time() + self.hold
         standing = Standing(state)
@@ -128,7 +128,7 @@ class Desk:
                 return came
         return Standing(standing.state, MORE_TO_ASK) if standing.state.ask else standing
 
-    def _laid_out(self, context: Context, caller: Caller, state: State) -> _Open:
+    def _laid_out(self, context: Context, caller: Client, state: State) -> _Open:
         """The form for what waits; the one that is out already, if there is one."""
         place = _place(context, state)
         if place not in self._open:
@@ -148,7 +148,7 @@ class Desk:
                 await context.session.report_progress(now - begun, None, "waiting for the person")
         return form.standing
 
-    async def _show(self, context: Context, caller: Caller, state: State, form: _Open) -> None:
+    async def _show(self, context: Context, caller: Client, state: State, form: _Open) -> None:
         try:
             with form.scope:
                 form.standing = await self._sent(context, caller, state)
@@ -158,7 +158,7 @@ class Desk:
             self._open.pop(_place(context, state), None)
             form.done.set()
 
-    async def _sent(self, context: Context, caller: Caller, state: State) -> Standing:
+    async def _sent(self, context: Context, caller: Client, state: State) -> Standing:
         began = anyio.current_time()
         shown = Shown(state.run, state.key or "", began, 0)
         try:
@@ -174,7 +174,7 @@ class Desk:
 
     # -- a form between calls --------------------------------------------------------------------
 
-    def handed_out(self, caller: Caller, state: State, turn: int) -> types.InputRequiredResult:
+    def handed_out(self, caller: Client, state: State, turn: int) -> types.InputRequiredResult:
         """The form as a result, with which the client calls again."""
         token = secrets.token_urlsafe(16)
         while len(self._shown) >= KEPT:
@@ -186,7 +186,7 @@ class Desk:
         )
 
     async def handed_back(
-        self, caller: Caller, request_state: str, responses: types.InputResponses | None
+        self, caller: Client, request_state: str, responses: types.InputResponses | None
     ) -> tuple[Standing, int]:
         """What came of a form that was handed out, and how many there have been.
 
@@ -216,7 +216,7 @@ class Desk:
             if isinstance(came.response, Outcome):
                 return self._noted(shown, came.response, by)
             if isinstance(came.response, Reply):
-                state = self.house.advance(shown.run, came.response, to=shown.key, by=by)
+                state = self.house.record(shown.run, came.response, to=shown.key, by=by)
             for note in came.notes:
                 state = replay.note(
                     self.house.store, shown.run, note, who=WHO, through=THROUGH, by=by
@@ -274,7 +274,7 @@ def _place(context: Context, state: State) -> tuple[int, str, str]:
     return id(context.session.client_params), state.run, state.key or ""
 
 
-def showable(state: State, caller: Caller) -> bool:
+def showable(state: State, caller: Client) -> bool:
     """Whether the question that waits can be put before somebody at this client.
 
     What only a person themselves may answer is not shown where an agent is in between.
@@ -282,7 +282,7 @@ def showable(state: State, caller: Caller) -> bool:
     return caller.forms and state.ask is not None and not state.ask.require
 
 
-def elicitation(state: State, caller: Caller) -> types.ElicitRequest:
+def elicitation(state: State, caller: Client) -> types.ElicitRequest:
     """The form for what waits, as the protocol has it in both eras."""
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
     made = forms.form(state.ask, state.notes, titled=caller.titled)

@@ -23,7 +23,7 @@ from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.people.mcp import asking, resources
 from quandary.people.mcp.asking import HOLD, ROUNDS, Desk, Standing, showable
-from quandary.people.mcp.house import Caller
+from quandary.people.mcp.house import Client
 from quandary.people.mcp.tools import TOOLS, Checking, Following, Listing, Looking
 
 if TYPE_CHECKING:
@@ -173,17 +173,17 @@ def _seen(house: House, wanted: Checking | Listing | Looking) -> bytes:
     return house.history(find_run(house.store, wanted.run))
 
 
-async def _looked(desk: Desk, name: str, caller: Caller) -> State:
+async def _looked(desk: Desk, name: str, caller: Client) -> State:
     """Where a run stands, once the house has done what it was interrupted at."""
     house = desk.house
     run = await desk.do(find_run, house.store, name)
     state = await desk.do(replay.look, house.store, run)
     if state.deed is not None:
-        state = await desk.do(lambda: house.advance(run, None, to=None, by=caller.name))
+        state = await desk.do(lambda: house.record(run, None, to=None, by=caller.name))
     return state
 
 
-async def _handed(desk: Desk, caller: Caller, standing: Standing, turn: int) -> Result:
+async def _handed(desk: Desk, caller: Client, standing: Standing, turn: int) -> Result:
     """The next form, if there is one to show; else where the run stands."""
     if standing.answered and showable(standing.state, caller):
         if turn < ROUNDS:
@@ -192,13 +192,13 @@ async def _handed(desk: Desk, caller: Caller, standing: Standing, turn: int) -> 
     return await _told(desk, standing, caller)
 
 
-def caller_of(context: Context) -> Caller:
+def caller_of(context: Context) -> Client:
     """The client, as it described itself. One that names no kind of form shows the usual kind."""
     session = context.session
     told = session.client_capabilities.elicitation if session.client_capabilities else None
     info = session.client_params.client_info if session.client_params else None
     version = context.protocol_version
-    return Caller(
+    return Client(
         name=info.name[:80] if info is not None else "",
         forms=told is not None and (told.form is not None or told.url is None),
         titled=is_version_at_least(version, "2025-11-25"),
@@ -209,14 +209,14 @@ def caller_of(context: Context) -> Caller:
 # -- what an agent is told -----------------------------------------------------------------------
 
 
-async def _told(desk: Desk, standing: Standing, caller: Caller) -> types.CallToolResult:
+async def _told(desk: Desk, standing: Standing, caller: Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
-    data = await desk.do(desk.house.told, standing.state)
+    data = await desk.do(desk.house.encode, standing.state)
     then = standing.said or _then(standing.state, caller)
     return _data(data, then.replace("{run}", standing.state.run))
 
 
-def _then(state: State, caller: Caller) -> str:
+def _then(state: State, caller: Client) -> str:
     if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
         return ""
     if state.status != "waiting":

@@ -9,17 +9,20 @@ import msgspec
 from litestar import Router, get, post
 from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter
 
-from quandary.desk import returns
+from quandary.desk import begin
+from quandary.desk import reply as replies
+from quandary.desk.authority import Caller
+from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.replay import replied
+from quandary.journal.store import State
 from quandary.model.ask import Outcome
-from quandary.people.mcp.tools import Asking
 from quandary.people.reading import read as reader
 from quandary.people.web.going_on import resume
-from quandary.people.web.house import TheHouse, Visit, digest
+from quandary.people.web.house import House, TheHouse, Visit
 from quandary.people.web.shapes import (
     ReadingOut,
     ReplyIn,
@@ -120,11 +123,29 @@ async def ask(
     With `wait`, the state comes when the run is over, or when the time is up; then go on with
     `GET /api/runs/{run}?wait=60&until=end`.
     """
-    state = await asyncio.to_thread(house.begin, request, data, idempotency_key or "")
+    caller = house.caller(request)
+    state = await asyncio.to_thread(_begin, house, caller, data, idempotency_key or "")
     if wait and state.status == "waiting":
         await house.events.wait(state.run, state.n, wait, until_end=True)
         state = await asyncio.to_thread(replay.look, house.store, state.run)
     return await asyncio.to_thread(state_out, house, state)
+
+
+def _begin(house: House, caller: Caller, wanted: Asking, key: str) -> State:
+    """A run, on the word of a program even where a person's login sent it."""
+    caller, showing = caller._replace(who="api"), Showing()
+    beginning = begin.prepare(house.store, caller, wanted, showing)
+    request = begin.digest_of(wanted) if key else ""
+    return begin.begin(
+        house.store,
+        caller,
+        beginning,
+        showing,
+        expires=wanted.expires,
+        key=key,
+        request=request,
+        project=house.scope.project,
+    )
 
 
 @post(
@@ -143,31 +164,24 @@ def reply(
 ) -> StateOut:
     """It is booked as a person's only within a login, and else as `api`."""
     name = find_run(house.store, run)
-    state = replay.look(house.store, name)
-    sent = digest(*house.source(request), data) if idempotency_key else ""
-    if idempotency_key:
-        before = replied(house.store, name, idempotency_key, sent)
+    caller, token = house.caller(request, data.by), idempotency_key or ""
+    sent = digest_of(*caller[:3], data) if token else ""
+    if token:
+        before = replied(house.store, name, token, sent)
         if before is not None:
             return state_out(house, before)
-    if state.ask is None:
-        raise house.already(state)
+    state = replay.look(house.store, name)
+    ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
     if data.text is not None and data.answers:
         raise QuandaryError("the reply has both answers and a text; send one of them")
     body = data.text if data.text is not None else _answers(data)
-    asked = state.ask
-    if data.to is not None:
-        question = asked.question(data.to)
-        if question is None:
-            raise house.already(state)
-        if data.text is not None:
-            asked = msgspec.structs.replace(asked, key=question.key, questions=(question,))
-    meant = returns.parse(body, asked, reader, as_text=house.told(name).get("via") == "text")
+    meant = replies.read_reply(house.store, name, ask, body, data.to)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
-    state = house.advance(
-        request, name, meant, to=state.key, by=data.by, token=idempotency_key or "", sent=sent
+    state = replies.record_reply(
+        house.store, caller, name, meant, to=state.key, token=token, sent=sent
     )
     return state_out(house, state)
 
@@ -189,10 +203,8 @@ def _answers(data: ReplyIn) -> bytes:
 )
 def withdraw(request: Visit, house: TheHouse, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
     """End a run that nobody needs any more."""
-    who, through, by = house.source(request)
     name = find_run(house.store, run)
-    state = replay.withdraw(house.store, name, data.why, who=who, through=through, by=by)
-    return state_out(house, state)
+    return state_out(house, replies.withdraw(house.store, house.caller(request), name, data.why))
 
 
 @get(
@@ -209,10 +221,9 @@ def read_text(
 ) -> ReadingOut:
     """Nothing is booked."""
     state = replay.look(house.store, find_run(house.store, run))
-    question = state.ask.question(key) if state.ask is not None else None
-    if state.ask is None or question is None:
-        raise house.already(state)
-    reading = reader(text, question, "plain" if state.ask.kind == "advisory" else "strict")
+    ask = replies.require_waiting(state, key)
+    question = ask.question(key) or ask.questions[0]
+    reading = reader(text, question, "plain" if ask.kind == "advisory" else "strict")
     says = meaning(question, reading.answer(key, text)) if text.strip() else ""
     return ReadingOut(reading.kind, list(reading.codes), reading.matched, says, reading.comment)
 

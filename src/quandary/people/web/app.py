@@ -22,6 +22,7 @@ from litestar.template.config import TemplateConfig
 from litestar.types import Receive, Scope, Send
 
 from quandary import __version__
+from quandary.desk import authority
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 from quandary.people.timeline import moment
@@ -45,9 +46,8 @@ if TYPE_CHECKING:
     from litestar.handlers import ASGIRouteHandler
     from litestar.types import Message
 
+    from quandary.desk.walks import Walks
     from quandary.people.mcp.server import Mounted
-    from quandary.people.web.going_on import Driving
-    from quandary.people.web.house import Begin
     from quandary.people.web.metrics import Fleet
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -69,27 +69,24 @@ HEADERS = {
 def create_app(
     store: Store,
     keys: Keys,
+    project: authority.Scope,
     *,
     hosts: frozenset[str] = LOOPBACK,
     addresses: bool = False,
     strangers: bool = True,
-    project: str = "",
-    begin: Begin | None = None,
     new_code: Callable[[], None] | None = None,
     tools: Mounted | None = None,
     fleet: Callable[[], Fleet] | None = None,
-    driving: Driving | None = None,
+    walks: Walks | None = None,
 ) -> Litestar:
     """The application. `strangers` are served only where every visitor is on this machine.
 
     With `tools`, chat clients find them at /mcp; with `fleet`, its figures are among the metrics;
-    with `driving`, runs can be gone on with from their pages.
+    with `walks`, runs can be resumed from their pages.
     """
     events = Events(store)
     metrics = Metrics(store, events, fleet)
-    house = House(
-        store, events, keys, project=project, begin=begin, new_code=new_code, driving=driving
-    )
+    house = House(store, events, keys, project, new_code=new_code, walks=walks)
     readiness = Readiness(store)
 
     @asynccontextmanager

@@ -10,15 +10,17 @@ from litestar.params import QueryParameter
 from litestar.response import Redirect, Template
 from msgspec.structs import replace
 
-from quandary.errors import NotFound, QuandaryError, Rejected
-from quandary.journal import replay
+from quandary.desk import reply as replies
+from quandary.desk.authority import may
+from quandary.desk.begin import digest_of
+from quandary.errors import NotFound, PersonRequired, QuandaryError, Rejected
 from quandary.journal.ids import find_run
 from quandary.people.timeline import answer_text, standing
 from quandary.people.web import going_on
 from quandary.people.web.asked import paragraphs, sheet
 from quandary.people.web.forms import LONGEST_TEXT, filled
 from quandary.people.web.frame import Fields, one, own_form, page
-from quandary.people.web.house import House, TheHouse, Visit, digest
+from quandary.people.web.house import House, TheHouse, Visit
 from quandary.people.web.pages import RunId, run_page, sentence
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Given(NamedTuple):
 def given(found: GivenAnswer) -> Given:
     """An answer for its page."""
     said = answer_text(found.answer, found.question)
-    return Given(found.question.key, found.question.text, said, digest(said))
+    return Given(found.question.key, found.question.text, said, digest_of(said))
 
 
 def changeable(house: House, run: str) -> list[Given]:
@@ -67,9 +69,9 @@ async def resume(request: Visit, house: TheHouse, run: RunId) -> Template | Redi
 def _resumed(request: Visit, house: House, run: str) -> Template | Redirect:
     name = find_run(house.store, run)
     try:
-        going_on.go_on(house, request, name)
+        replies.resume(house.store, house.caller(request), name, house.walks)
     except Rejected as refused:
-        status = 409 if going_on.may_drive(house, request) else 403
+        status = 403 if isinstance(refused, PersonRequired) else 409
         return run_page(request, house, name, problem=sentence(refused), status=status)
     return Redirect(f"/runs/{name}", status_code=303)
 
@@ -87,9 +89,8 @@ def _withdrawn(request: Visit, house: House, run: str, fields: Fields) -> Templa
     if not why or len(why) > LONGEST_TEXT:
         problem = "Say in a few words why it is withdrawn."
         return run_page(request, house, name, problem=problem, status=422)
-    who, through, by = house.source(request)
     try:
-        replay.withdraw(house.store, name, why, who=who, through=through, by=by)
+        replies.withdraw(house.store, house.caller(request), name, why)
     except Rejected as late:
         return run_page(request, house, name, problem=sentence(late), status=409)
     return Redirect(f"/runs/{name}", status_code=303)
@@ -122,7 +123,7 @@ def _amended(request: Visit, house: House, run: str, fields: Fields) -> Template
     why = one(fields, "why").strip()
     sent = filled(replace(found.ask, questions=(found.question,)), fields)
     problem, status = "", 422
-    if not house.visitor(request).is_person:
+    if not may(house.caller(request), "amend"):
         problem, status = "Only a person can change an answer: log in first.", 403
     elif one(fields, "seen") != given(found).seen:
         problem, status = "Somebody else has changed this answer. Look at it again.", 409
@@ -138,19 +139,9 @@ def _amended(request: Visit, house: House, run: str, fields: Fields) -> Template
     elif not why or len(why) > LONGEST_TEXT:
         problem = "Say in a few words why the answer changes."
     if not problem:
-        who, through, by = house.source(request)
+        caller, key = house.caller(request), found.question.key
         try:
-            replay.amend(
-                house.store,
-                name,
-                sent.reply,
-                key=found.question.key,
-                why=why,
-                who=who,
-                through=through,
-                by=by,
-                deeds=house.deeds(name),
-            )
+            replies.amend(house.store, caller, name, sent.reply, key=key, why=why)
         except QuandaryError as refused:
             problem, status = sentence(refused), 409
         else:

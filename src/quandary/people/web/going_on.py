@@ -5,49 +5,25 @@ The server drives no run itself: a program does, which is started for it elsewhe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from litestar import post
 from litestar.params import PathParameter
 
-from quandary.errors import Diverged, NotFound, PersonRequired, Rejected
-from quandary.journal import replay
+from quandary.desk import reply as replies
 from quandary.journal.ids import find_run
-from quandary.model.ask import Note
 from quandary.people.web.house import House, TheHouse, Visit
 from quandary.people.web.shapes import StateOut, refusals, state_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quandary.journal.store import Run, State
 
-RESUMED = "resumed"
-"""The kind of the note that says who had a run gone on with."""
-NOT_RESUMED = "not-resumed"
-"""The kind of the note that says why a program ended that had not gone on with it."""
 RunId = Annotated[
     str,
     PathParameter(
         pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name, or as much as tells it apart."
     ),
 ]
-
-
-class Driving(Protocol):
-    """Whatever drives runs for the server."""
-
-    def is_under_way(self, run: str) -> bool:
-        """Whether somebody goes on with the run at this moment, here or elsewhere."""
-
-    def is_queued(self, run: str) -> bool:
-        """Whether somebody will go on with it by themselves."""
-
-    def obstacle(self, run: Run) -> str:
-        """Why the run cannot be gone on with from here; nothing where it can."""
-
-    def start(self, run: str, prepare: Callable[[], State]) -> State:
-        """Have it gone on with, when `prepare` has brought it to where it can; never twice."""
 
 
 class Going(NamedTuple):
@@ -101,7 +77,7 @@ def going(house: House, state: State) -> Going | None:
         return found._replace(command=f"quandary next {row.id}")
     again = " --retry-failed" if state.status == "failed" else ""
     command = f"quandary walk --resume {row.id}{again}"
-    obstacle = house.driving.obstacle(row) if house.driving else "This server drives no runs."
+    obstacle = house.walks.obstacle(row) if house.walks else "This server resumes no runs."
     return found._replace(command=command, obstacle=obstacle)
 
 
@@ -115,7 +91,7 @@ def _stand(house: House, row: Run, state: State) -> Going | None:
         return None
     if is_under_way(house, row.id):
         return _UNDER_WAY
-    if house.driving is not None and house.driving.is_queued(row.id):
+    if house.walks is not None and house.walks.is_queued(row.id):
         return _QUEUED
     from quandary.agents.driving import begun  # noqa: PLC0415 - only for charts
 
@@ -123,49 +99,10 @@ def _stand(house: House, row: Run, state: State) -> Going | None:
 
 
 def is_under_way(house: House, run: str) -> bool:
-    """Whether somebody goes on with a run at this moment."""
-    if house.driving is not None:
-        return house.driving.is_under_way(run)
+    """Whether somebody walks a run at this moment."""
+    if house.walks is not None:
+        return house.walks.is_under_way(run)
     return house.store.is_locked(run)
-
-
-def may_drive(house: House, request: Visit) -> bool:
-    """Whether a visitor may spend money: a person, or a program with a person's own token."""
-    visitor = house.visitor(request)
-    return visitor.is_person or house.keys.is_user(visitor.bearer)
-
-
-def go_on(house: House, request: Visit, run: str) -> State:
-    """Have a run gone on with; the journal says on whose word."""
-    if not may_drive(house, request):
-        raise PersonRequired(
-            "only a person can have a run gone on with: log in, or send a user's token"
-        )
-    row = house.store.run(run)
-    if row is None:
-        raise NotFound(f"there is no run {run}")
-    if row.flow != "walk":
-        return house.do_what_is_left(request, run)
-    if house.driving is None:
-        raise Rejected("this server drives no runs")
-    return house.driving.start(run, lambda: _prepared(house, request, run))
-
-
-def _prepared(house: House, request: Visit, run: str) -> State:
-    """The run, waiting for its agents."""
-    who, through, by = house.source(request)
-    state = replay.look(house.store, run)
-    if state.status == "failed":
-        try:
-            return replay.retry(house.store, run, who=who, through=through, by=by)
-        except Diverged as gone:
-            raise Rejected(str(gone)) from None
-    if state.status != "waiting":
-        raise Rejected(f"run {run} is {state.status}; there is nothing to go on with")
-    if state.ask is not None:
-        raise Rejected(f"run {run} waits for an answer; it goes on when somebody has given it")
-    note = Note(RESUMED, "It is gone on with.")
-    return replay.note(house.store, run, note, who=who, through=through, by=by)
 
 
 @post(
@@ -182,4 +119,5 @@ def resume(request: Visit, house: TheHouse, run: RunId) -> StateOut:
     a program behind the server. 409 says that there is nothing to go on with, or that somebody does
     so already.
     """
-    return state_out(house, go_on(house, request, find_run(house.store, run)))
+    name = find_run(house.store, run)
+    return state_out(house, replies.resume(house.store, house.caller(request), name, house.walks))

@@ -12,6 +12,10 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, PathParameter, QueryParameter
 from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
 
+from quandary.desk import reply as replies
+from quandary.desk.authority import may
+from quandary.desk.begin import digest_of
+from quandary.desk.walks import NOT_RESUMED
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
@@ -22,7 +26,7 @@ from quandary.people.web.events import following
 from quandary.people.web.figures import HEIGHT, MOST_QUESTIONS, WIDTH, gather_figures
 from quandary.people.web.forms import filled
 from quandary.people.web.frame import Fields, one, own_form, page, wants_part
-from quandary.people.web.house import House, TheHouse, Visit, digest
+from quandary.people.web.house import House, TheHouse, Visit
 from quandary.people.web.listing import Wanted, list_inbox, list_runs
 from quandary.people.web.shapes import Status
 from quandary.people.web.told import tell_run
@@ -118,8 +122,8 @@ def run_page(
         "parts" if wants_part(request) else "run",
         status=status,
         going=going,
-        may_drive=going_on.may_drive(house, request),
-        troubles=[note.text for note in state.notes if note.kind == going_on.NOT_RESUMED],
+        may_drive=may(house.caller(request), "resume"),
+        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
         answers=changeable(house, run),
         state=state,
         row=house.store.run(run),
@@ -140,12 +144,12 @@ def _answered(request: Visit, house: House, run: str, fields: Fields) -> Templat
     name = find_run(house.store, run)
     state = replay.look(house.store, name)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
-    sent = digest({name: said for name, said in fields.items() if name != "mark"})
+    sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
     there = Redirect(f"/runs/{name}", status_code=303)
     if state.ask is None or state.key != to:
-        if token and house.has_seen(name, token, sent):
+        if token and replies.is_recorded(house.store, name, token, sent):
             return there  # the same form was sent twice
-        problem = f"{sentence(house.already(state))} What you sent was not booked."
+        problem = f"{sentence(replies.already(state, to))} What you sent was not booked."
         return run_page(request, house, name, problem=problem, status=409)
     found = filled(state.ask, fields)
     if found.problems or not found.reply.answers:
@@ -164,7 +168,8 @@ def _answered(request: Visit, house: House, run: str, fields: Fields) -> Templat
             problems=found.problems,
         )
     try:
-        house.advance(request, name, found.reply, to=to, token=token, sent=sent)
+        caller = house.caller(request)
+        replies.record_reply(house.store, caller, name, found.reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
         problem = f"{sentence(late)} What you sent was not booked."
         return run_page(request, house, name, problem=problem, status=409)
@@ -182,7 +187,7 @@ def sentence(error: QuandaryError) -> str:
 @get("/trees", sync_to_thread=True, include_in_schema=False)
 def trees(request: Visit, house: TheHouse) -> Template:
     """The project's trees, drawn, with what is wrong with them."""
-    return page(request, house, "trees", found=list(list_trees(house.project)))
+    return page(request, house, "trees", found=list(list_trees(house.scope.project)))
 
 
 @get("/stats", sync_to_thread=True, include_in_schema=False)

@@ -8,8 +8,8 @@ import msgspec
 from litestar.openapi.datastructures import ResponseSpec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from quandary.desk.state import encode_state
 from quandary.journal.store import Run, State
-from quandary.people import states
 from quandary.people.web.house import House
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
@@ -125,18 +125,7 @@ class ReadingOut(Struct):
 
 def state_out(house: House, state: State) -> StateOut:
     """A state in the form of the contract."""
-    told = house.told(state.run)
-    written = states.state_json(
-        state.run,
-        state.flow,
-        state.status,
-        notes=state.notes[len(state.ask.notes) if state.ask is not None else 0 :],
-        ask=state.ask,
-        result=state.result,
-        error=state.error or "",
-        via="text" if told.get("via") == "text" else "relay",
-        host=told.get("host", "claude"),
-    )
+    written = encode_state(house.store, state)
     return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from markupsafe import Markup
 
+from quandary.desk import phases
+from quandary.desk.state import outcome_lines
 from quandary.errors import QuandaryError
-from quandary.journal import moves
 from quandary.journal.entries import now
 from quandary.model.call import HUMAN
 from quandary.model.track import split
-from quandary.people import outcomes, timeline
+from quandary.people import timeline
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -104,7 +105,7 @@ def tell_run(store: Store, state: State, *, under_way: bool = False) -> Told:
         max(len(events) - MOST_EVENTS, 0),
         result(state) if walk is None else [],  # a walk's story says it all
         walk,
-        _track(store, state.run) if state.flow in moves.FLOWS else None,
+        _track(store, state.run) if state.flow in phases.FLOWS else None,
     )
 
 
@@ -119,7 +120,7 @@ def result(state: State) -> list[str]:
         return [state.error] if state.error else []
     lines: list[str] = []
     with suppress(KeyError, TypeError, AttributeError):  # as some other version wrote it
-        lines = outcomes.lines(state.flow, state.result)
+        lines = outcome_lines(state.flow, state.result)
     return lines or [msgspec.json.encode(state.result).decode()]
 
 
@@ -156,7 +157,7 @@ def _track(store: Store, run: str) -> Tracked | None:
     """The track that a run is about, as it stands now."""
     from quandary.formats import tracks  # noqa: PLC0415 - only at gates
 
-    folder = moves.began(store, run)[1].get("folder")
+    folder = phases.beginning_of(store, run)[1].get("folder")
     if not isinstance(folder, str):
         return None
     try:
@@ -174,7 +175,7 @@ def _track(store: Store, run: str) -> Tracked | None:
 
 def _passed(store: Store, passage: Passage) -> Passed:
     """Who let it pass is the journal's word wherever it has one."""
-    source = moves.let_pass(store, passage.run, passage.phase) if passage.run else None
+    source = phases.who_let_pass(store, passage.run, passage.phase) if passage.run else None
     who, through, by = source or (passage.who, passage.through, passage.by)
     name = f"{by} ({who}, {through})" if by else f"{who} ({through})" if through else who
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from quandary.agents.agent import words
-from quandary.agents.calling import Surroundings, obstacles
-from quandary.cli.screen import put, tell
+from quandary.desk.begin import Beginning
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import prompts
 from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
@@ -19,11 +18,14 @@ from quandary.formats.visible import printable
 from quandary.journal.entries import Began, beginning, read_document
 from quandary.model.call import HUMAN, is_human
 from quandary.model.soundness import named
+from quandary.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from quandary.agents.agent import Agent
     from quandary.agents.catalogue import Catalogue
+    from quandary.desk.begin import Showing
     from quandary.formats.charts import Loaded
     from quandary.journal.store import Store
     from quandary.model.ask import Item
@@ -56,7 +58,7 @@ def budget_of(settings: Settings, said: Mapping[str, Any]) -> Budget:
     """What an item may cost, from the same places."""
     found = {}
     for name in Budget.__struct_fields__:
-        set_to = _number(settings, name, -1, 0) if said[name] is None else said[name]
+        set_to = _number(settings, name, -1, 0) if said.get(name) is None else said[name]
         found[name] = None if set_to == -1 else set_to
     return Budget(**found)
 
@@ -97,17 +99,8 @@ class Plan(NamedTuple):
         if self.errors:
             raise Rejected(f"the plan is not sound: {'; '.join(self.errors)}")
 
-    def show(self) -> int:
-        """Print it: for people on a terminal, as JSON elsewhere."""
-        if sys.stdout.isatty():
-            put(self._text())
-        else:
-            put(msgspec.json.encode(self._data()) + b"\n")
-        for line in (*self.errors, *self.warnings):
-            tell(line)
-        return 1 if self.errors else 0
-
-    def _data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Any]:
+        """For programs."""
         return {
             "chart": self.chart,
             "steps": [{name: getattr(s, name) for name in _SHOWN} for s in self.steps],
@@ -118,7 +111,8 @@ class Plan(NamedTuple):
             "most_calls": self.most_calls,
         }
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """For people."""
         lines = [self.chart, ""]
         for step in self.steps:
             lines.append(f"{step.kind:<11} {step.name} ({step.id})")
@@ -165,24 +159,97 @@ def _about(step: Planned) -> Iterator[str]:
         yield f"{label} -> {target}"
 
 
+class Agents(Protocol):
+    """The programs that a walk calls, as far as this machine has them."""
+
+    catalogue: Catalogue
+
+    def obstacles(self, agent: Agent, folder: str) -> list[str]:
+        """Why an agent cannot be called there, as far as can be seen without running anything."""
+
+    def require_logins(self, names: Sequence[str], folder: str) -> None:
+        """Refuse agents that would not get past their login, before anything is spent."""
+
+
+class Walk(NamedTuple):
+    """A walk that could begin: its plan, and what all its items have in common."""
+
+    plan: Plan
+    folder: str
+    arguments: dict[str, Any]
+    chart: Any
+
+    def beginning(self, item: Item, showing: Showing, **further: Any) -> Beginning:  # noqa: ANN401
+        """What one item is begun with."""
+        arguments = {
+            **self.arguments,
+            "item": msgspec.to_builtins(item),
+            "limits": msgspec.to_builtins(showing.limits()),
+            **further,
+        }
+        return Beginning("walk", arguments, {"chart": self.chart}, self.plan.warnings)
+
+
+def prepare_walk(
+    source: str,
+    agents: Agents,
+    *,
+    items: Sequence[Item],
+    page: str = "",
+    workdir: str = "",
+    said: Mapping[str, Any],
+    here: bool = True,
+) -> Walk:
+    """Read a chart and plan what a walk of it would do. What is said goes before the settings.
+
+    What is not walked `here` needs neither its folder nor any programs on this machine.
+    """
+    from quandary.formats import charts  # noqa: PLC0415 - only for charts
+
+    folder = work_folder(workdir, here=here)
+    settings = read_settings()
+    loaded = charts.read(source, page=page)
+    drawn = [one.name or one.id for one in loaded.chart.pages if one.steps]
+    if not loaded.chart.start and len(drawn) > 1:
+        which = ", ".join(drawn[:5])
+        raise NotFound(f"{loaded.path}: say with --page which one to begin on ({which})")
+    defaults, budget = defaults_of(settings, said), budget_of(settings, said)
+    place = folder if here else None
+    plan = plan_of(loaded, defaults, agents, place, budget=budget, items=items)
+    arguments = {
+        "defaults": msgspec.to_builtins(defaults),
+        "codenames": plan.codenames,
+        "budget": msgspec.to_builtins(budget),
+        "workdir": folder,
+    }
+    return Walk(plan, folder, arguments, msgspec.to_builtins(loaded.chart))
+
+
+def work_folder(workdir: str | None, *, here: bool = True) -> str:
+    """Where agents work; a folder of other machines need not be on this one."""
+    folder = os.path.abspath(workdir or os.curdir)
+    if here and not os.path.isdir(folder):
+        raise QuandaryError(f"{workdir}: no such folder to work in")
+    return folder
+
+
 def plan_of(
     loaded: Loaded,
     defaults: Defaults,
-    catalogue: Catalogue,
-    around: Surroundings,
+    agents: Agents,
+    folder: str | None,
     *,
     budget: Budget = _NO_BUDGET,
     items: Sequence[Item] = (),
-    here: bool = True,
 ) -> Plan:
     """What a walk of the chart would do with these agents, in this folder, for these items.
 
-    What is not walked `here` needs no programs on this machine.
+    Where it is walked elsewhere, without a folder here, it needs no programs on this machine.
     """
     chart = loaded.chart
-    codenames = [*catalogue.names, HUMAN]
+    codenames = [*agents.catalogue.names, HUMAN]
     steps = plan(chart, defaults, codenames)
-    commands, missing = _commands(steps, catalogue, around, here=here)
+    commands, missing = _commands(steps, agents, folder)
     errors = [loaded.said(problem) for problem in loaded.errors]
     errors += [problem for step in steps for problem in step.problems]
     warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
@@ -201,11 +268,9 @@ def plan_of(
     )
 
 
-def commands_of(
-    store: Store, run: str, catalogue: Catalogue, around: Surroundings
-) -> dict[str, list[str]]:
+def commands_of(store: Store, run: str, agents: Agents, folder: str) -> dict[str, list[str]]:
     """The commands of a run under way; one whose agents are no longer there is refused."""
-    commands, missing = _commands(steps_of(store, run), catalogue, around)
+    commands, missing = _commands(steps_of(store, run), agents, folder)
     if missing:
         raise Rejected(f"run {run} cannot go on: {'; '.join(missing)}")
     return commands
@@ -227,7 +292,7 @@ def steps_of(store: Store, run: str) -> list[Planned]:
 
 
 def _commands(
-    steps: Iterable[Planned], catalogue: Catalogue, around: Surroundings, *, here: bool = True
+    steps: Iterable[Planned], agents: Agents, folder: str | None
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The command line of every agent that may be asked, and why some cannot be."""
     commands: dict[str, list[str]] = {}
@@ -241,13 +306,13 @@ def _commands(
             if not codename or is_human(codename):
                 continue
             try:
-                agent = catalogue.find(codename)
+                agent = agents.catalogue.find(codename)
             except NotFound as unknown:
                 missing.append(f"“{step.name}”: {unknown}")
                 continue
             if agent.name not in commands:
                 commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
-                missing += obstacles(agent, around) if here else []
+                missing += agents.obstacles(agent, folder) if folder is not None else []
     return commands, list(dict.fromkeys(missing))
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 
 from asks import asks
 from quandary.desk import sheets
+from quandary.desk.state import Status, state_json
 from quandary.model.ask import Ask, Choice, Note, Preamble, Question
-from quandary.people.states import Status, state_json
 
 if TYPE_CHECKING:
-    from quandary.people.states import Via
+    from quandary.desk.state import Via
 
 CHOICES = (Choice("OK", "Looks good", "No changes"), Choice("RWK", "Rework", branch=True))
 QUESTIONS = tuple(

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.journal import moves, replay
+from quandary.desk import phases
+from quandary.journal import replay
 from quandary.journal.entries import Source
+from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Reply
 from quandary.model.call import Do, Done
 from quandary.model.track import Move
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.journal.entries import Who
     from quandary.journal.store import State, Store
 
@@ -20,6 +24,14 @@ TRACK = {
     "phases": [{"label": "1"}, {"label": "2", "gate": False}, {"label": "3"}],
     "current": {"label": "1"},
 }
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """A new store."""
+    store = SqliteStore(":memory:")
+    yield store
+    store.close()
 
 
 def done(deed: Do) -> Done:
@@ -56,7 +68,7 @@ def test_who_chose_a_move(store: Store) -> None:
     """The entry that ordered the move has the word of whoever answered."""
     run = gated(store, "person", "web").run
     wanted = Move("/t", "1", "2: By any name", 4)
-    chosen = moves.choice_of(store, run, wanted)
+    chosen = phases.choice_of(store, run, wanted)
     assert chosen is not None
     assert chosen.source == Source("person", "web", "")
     assert chosen.source.in_person
@@ -67,7 +79,7 @@ def test_who_chose_a_move(store: Store) -> None:
         Move("/t", "1", "2", 5),
         Move("/t", "1", "2", 4, finish=True),
     ):
-        assert moves.choice_of(store, run, other) is None
+        assert phases.choice_of(store, run, other) is None
 
 
 @pytest.mark.parametrize(
@@ -89,19 +101,19 @@ def test_a_person_in_person(who: Who, through: str, own: bool) -> None:
 def test_who_let_a_move_pass(store: Store) -> None:
     """The one who answered, the one who gave the command, or the track's own policy."""
     person = gated(store, "person", "terminal").run
-    assert moves.let_pass(store, person, "2") == Source("person", "terminal", "")
-    assert moves.let_pass(store, person, "3") is None
-    assert moves.let_pass(store, gated(store, "agent", "relay").run, "2") == Source(
+    assert phases.who_let_pass(store, person, "2") == Source("person", "terminal", "")
+    assert phases.who_let_pass(store, person, "3") is None
+    assert phases.who_let_pass(store, gated(store, "agent", "relay").run, "2") == Source(
         "agent", "relay", ""
     )
     policy = gated(store, "agent", "command", at="2").run
-    assert moves.let_pass(store, policy, "3") == Source("policy", "track", "")
+    assert phases.who_let_pass(store, policy, "3") == Source("policy", "track", "")
     command = moved(store).run
-    assert moves.let_pass(store, command, "2") == Source("agent", "command", "ada")
-    assert moves.let_pass(store, command, "3") is None
+    assert phases.who_let_pass(store, command, "2") == Source("agent", "command", "ada")
+    assert phases.who_let_pass(store, command, "3") is None
     granted = moved(store, approval=person).run
-    assert moves.let_pass(store, granted, "2") == Source("person", "terminal", "")
-    assert moves.let_pass(store, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2") is None
+    assert phases.who_let_pass(store, granted, "2") == Source("person", "terminal", "")
+    assert phases.who_let_pass(store, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2") is None
 
 
 def test_what_was_interrupted(store: Store) -> None:
@@ -110,4 +122,4 @@ def test_what_was_interrupted(store: Store) -> None:
     gated(store, "agent", "relay")
     wait = moved(store, whole=False)
     moved(store, folder="/elsewhere", whole=False)
-    assert [row.id for row in moves.unfinished(store, "/t")] == [wait.run]
+    assert [row.id for row in phases.unfinished_runs(store, "/t")] == [wait.run]

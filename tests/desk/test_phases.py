@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import strategies  # noqa: F401 - loads the profile
-from quandary import deeds
-from quandary.deeds import moving
+from quandary.desk import phases
+from quandary.desk.reply import actions
 from quandary.errors import QuandaryError
 from quandary.formats import tracks
 from quandary.formats.proof import Given
@@ -116,7 +116,7 @@ class Commands(RuleBasedStateMachine):
         guarded = here == self.guarded and to != here
         refused = ""
         try:
-            moving.go(
+            phases.move_track(
                 self.store,
                 self.folder,
                 f"{to}: Some name",
@@ -159,7 +159,7 @@ class Commands(RuleBasedStateMachine):
         }
         state = replay.begin(self.store, "gate", terms, who="agent", through="command")
         reply = Reply((Answer(str(state.key), (choice,)),))
-        do = deeds.of(self.store, state.run)
+        do = actions(self.store, state.run)
         try:
             state = replay.advance(
                 self.store, state.run, reply, to=state.key, who=who[0], through=who[1], deeds=do

@@ -1,0 +1,332 @@
+"""Beginning a run: what a caller can ask for at any door, and the flow's arguments made of it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from quandary.cli import items as given
+from quandary.desk import sheets
+from quandary.desk.ages import later
+from quandary.desk.authority import require_may
+from quandary.desk.reply import arguments_of, finish
+from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
+from quandary.formats import sources
+from quandary.journal import replay
+from quandary.journal.entries import sha256
+from quandary.journal.ids import find_run
+from quandary.settings import project_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from quandary.desk.authority import Caller
+    from quandary.desk.plans import Agents
+    from quandary.journal.store import State, Store
+    from quandary.model.ask import Limits
+
+REQUEST = "request"
+"""The argument of a run that says what was sent to begin it."""
+
+# -- what can be asked for -----------------------------------------------------------------------
+
+Items = Annotated[
+    list[dict[str, Any]],
+    Meta(description="One object each: id, label, title, context, question; others fill {slots}."),
+]
+Values = Annotated[dict[str, str], Meta(description="What fills {slots} in questions.")]
+
+
+class Asking(Struct, forbid_unknown_fields=True):
+    """Put a decision tree before the person, for one or many items, and get the path chosen.
+
+    The person sees a form in this client if it can show one; else you get a question to relay.
+    """
+
+    context: Annotated[str, Meta(description="What is decided and why, for somebody new to it.")]
+    source: Annotated[str, Meta(description="The tree: file.md, file.md#NAME, or its NAME.")] = ""
+    text: Annotated[str, Meta(description="In place of source: Markdown with the tree.")] = ""
+    items: Items = []
+    question: Annotated[str, Meta(description="The question, where the tree has none.")] = ""
+    extras: Annotated[list[str], Meta(description="Further ways to answer: 'A: text'.")] = []
+    kind: Annotated[
+        Literal["transition", "advisory"] | UnsetType,
+        Meta(description="advisory asks in plain text, which disturbs less."),
+    ] = UNSET
+    values: Values = {}
+    expires: Annotated[str, Meta(description="Withdraw it by itself after 30m, 12h, 2d …")] = ""
+
+
+class Splitting(Struct, forbid_unknown_fields=True):
+    """Have the person include, defer or cut every option of a list. Never drop some to fit a form.
+
+    They are asked in a form in this client if it can show one; else you get a question to relay.
+    """
+
+    options: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            description="One object each: key, title, scope, cost, requires, conflicts, "
+            "recommend (include, defer, cut), because. Only key and title are needed."
+        ),
+    ]
+    context: Annotated[str, Meta(description="What is decided and why.")] = ""
+    relation: Annotated[
+        Literal["independent", "alternatives", "unsure"],
+        Meta(description="Whether each is decided by itself, or one of them is chosen."),
+    ] = "unsure"
+    skill: Annotated[str, Meta(description="Who asks; ids of questions begin with it.")] = ""
+    number: Annotated[int, Meta(ge=1, description="Which decision of yours this is.")] = 1
+    values: Values = {}
+
+
+class Gating(Struct, forbid_unknown_fields=True):
+    """At the end of a phase, ask the person whether the track may go on, and where to."""
+
+    folder: Annotated[str, Meta(description="The folder of the track.")]
+    proof: Annotated[dict[str, Any], Meta(description="The proof fields of the phase.")] = {}
+    custom: Annotated[str, Meta(description="An action of yours: 'Label | Description'.")] = ""
+    require_person: Annotated[
+        bool, Meta(description="Only an answer at a terminal or in the browser counts.")
+    ] = False
+    items: Items = []
+    values: Values = {}
+
+
+class Walking(Struct, forbid_unknown_fields=True):
+    """Begin to run a chart whose steps are done by agents. It goes on by itself: see next."""
+
+    source: Annotated[str, Meta(description="file.csv or file.json (Lucid), file.mmd, or a tree.")]
+    item: Annotated[
+        dict[str, Any], Meta(description="What to walk it for; its fields fill {{slots}}.")
+    ] = {}
+    page: Annotated[str, Meta(description="The page of the chart to begin on.")] = ""
+    cli: Annotated[str, Meta(description="The agent where the chart names none.")] = ""
+    workdir: Annotated[str, Meta(description="Where agents work; by default here.")] = ""
+
+
+Wanted = Asking | Splitting | Gating | Walking
+
+
+# -- beginning it --------------------------------------------------------------------------------
+
+
+class Beginning(NamedTuple):
+    """A flow by its name, its arguments, and those of them that are kept once for all runs."""
+
+    flow: str
+    arguments: dict[str, Any]
+    documents: dict[str, Any]
+    warnings: Sequence[str] = ()
+    """What the caller should hear of."""
+
+
+class Showing(NamedTuple):
+    """How the questions of a run are shown."""
+
+    via: str = "relay"
+    """`terminal`, `text` or `relay`."""
+    host: str = "claude"
+    header_max: int | None = None
+
+    def limits(self, *, as_text: bool = False) -> Limits:
+        """What fits into one Ask; text is read one question at a time."""
+        limits = sheets.limits(self.host, self.header_max)
+        if as_text or self.via == "text":
+            limits = msgspec.structs.replace(limits, questions=1)
+        return limits
+
+
+def begin(
+    store: Store,
+    caller: Caller,
+    beginning: Beginning,
+    showing: Showing,
+    *,
+    expires: str = "",
+    origin: str = "",
+    key: str = "",
+    request: str = "",
+    project: str = "",
+) -> State:
+    """Begin a run, and do what the house has to do first.
+
+    Answers of the run `origin` are taken over. The same key never begins two runs for a caller;
+    `request` is the digest of what came with it.
+    """
+    require_may(caller, "begin")
+    arguments = {**beginning.arguments, "via": showing.via, "host": showing.host}
+    if beginning.flow != "walk":
+        arguments["cwd"] = os.getcwd()
+    if key:
+        arguments[REQUEST] = request
+    state = replay.begin(
+        store,
+        beginning.flow,
+        arguments,
+        documents=beginning.documents,
+        project=project or project_of(os.curdir),
+        **caller.source,
+        expires=later(expires) if expires else None,
+        origin=find_run(store, origin) if origin else None,
+        name=f"asked:{caller.by} {key}" if key else "",
+        once=bool(key),
+    )
+    if key and arguments_of(store, state.run).get(REQUEST, "") not in ("", request):
+        raise Reused("something else was asked with that key before; ask with another one")
+    return finish(store, caller, state)
+
+
+def digest_of(*sent: object) -> str:
+    """By what something that was sent is known again."""
+    return sha256(msgspec.json.encode(sent, order="deterministic")).hexdigest()
+
+
+def prepare(
+    store: Store,
+    caller: Caller,
+    wanted: Wanted,
+    showing: Showing,
+    agents: Callable[[], Agents] | None = None,
+) -> Beginning:
+    """What a caller who cannot use our standard input asks for, as far as they may."""
+    if isinstance(wanted, Asking | Walking):
+        text = isinstance(wanted, Asking) and wanted.text
+        if not text and wanted.source.partition("#")[0] in ("", "-"):
+            also = ", or give its Markdown as text" if isinstance(wanted, Asking) else ""
+            what = "tree" if isinstance(wanted, Asking) else "chart"
+            raise QuandaryError(f"name the {what} with source{also}")
+        path = None if text else sources.split(wanted.source)[0]
+        require_may(caller, "name a file", path=path)
+    if isinstance(wanted, Asking):
+        return decide(wanted, showing)
+    if isinstance(wanted, Splitting):
+        return split(wanted, showing)
+    if isinstance(wanted, Gating):
+        require_may(caller, "name a file", path=wanted.folder)
+        return gate(store, wanted, showing)
+    require_may(caller, "name a file", path=wanted.workdir or None)
+    if agents is None:
+        raise Rejected("no agents are called from here")
+    return walk(wanted, showing, agents())
+
+
+# -- flow by flow --------------------------------------------------------------------------------
+
+
+def decide(wanted: Asking, showing: Showing) -> Beginning:
+    """Questions from a tree; a tree that is given as text may be one of several there."""
+    from quandary.flows.decide import Terms  # noqa: PLC0415 - one flow at a time
+
+    if not wanted.context.strip():
+        raise ContextRequired("the context is missing: say what is to be decided and why")
+    source = wanted.source
+    if wanted.text:
+        source = f"-#{source.removeprefix('-').lstrip('#')}".removesuffix("#")
+    tree, others = sources.load_with_others(source, wanted.text or None)
+    kind = wanted.kind or None
+    extras = given.extras(wanted.extras)
+    terms = Terms(
+        tree=tree,
+        context=wanted.context,
+        items=tuple(given.from_rows("items", wanted.items)),
+        question=wanted.question,
+        extras=None if extras is None else tuple(extras),
+        kind=kind,
+        limits=showing.limits(as_text=(kind or tree.kind) == "advisory"),
+        trees=tuple(others),
+        values=wanted.values,
+    )
+    return _beginning("decide", terms, "tree", "trees")
+
+
+def split(wanted: Splitting, showing: Showing) -> Beginning:
+    """Questions on a list of options."""
+    from quandary.flows.split import Terms  # noqa: PLC0415 - one flow at a time
+    from quandary.formats.option_lists import options_from_rows  # noqa: PLC0415 - the same
+
+    terms = Terms(
+        options=options_from_rows(wanted.options, "options"),
+        skill=wanted.skill,
+        relation=wanted.relation,
+        number=wanted.number,
+        context=wanted.context,
+        limits=showing.limits(),
+        values=wanted.values,
+    )
+    return _beginning("split", terms, "options")
+
+
+def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = ()) -> Beginning:
+    """The menu at the end of a phase.
+
+    At a terminal the person is asked for proof that is missing; elsewhere it is handed back. The
+    `typed` fields of the proof were written as text.
+    """
+    from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
+    from quandary.flows import gate_menu  # noqa: PLC0415 - the same
+    from quandary.formats import proof  # noqa: PLC0415 - the same
+
+    folder, kept, stuck = phases.open_track(store, wanted.folder)
+    track = kept.track
+    if track.current is None:
+        first = f"'{track.next.title}'" if track.next else "PHASE"
+        begin_with = f"begin with quandary phase go {wanted.folder} {first}"
+        raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
+    phase = track.find(track.current.label) or track.current
+    terms = gate_menu.Terms(
+        folder=folder,
+        track=track,
+        seen=len(kept.history),
+        since=kept.history[-1].at if kept.history else "",
+        custom=_custom(wanted.custom),
+        items=tuple(given.from_rows("items", wanted.items)),
+        require="person" if wanted.require_person else "",
+        at_hand=showing.via == "terminal",
+        proof=proof.converted(phase.proof, wanted.proof, typed),
+        limits=showing.limits(),
+        values=wanted.values,
+        context=gate_menu.context(os.path.basename(folder), track, phase),
+        base=os.path.realpath(os.curdir),
+    )
+    return _beginning("gate", terms, "track")._replace(warnings=stuck)
+
+
+def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing
+    from quandary.flows.gate_menu import Custom  # noqa: PLC0415 - only at gates
+
+    if not text:
+        return None
+    label, _, description = (part.strip() for part in text.partition("|"))
+    if not label:
+        raise QuandaryError(f"custom {text!r} has no label; write 'Label | Description'")
+    return Custom(label, description)
+
+
+def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
+    """A chart for one item, refused where it cannot be walked before anything is spent on it."""
+    from quandary.desk.plans import prepare_walk  # noqa: PLC0415 - one flow at a time
+    from quandary.model.ask import Item  # noqa: PLC0415 - the same
+
+    rows = [wanted.item] if wanted.item else []
+    item = next(iter(given.from_rows("item", rows, bare=True)), Item("1"))
+    walk = prepare_walk(
+        wanted.source,
+        agents,
+        items=[item],
+        page=wanted.page,
+        workdir=wanted.workdir,
+        said={"cli": wanted.cli or None},
+    )
+    walk.plan.require_sound()
+    agents.require_logins(list(walk.plan.commands), walk.folder)
+    return walk.beginning(item, showing)
+
+
+def _beginning(flow: str, terms: Struct, *documents: str) -> Beginning:
+    arguments = msgspec.to_builtins(terms)
+    kept = {name: arguments.pop(name) for name in documents if name in arguments}
+    return Beginning(flow, arguments, kept)

@@ -1,0 +1,441 @@
+"""Moving along a track: the rules, the proof and the approval, then the file and the journal.
+
+The file is the truth of where a track stands, the journal is the record of how it came there. The
+intent is journalled, then the file is replaced, then the outcome is journalled. Whoever comes after
+a crash finds the intent, sees in the file what became of it, and completes the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
+from quandary.formats import proof, tracks
+from quandary.formats.files import SKIPPED
+from quandary.formats.tracks import Kept, Passage
+from quandary.formats.visible import printable
+from quandary.journal import entries as clock
+from quandary.journal import replay
+from quandary.journal.entries import Began, Called, Source
+from quandary.journal.ids import LENGTH, find_run
+from quandary.model import track as rules
+from quandary.model.call import Do, Done
+from quandary.model.track import Move, Refusal, Track, Transition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.formats.proof import Given, Lacking
+    from quandary.journal.store import Run, Store
+
+FLOWS = ("phase", "gate")
+_RUN = re.compile(rf"\b[0-9A-Za-z]{{{LENGTH}}}\b")
+_moves: msgspec.json.Decoder[Move] = msgspec.json.Decoder(Move)
+_REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
+
+
+# -- moves as the journal has them ---------------------------------------------------------------
+
+
+class Ordered(NamedTuple):
+    """A move that a run ordered, and whose word it was."""
+
+    move: Move
+    source: Source
+    at: str
+
+
+def ordered_moves(store: Store, run: str) -> list[Ordered]:
+    """Every move that a run ordered, whether or not it came about."""
+    found = []
+    for entry in store.entries(run, kinds=("called",)):
+        body, sent = entry.read(), entry.read_matter().sent
+        if isinstance(body, Called) and body.deed == "move-phase" and sent is not None:
+            move = _moves.decode(getattr(sent, "argument", ""))
+            found.append(Ordered(move, Source(body.who, body.through, body.by), body.at))
+    return found
+
+
+def choice_of(store: Store, run: str, move: Move) -> Ordered | None:
+    """Where a run first ordered just this move: that was the choice; later comes only its proof."""
+    wanted = _way(move)
+    return next((found for found in ordered_moves(store, run) if _way(found.move) == wanted), None)
+
+
+def _way(move: Move) -> tuple[object, ...]:
+    """From which stand of a track a move leads to which phase."""
+    label = (rules.split(move.target) or ("",))[0]
+    return move.folder, move.source, label, move.seen, move.finish
+
+
+def run_named_in(store: Store, text: str) -> str | None:
+    """The run that a reason names: by its whole id, or by the beginning of it and nothing else."""
+    found = _RUN.search(text)
+    try:
+        return find_run(store, found[0] if found else text)
+    except NotFound:
+        return None
+
+
+def beginning_of(store: Store, run: str) -> tuple[Source, dict[str, object]]:
+    """Who began a run, and with what."""
+    entries = store.entries(run, kinds=("began",))
+    body = entries[0].read() if entries else None
+    if not isinstance(body, Began):
+        return Source("agent", "", ""), {}
+    return Source(body.who, body.through, body.by), entries[0].read_matter().arguments or {}
+
+
+def who_let_pass(store: Store, run: str, target: str) -> Source | None:
+    """Who let the move to a phase pass that a run made; nothing where there is no such run."""
+    row = store.run(run)
+    if row is None or row.flow not in FLOWS:
+        return None
+    source, arguments = beginning_of(store, run)
+    grant = arguments.get("approval")
+    if row.flow == "phase" and not grant:
+        return source if arguments.get("to") == target else None
+    for found in ordered_moves(store, str(grant or run)):
+        if found.move.target == target:
+            return found.source if found.move.menu else Source("policy", "track", "")
+    return None
+
+
+# -- a track, as it stands -----------------------------------------------------------------------
+
+
+def folder_of(name: str) -> str:
+    """The folder of a track, under the one name that the journal knows it by."""
+    try:
+        folder = os.path.realpath(name)
+        folder.encode()
+    except (OSError, ValueError):
+        raise ParseError(f"{name!a}: no folder that can be named in a journal") from None
+    return folder
+
+
+def open_track(store: Store, name: str) -> tuple[str, Kept, list[str]]:
+    """The folder of a track, the track as it stands, and what could not be repaired of its record.
+
+    What was chosen at a gate and never done is carried out first, and the record of commands that
+    were killed on the way is completed.
+    """
+    folder = folder_of(name)
+    tracks.load(name)
+    stuck = finish_gates(store, folder)
+    with tracks.locked(folder):
+        repair(store, folder, tracks.load(folder))
+        return folder, tracks.load(name), stuck
+
+
+def repair(store: Store, folder: str, kept: Kept) -> None:
+    """Complete the record of commands that were killed on the way; call it with the track locked.
+
+    A move that the file has was made. One that it has not never will be: its command is gone.
+    """
+    made = {passage.run for passage in kept.history}
+    for row in unfinished_runs(store, folder):
+        if row.flow == "phase" and row.id in made:
+            replay.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
+        elif row.flow == "phase":
+            why = "the command was interrupted before the track had moved"
+            replay.withdraw(store, row.id, why, **_REPAIR)
+
+
+def finish_gates(store: Store, folder: str) -> list[str]:
+    """Carry out what was chosen at a gate and never done; call it with the track unlocked.
+
+    What is given back is what could not be done, in words.
+    """
+    from quandary.desk.reply import actions  # noqa: PLC0415 - which calls us
+
+    stuck = []
+    for row in list(unfinished_runs(store, folder)):
+        if row.flow == "gate":
+            try:
+                replay.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
+            except QuandaryError as error:
+                stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
+    return stuck
+
+
+def unfinished_runs(store: Store, folder: str) -> Iterator[Run]:
+    """The runs that were interrupted while they moved the track of a folder."""
+    after = 0
+    while rows := store.runs(waits="house", after=after, limit=100):
+        after = rows[-1].number
+        for row in rows:
+            if row.flow in FLOWS and beginning_of(store, row.id)[1].get("folder") == folder:
+                yield row
+
+
+# -- quandary phase go ---------------------------------------------------------------------------
+
+
+def move_track(
+    store: Store,
+    folder: str,
+    target: str,
+    *,
+    approved: str,
+    given: Given,
+    source: Source,
+    project: str,
+) -> tuple[Passage, Track]:
+    """Move a track as a command says, if the rules, the proof and the approval allow it."""
+    parts = rules.split(target)
+    if parts is None:
+        raise QuandaryError(f"{target!r} has no label; write 'LABEL: Name', such as '2: Build'")
+    finish_gates(store, folder)
+    with tracks.locked(folder):
+        kept = tracks.load(folder)
+        repair(store, folder, kept)
+        judged = rules.go(kept.track, *parts, approved)
+        if isinstance(judged, Refusal):
+            raise Rejected(judged.reason)
+        values = proof.converted(judged.due, given.values, given.values if given.lines else ())
+        lack = _lacking(folder, judged, values)
+        if lack.names:
+            asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
+            raise Rejected(f"{asked}; {lack.text}; pipe a JSON object with these fields")
+        chosen = _granted(store, folder, kept, judged)
+        passage = Passage(
+            judged.target.title,
+            _title(judged.source),
+            clock.stamp(clock.now()),
+            *(chosen.source if chosen is not None else source),
+            reason=judged.reason,
+            proof=values,
+        )
+        grant = run_named_in(store, judged.reason) if chosen is not None else None
+        passage = _carry_out(store, folder, kept, judged, passage, source, project, grant)
+    return passage, tracks.after(kept, judged)
+
+
+def _lacking(
+    folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
+) -> Lacking:
+    """What the proof lacks; paths are looked for below the track's folder and the caller's."""
+
+    def exists(path: str) -> bool:
+        try:
+            return any(os.path.exists(os.path.join(place, path)) for place in (folder, base))
+        except ValueError:
+            return False
+
+    return proof.lacking(transition.due, values, exists)
+
+
+def _carry_out(
+    store: Store,
+    folder: str,
+    kept: Kept,
+    transition: Transition,
+    passage: Passage,
+    source: Source,
+    project: str,
+    grant: str | None,
+) -> Passage:
+    """Journal the intent, replace the file, journal that it is done."""
+    way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
+    arguments = {
+        "folder": folder,
+        "from": passage.source,
+        "to": passage.phase,
+        "reason": passage.reason,
+        "proof": passage.proof,
+        "approval": grant or "",
+        "context": f"{os.path.basename(folder)}: {way}",
+    }
+    state = replay.begin(store, "phase", arguments, project=project, **source._asdict())
+    passage = msgspec.structs.replace(passage, run=state.run)
+    written = False
+
+    def write(deed: Do) -> Done:
+        nonlocal written
+        try:
+            tracks.save(folder, tracks.moved(kept, transition, passage))
+        except QuandaryError as error:
+            return Done(deed.key, error=str(error))
+        written = True
+        return Done(deed.key)
+
+    try:
+        state = replay.advance(store, state.run, **source._asdict(), deeds=write)
+    except StoreError as error:
+        moved = f"the track is at {passage.phase} now, and the next command completes the journal"
+        raise StoreError(f"{error}; {moved}" if written else str(error)) from error
+    if state.status != "done":
+        raise QuandaryError(state.error or f"run {state.run} is {state.status}")
+    return passage
+
+
+def _granted(store: Store, folder: str, kept: Kept, transition: Transition) -> Ordered | None:
+    """The choice of a person that lets a transition pass, where it needs one or names one.
+
+    It is approval that an agent cannot give itself.
+    """
+    run = run_named_in(store, transition.reason) if transition.reason else None
+    label = transition.source.label if transition.source is not None else ""
+    wanted = Move(folder, label, transition.target.title, len(kept.history))
+    chosen = choice_of(store, run, wanted) if run is not None else None
+    if chosen is not None and chosen.source.in_person:
+        return chosen
+    if not transition.needs_person:
+        return None
+    what = f"{_title(transition.source)} can be left only on a person's own word"
+    if run is None:
+        raise Rejected(
+            f"{what}: have them choose in quandary gate DIR, at a terminal or in the browser, and "
+            "name that run with --user-approved RUN"
+        )
+    raise Rejected(
+        f"{what}, and in run {run} no person chose to go to {transition.target.title} from where "
+        "the track stands now; have them choose in quandary gate DIR"
+    )
+
+
+def _title(phase: rules.Phase | None) -> str:
+    return phase.title if phase is not None else ""
+
+
+# -- what a gate has done ------------------------------------------------------------------------
+
+
+def make_move(store: Store, run: str, deed: Do) -> Done:
+    """Do what a gate decided, once: a repeated deed finds its own entry in the history."""
+    move = _moves.decode(deed.argument)
+    chosen = choice_of(store, run, move)
+    if chosen is None:
+        return Done(deed.key, error="the journal does not have this move")
+    with tracks.locked(move.folder):
+        kept = tracks.load(move.folder)
+        last = kept.history[-1] if kept.history else None
+        if last is not None and last.run == run and last.phase == move.target:
+            return Done(deed.key, text=_outcome(last))
+        current = kept.track.current
+        here = current.label if current is not None else ""
+        if (here, len(kept.history)) != (move.source, move.seen):
+            stands = f"stands at {current.title}" if current is not None else "has not begun"
+            error = f"the track has moved since this was asked and now {stands}; ask again"
+            return Done(deed.key, error=error)
+        return _judge_and_move(run, deed, move, chosen, kept)
+
+
+def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept) -> Done:
+    label, name = rules.split(move.target) or ("", "")
+    judged = (
+        rules.finish(kept.track) if move.finish else rules.go(kept.track, label, name, move.reason)
+    )
+    if isinstance(judged, Refusal):
+        return Done(deed.key, error=judged.reason)
+    if judged.needs_person and not chosen.source.in_person:
+        return Done(deed.key, error=f"{_title(judged.source)} can be left only by a person")
+    values = proof.converted(judged.due, move.proof, move.typed)
+    lack = _lacking(move.folder, judged, values, move.base or os.curdir)
+    if lack.names:
+        lacks = {"missing": lack.missing, "unfilled": lack.unfilled, "wrong": lack.wrong}
+        return Done(deed.key, text=msgspec.json.encode({"lacking": lacks}).decode())
+    source = chosen.source if move.menu else Source("policy", "track", "")
+    passage = Passage(
+        judged.target.title,
+        _title(judged.source),
+        chosen.at,
+        *source,
+        reason=move.reason,
+        proof=values if judged.kind in ("forward", "finish") else {},
+        run=run,
+        finished=move.finish,
+    )
+    tracks.save(move.folder, tracks.moved(kept, judged, passage))
+    return Done(deed.key, text=_outcome(passage))
+
+
+def _outcome(passage: Passage) -> str:
+    """What came of a move, for the flow that asked for it."""
+    return msgspec.json.encode({"phase": passage.phase, "proven": len(passage.proof)}).decode()
+
+
+# -- what a phase has made -----------------------------------------------------------------------
+
+MOST = 400
+_PEEK = 4096
+_LARGE = 16 * 1024 * 1024
+_GATES = 200
+"""As many runs are looked through for earlier reviews."""
+
+
+def list_artifacts(store: Store, deed: Do) -> Done:
+    """The artifacts of a track, when it was looked, and what people said of them before."""
+    folder = deed.argument
+    reviewed = _reviewed(store, folder)
+    found = list(_files(folder))
+    artifacts = []
+    for path in found[:MOST]:
+        artifact = _artifact(folder, path)
+        said = reviewed.get((artifact["path"], artifact["digest"]), "")
+        artifacts.append({**artifact, "reviewed": said} if said else artifact)
+    listed = {
+        "now": clock.stamp(clock.now()),
+        "artifacts": artifacts,
+        "more": max(len(found) - MOST, 0),
+    }
+    return Done(deed.key, text=msgspec.json.encode(listed).decode())
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The files below a folder in the order of their paths; what is hidden is no artifact."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED)
+        for name in sorted(names):
+            path = os.path.join(root, name)
+            if not name.startswith(".") and os.path.isfile(path) and not os.path.islink(path):
+                yield os.path.relpath(path, folder)
+
+
+def _artifact(folder: str, path: str) -> dict[str, Any]:
+    whole = os.path.join(folder, path)
+    path = printable(path)
+    try:
+        about = os.stat(whole)
+        with open(whole, "rb") as file:
+            begin = file.read(_PEEK)
+            if about.st_size <= _LARGE:
+                digest = hashlib.sha256(begin + file.read()).hexdigest()[:16]
+            else:
+                digest = f"{about.st_size}@{about.st_mtime_ns}"
+    except OSError as error:
+        return {"path": path, "digest": "", "about": f"cannot be read ({error.strerror})"}
+    changed = datetime.fromtimestamp(about.st_mtime, UTC)
+    size = f"{about.st_size} bytes, changed {changed:%Y-%m-%d %H:%M}Z"
+    first = _first_line(begin)
+    return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}
+
+
+def _first_line(begin: bytes) -> str:
+    """What a text begins with; nothing for anything but text."""
+    if b"\0" in begin:
+        return ""
+    text = begin.decode(errors="ignore")
+    lines = (printable(line).strip(" #*=-") for line in text.splitlines())
+    line = next(filter(None, lines), "")
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
+def _reviewed(store: Store, folder: str) -> dict[tuple[str, str], str]:
+    """What was chosen for each artifact, as it was then, at earlier gates of the track."""
+    found: dict[tuple[str, str], str] = {}
+    for row in store.runs(status="done", limit=_GATES, newest=True):
+        if row.flow != "gate" or beginning_of(store, row.id)[1].get("folder") != folder:
+            continue
+        for entry in store.entries(row.id, kinds=("ended",)):
+            result = entry.read_matter().result
+            for review in result.get("review", []) if isinstance(result, dict) else []:
+                found.setdefault((review["item"], review["digest"]), review["path"])
+    return found

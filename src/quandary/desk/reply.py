@@ -1,0 +1,271 @@
+"""What happens to a run after it began: replies, advice, amendments, withdrawals, resumption."""
+
+from __future__ import annotations
+
+import os
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.desk.authority import is_inside, require_may
+from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
+from quandary.journal import replay
+from quandary.journal.entries import beginning
+from quandary.model.ask import Answer, Note, Outcome, Reply
+from quandary.model.call import Do, Done
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.desk.authority import Caller
+    from quandary.desk.walks import Walks
+    from quandary.journal.store import State, Store
+    from quandary.model.ask import Ask, Question, Reading
+    from quandary.model.tree import Extra
+
+LARGEST_REFERENCE = 256 * 1024
+RESUMED = "resumed"
+"""The kind of the note that says who had a run resumed."""
+
+
+def read_text(text: str, question: Question, mode: str) -> Reading:
+    """The one reader, loaded when there is text to read."""
+    from quandary.people.reading import read  # noqa: PLC0415 - many replies are exact
+
+    return read(text, question, "strict" if mode == "strict" else "plain")
+
+
+def arguments_of(store: Store, run: str) -> dict[str, Any]:
+    """What the caller of a run said when it began."""
+    return dict(beginning(store, run).read_matter().arguments or {})
+
+
+# -- replies -------------------------------------------------------------------------------------
+
+
+class Replied(NamedTuple):
+    """Where a run stands after a reply, and what the reply meant."""
+
+    state: State
+    meant: Reply | Outcome
+
+
+def reply(store: Store, caller: Caller, run: str, data: bytes | str, to: str | None) -> Replied:
+    """Record what was sent as a reply to what a run waits for, if that still waits."""
+    state = replay.look(store, run)
+    ask = require_waiting(state, to)
+    meant = read_reply(store, run, ask, data, to)
+    return Replied(record_reply(store, caller, run, meant, to=state.key), meant)
+
+
+def require_waiting(state: State, to: str | None = None) -> Ask:
+    """What a run waits for; refused where that is not the question that was named."""
+    if state.ask is None or not (to is None or to == state.key or state.ask.question(to)):
+        raise already(state, to)
+    return state.ask
+
+
+def already(state: State, to: str | None) -> AlreadyAnswered:
+    """What to say to whoever comes too late."""
+    if state.ask is None:
+        reason = f": {state.error}" if state.error else ""
+        return AlreadyAnswered(f"already answered: run {state.run} is {state.status}{reason}")
+    key = f"{to}; " if to else ""
+    return AlreadyAnswered(f"already answered: {key}run {state.run} waits for {state.key}")
+
+
+def read_reply(
+    store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
+) -> Reply | Outcome:
+    """What a reply to an Ask of a run means; plain text answers the question that is named."""
+    from quandary.desk import returns  # noqa: PLC0415 - not every command asks
+
+    text = data.decode(errors="replace") if isinstance(data, bytes) else data
+    question = ask.question(to) if to is not None else None
+    if question is not None and not text.lstrip().startswith(("{", "[")):
+        ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
+    as_text = arguments_of(store, run).get("via") == "text"
+    return returns.parse(data, ask, read_text, as_text=as_text)
+
+
+def record_reply(
+    store: Store,
+    caller: Caller,
+    run: str,
+    meant: Reply | Outcome | None,
+    *,
+    to: str | None = None,
+    token: str = "",
+    sent: str = "",
+) -> State:
+    """Record a reply and do what the house has to do itself.
+
+    With a token it is recorded once; `sent` is the digest of what came with it.
+    """
+    require_may(caller, "answer")
+    try:
+        return replay.advance(
+            store,
+            run,
+            meant,
+            to=to,
+            **caller.source,
+            token=token,
+            request=sent,
+            deeds=actions(store, run, caller),
+        )
+    except AlreadyAnswered:
+        if token:
+            before = replay.replied(store, run, token, sent)
+            if before is not None:  # the same reply was quicker by another way
+                return before
+        raise
+
+
+def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:
+    """Whether just this was sent with that token, and recorded before."""
+    try:
+        return replay.replied(store, run, token, sent) is not None
+    except Reused:
+        return False
+
+
+def play_script(store: Store, caller: Caller, state: State, entries: list[Any]) -> State:
+    """Answer with a script, one entry for each Ask, until it is used up or nothing waits."""
+    for entry in entries:
+        if state.ask is None:
+            break
+        data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
+        meant = read_reply(store, state.run, state.ask, data)
+        state = record_reply(store, caller, state.run, meant, to=state.key)
+    return state
+
+
+def advise(
+    store: Store, caller: Caller, run: str, text: str, offers: tuple[Extra, ...], to: str | None
+) -> State:
+    """Answer a person's follow-up question. Advice is never an answer to ours.
+
+    A letter that stands for something already would be read as that, so it is refused.
+    """
+    state = replay.look(store, run)
+    ask = require_waiting(state, to)
+    question = (ask.question(to) if to else None) or ask.questions[0]
+    taken = {extra.letter for extra in question.extras}
+    for offer in offers:
+        if offer.letter in taken:
+            free = ", ".join([letter for letter in ascii_uppercase if letter not in taken][:3])
+            raise QuandaryError(f"--option {offer.letter} is taken already; free are {free} …")
+    advice = Answer(question.key, advice=text, offers=offers)
+    return replay.advance(store, run, Reply((advice,)), to=state.key, **caller.source)
+
+
+def amend(store: Store, caller: Caller, run: str, changed: Reply, *, key: str, why: str) -> State:
+    """Change an answer. The old one is kept, and everything after it is asked again."""
+    require_may(caller, "amend")
+    do = actions(store, run, caller)
+    return replay.amend(store, run, changed, key=key, why=why, **caller.source, deeds=do)
+
+
+def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
+    """End a run that nobody needs any more."""
+    require_may(caller, "withdraw")
+    return replay.withdraw(store, run, why, **caller.source)
+
+
+# -- resumption ----------------------------------------------------------------------------------
+
+
+def finish(store: Store, caller: Caller, state: State) -> State:
+    """Do what the house was about to do itself when somebody was interrupted."""
+    if state.deed is None:
+        return state
+    do = actions(store, state.run, caller)
+    return replay.advance(store, state.run, **caller.source, deeds=do)
+
+
+def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State:
+    """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
+    require_may(caller, "resume")
+    state = replay.look(store, run)
+    if state.flow != "walk":
+        if state.deed is None:
+            raise Rejected(f"run {run} has nothing left that could be done from here")
+        return finish(store, caller, state)
+    if walks is None:
+        raise Rejected("this server resumes no runs")
+    return walks.start(run, lambda: _prepare(store, caller, run))
+
+
+def _prepare(store: Store, caller: Caller, run: str) -> State:
+    """The run, waiting for its agents."""
+    state = replay.look(store, run)
+    if state.status == "failed":
+        try:
+            return replay.retry(store, run, **caller.source)
+        except Diverged as gone:
+            raise Rejected(str(gone)) from None
+    if state.status != "waiting":
+        raise Rejected(f"run {run} is {state.status}; there is nothing to resume")
+    if state.ask is not None:
+        raise Rejected(f"run {run} waits for an answer; it resumes when somebody has given it")
+    return replay.note(store, run, Note(RESUMED, "It is resumed."), **caller.source)
+
+
+# -- what the house does itself ------------------------------------------------------------------
+
+
+def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[Do], Done]:
+    """What flows have done for a run. It may have been done before a crash, so each action bears
+    being repeated.
+    """
+
+    def do(deed: Do) -> Done:
+        if deed.deed == "read-file":
+            try:
+                if caller is not None:
+                    require_may(caller, "show a file", store.run(run))
+            except Rejected as refused:
+                return Done(deed.key, error=str(refused))
+            return read_reference(deed, folder_of(store, run))
+        if deed.deed == "prune":
+            from quandary.journal.pruning import do_prune  # noqa: PLC0415 - hardly ever
+
+            return do_prune(store, deed)
+        from quandary.desk import phases  # noqa: PLC0415 - only at gates
+
+        if deed.deed == "list-artifacts":
+            return phases.list_artifacts(store, deed)
+        return phases.make_move(store, run, deed)
+
+    return do
+
+
+def folder_of(store: Store, run: str) -> str:
+    """The folder in which a run was begun; the current one where nobody wrote it down."""
+    entries = store.entries(run, kinds=("began",))
+    arguments = (entries[0].read_matter().arguments if entries else None) or {}
+    return str(arguments.get("cwd") or arguments.get("workdir") or os.curdir)
+
+
+def read_reference(deed: Do, folder: str = os.curdir) -> Done:
+    """`@path`: a text file below the run's folder, and nothing else."""
+    named = deed.argument
+    below = named and not os.path.isabs(named) and os.pardir not in named.split(os.sep)
+    if not below or not is_inside(folder, os.path.join(folder, named)):
+        return Done(deed.key, error=f"{named or '@'} is not below the working folder")
+    path = os.path.realpath(os.path.join(folder, named))
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            return Done(deed.key, error=f"{named} cannot be shown: not a file")
+        if os.path.getsize(path) > LARGEST_REFERENCE:
+            return Done(deed.key, error=f"{named} is larger than 256 KiB")
+        with open(path, "rb") as file:
+            text = file.read(LARGEST_REFERENCE).decode()
+        if "\0" in text:
+            return Done(deed.key, error=f"{named} cannot be shown: not a text file")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        return Done(deed.key, error=f"{named} cannot be shown: {reason}")
+    return Done(deed.key, text=text)

@@ -1,0 +1,193 @@
+"""The state of a run as agents, scripts and people read it, and what came of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from quandary.desk import sheets
+from quandary.desk.reply import arguments_of
+from quandary.errors import Rejected
+from quandary.model.ask import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from quandary.journal.store import Run, State, Store
+    from quandary.model.ask import Ask
+
+    Told = Callable[[dict[str, Any]], list[str]]
+
+Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
+Via = Literal["relay", "text"]
+
+
+def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = None) -> bytes:
+    """The state of a run as JSON, as its caller wanted it; `began` are the run's arguments."""
+    began = arguments_of(store, state.run) if began is None else began
+    own = len(state.ask.notes) if state.ask is not None else 0
+    return state_json(
+        state.run,
+        state.flow,
+        state.status,
+        notes=(*state.notes[own:], *next_notes(state, began)),
+        ask=state.ask,
+        result=state.result,
+        error=state.error or "",
+        via="text" if began.get("via") == "text" else "relay",
+        host=began.get("host", "claude"),
+    )
+
+
+def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[Note, ...]:
+    """How a walk is resumed whose agents are next: no answer does that, unless in a fleet."""
+    if state.flow != "walk" or not state.calls:
+        return ()
+    if began and began.get("fleet"):
+        return (Note("calls", f"A worker resumes it; see: quandary next {state.run}"),)
+    return (Note("calls", f"Agents are next; resume it with: quandary walk --resume {state.run}"),)
+
+
+def state_json(
+    run: str,
+    flow: str,
+    status: Status,
+    *,
+    notes: Sequence[Note] = (),
+    ask: Ask | None = None,
+    result: Any = None,  # noqa: ANN401 - whatever the flow returns
+    error: str = "",
+    via: Via = "relay",
+    host: str = "claude",
+) -> bytes:
+    """The run's state, its keys in the order of the contract.
+
+    `notes` are those that the Ask does not carry itself; they stand behind the Ask's own.
+    """
+    every = (*(ask.notes if ask is not None else ()), *notes)
+    state: dict[str, Any] = {
+        "run": run,
+        "flow": flow,
+        "status": status,
+        "notes": [{"kind": n.kind, "item": n.item or None, "text": n.text} for n in every],
+    }
+    for held in (note for note in every if note.kind == "held"):
+        state["held"] = {"option": held.item, "reason": held.text}
+    if ask is not None:
+        state["ask"] = _ask_json(run, ask, via, host)
+    if status == "done" or result is not None:
+        state["result"] = result
+    if status == "failed" or error:
+        state["error"] = error
+    return msgspec.json.encode(state)
+
+
+def _ask_json(run: str, ask: Ask, via: Via, host: str) -> dict[str, Any]:
+    """What waits, and how to reply to it.
+
+    An advisory question is meant to be read as text, so that it has the text beside the form.
+    """
+    if via == "text":
+        ask = sheets.keep_first_question(ask)
+    asked: dict[str, Any] = {
+        "key": ask.key,
+        "kind": ask.kind,
+        "preamble": ask.preamble.text,
+        "keys": [question.key for question in ask.questions],
+        "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
+    }
+    if via == "relay":
+        asked["tool_input"] = sheets.tool_input(ask, host)
+    if via == "text" or ask.kind == "advisory":
+        asked["text"] = sheets.plain_text(ask)
+    return asked
+
+
+def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
+    """Runs at a glance, for programs."""
+    from quandary.people.timeline import about  # noqa: PLC0415 - only where runs are listed
+
+    fields = ("flow", "status", "key", "since", "began", "project")
+    listed = []
+    for row in rows:
+        shown = {name: getattr(row, name) for name in fields}
+        listed.append({"run": row.id, **shown, "about": about(store, row.id)})
+    return msgspec.json.encode({"runs": listed})
+
+
+# -- what came of it -----------------------------------------------------------------------------
+
+
+def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
+    """The result as a person wants to read it; nothing where it was pruned."""
+    return _LINES[flow](result) if result and flow in _LINES else []
+
+
+def proof_of(flow: str, result: dict[str, Any] | None) -> dict[str, Any]:
+    """As much of the result as its schema names; all of it where there is none."""
+    if result is None:
+        raise Rejected("the run is done, but what came of it was pruned")
+    if flow == "decide":
+        chosen = [{"item": c["item"], "path": c["path"]} for c in result["chosenItems"]]
+        return {"treeName": result["treeName"], "chosenItems": chosen}
+    if flow == "gate":
+        names = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")
+        return {name: result[name] for name in names if name in result}
+    return result
+
+
+def is_unproven(flow: str, result: Any) -> bool:  # noqa: ANN401 - whatever the flow returned
+    """Whether something was chosen that could not be done: a move for which proof is missing."""
+    return flow == "gate" and isinstance(result, dict) and bool(result.get("missing"))
+
+
+def exit_status(state: State) -> int:
+    """It ends well only where nothing was left undone."""
+    undone = state.status == "done" and is_unproven(state.flow, state.result)
+    return 0 if state.status in ("waiting", "done") and not undone else 1
+
+
+def _decide_lines(result: dict[str, Any]) -> list[str]:
+    return [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
+
+
+def _split_lines(result: dict[str, Any]) -> list[str]:
+    buckets = (("Include", "include"), ("Defer", "defer"), ("Cut", "cut"))
+    return [f"{word}: {', '.join(result[name])}" for word, name in buckets if result.get(name)]
+
+
+def _gate_lines(result: dict[str, Any]) -> list[str]:
+    where = f" (now {result['nextPhase']})" if result["nextPhase"] else ""
+    if is_unproven("gate", result):
+        where = f" ({result['proofProvided']})"
+    said = [f"“{result['text']}”"] if result.get("text") else []
+    return [f"{result['phaseGated']}: {result['executed']}{where}", *said]
+
+
+def _walk_lines(result: dict[str, Any]) -> list[str]:
+    said = [f"{result['chart']}: {result['outcome']}"]
+    for step in result["steps"]:
+        route = f" → {step['route']}" if step["route"] else ""
+        said.append(f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})")
+    return said
+
+
+def _prune_lines(result: dict[str, Any]) -> list[str]:
+    names = {"runs": "run", "entries": "entry", "documents": "document"}
+    counts = [(result[many], many, one) for many, one in names.items()]
+    return [", ".join(f"{count} {one if count == 1 else many}" for count, many, one in counts)]
+
+
+def _import_lines(result: dict[str, Any]) -> list[str]:
+    return [f"run {result['run']}; digest {result['digest']}"]
+
+
+_LINES: dict[str, Told] = {
+    "decide": _decide_lines,
+    "split": _split_lines,
+    "gate": _gate_lines,
+    "walk": _walk_lines,
+    "prune": _prune_lines,
+    "imported": _import_lines,
+}

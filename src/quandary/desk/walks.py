@@ -1,0 +1,185 @@
+"""Walks that are resumed by a program, which is started for whoever asked for it.
+
+It is `quandary walk --resume RUN`. A server watches over those that it started, and asks them to
+end when it ends itself: what was under way is noted, and made again when somebody resumes the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+from quandary.errors import QuandaryError, Rejected
+from quandary.journal import replay
+from quandary.model.ask import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.journal.store import Run, State, Store
+
+log = logging.getLogger("quandary.serve")
+MOST = 4
+"""As many programs as are started at a time."""
+PATIENCE = 15.0
+"""Seconds in which a program that was asked to end has to; agents get some of them."""
+NOT_RESUMED = "not-resumed"
+"""The kind of the note that says why a program ended that had not resumed its run."""
+_LINES = 20
+_SECRETS = ("QUANDARY_TOKEN",)
+"""What is the server's own."""
+
+
+def launch(
+    store: Store, run: str, folder: str, *, stderr: int | None = None
+) -> subprocess.Popen[str]:
+    """Start the program that resumes a walk, in a folder whose settings name the agents."""
+    environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
+    # With -P, no file of that folder is taken for a part of the program.
+    words = [sys.executable, "-P", "-m", "quandary", "walk", "--resume", run, "--via", "relay"]
+    log.info("run %s: resuming it", run, extra={"run": run})
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own program, no shell
+            words,
+            cwd=folder,
+            # An address may hold a password, and everybody on the machine can read arguments.
+            env={**environment, "QUANDARY_STORE": store.address},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Rejected(f"nothing can be started in {folder}: {error.strerror}") from None
+
+
+class Fleet(Protocol):
+    """The workers of a store that many machines share."""
+
+    def is_member(self, store: Store, run: str) -> bool:
+        """Whether the run belongs to the fleet of its store, if there is one."""
+
+    def is_queued(self, store: Store, run: str) -> bool:
+        """Whether a worker will resume the run."""
+
+    def enqueue(self, store: Store, run: str) -> None:
+        """Put the run into the queue, if it is not there already."""
+
+
+class Walks:
+    """The programs that resume runs of a store, for whoever serves them.
+
+    `watch` does something in the background: it waits for a program to end.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        project: str,
+        watch: Callable[[Callable[[], object]], None],
+        *,
+        fleet: Fleet | None = None,
+        most: int = MOST,
+    ) -> None:
+        self.store = store
+        self.project = project
+        self.fleet = fleet
+        self.most = most
+        self._watch = watch
+        self._programs: dict[str, subprocess.Popen[str]] = {}
+        self._guard = threading.Lock()
+        self._over = False
+
+    def is_under_way(self, run: str) -> bool:
+        """Whether somebody walks the run, here or elsewhere."""
+        return run in self._programs or self.store.is_locked(run)
+
+    def is_queued(self, run: str) -> bool:
+        """Whether a worker of the fleet will resume the run."""
+        return self.fleet is not None and self.fleet.is_queued(self.store, run)
+
+    def obstacle(self, run: Run) -> str:
+        """Why the run cannot be resumed from here; nothing where it can.
+
+        Others can write into a store that is shared, and a run names the folder whose settings say
+        which programs its agents are. So only runs of the project that is served are resumed
+        there, and those of the fleet.
+        """
+        if self._has(run.id):
+            return ""
+        if "://" in self.store.address and run.project != self.project:
+            return f"It belongs to {run.project}; resume it there."
+        if not os.path.isdir(run.project):
+            return f"Its folder {run.project} is not on this machine; resume it there."
+        return ""
+
+    def start(self, run: str, prepare: Callable[[], State]) -> State:
+        """Resume a run, when `prepare` has brought it to where it can; never twice at a time."""
+        with self._guard:
+            row = self.store.run(run)
+            if row is None or self._over:
+                raise Rejected(f"run {run} cannot be resumed from here")
+            if self.is_under_way(run):
+                raise Rejected(f"run {run} is being walked already")
+            obstacle = self.obstacle(row)
+            if obstacle:
+                raise Rejected(obstacle)
+            if self.fleet is not None and self.fleet.is_member(self.store, run):
+                state = prepare()
+                self.fleet.enqueue(self.store, run)
+                return state
+            if len(self._programs) >= self.most:
+                raise Rejected(f"{self.most} runs are being walked already; wait for one of them")
+            state = prepare()
+            self._programs[run] = launch(self.store, run, row.project, stderr=subprocess.PIPE)
+        self._watch(lambda: self._see_to_its_end(run))
+        return state
+
+    def follow(self, state: State) -> None:
+        """Have agents called where they are next. The program outlives this one, as a run may."""
+        if state.calls and not self._has(state.run):
+            program = launch(self.store, state.run, os.curdir)
+            self._watch(program.wait)
+
+    def close(self) -> None:
+        """Ask every program to end, and see to it."""
+        with self._guard:
+            self._over = True
+            programs = list(self._programs.values())
+        for program in programs:
+            program.terminate()
+        for program in programs:
+            try:
+                program.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+
+    def _has(self, run: str) -> bool:
+        return self.fleet is not None and self.fleet.is_member(self.store, run)
+
+    def _see_to_its_end(self, run: str) -> None:
+        """Wait for a program, and note in the journal why it ended if it did not resume the run."""
+        program = self._programs[run]
+        assert program.stderr is not None  # noqa: S101 - it is a pipe
+        said: deque[str] = deque(maxlen=_LINES)
+        with program.stderr as lines:
+            said.extend(lines)
+        status = program.wait()
+        log.info("run %s: its program ended (%d)", run, status, extra={"run": run, "ended": status})
+        del self._programs[run]
+        row = self.store.run(run) if not self._over else None
+        if row is None or row.waits != "agent" or self.store.is_locked(run):
+            return
+        complaints = [line for line in said if line.startswith("quandary: ")]
+        why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
+        with contextlib.suppress(QuandaryError):
+            replay.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")
