@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from quandary import __version__
+from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import Hooks, carry_out, plan_install
 from quandary.doors.hosts.places import CLAUDE, NAME, Servers, places, skill
-from quandary.people import routing
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "plugin"
-TIMEOUT = routing.WAIT + routing.MARGIN
+TIMEOUT = hooks.WAIT + hooks.MARGIN
 
 
 def wanted() -> dict[str, str]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from asks import asks, picks
 from quandary.desk import returns, sheets
+from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import (
@@ -28,7 +29,6 @@ from quandary.model.ask import (
     Reading,
     Reply,
 )
-from quandary.people import hook
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -950,7 +950,7 @@ def kept_by_hook(store: SqliteStore, response: object) -> State:
     """What a hook keeps of the same question, asked by the host itself."""
     options = [{"label": choice.label, "description": ""} for choice in OPTIONS]
     asked = {"question": LEVEL, "header": "Level", "multiSelect": False, "options": options}
-    told = hook.heard(
+    told = hooks.read_call(
         {
             "session_id": "s",
             "tool_use_id": "t",
@@ -960,7 +960,7 @@ def kept_by_hook(store: SqliteStore, response: object) -> State:
         }
     )
     assert told is not None
-    (state,) = hook.after(told, store, "here")
+    (state,) = hooks.record(told, store, "here")
     return state
 
 

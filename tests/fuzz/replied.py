@@ -11,6 +11,7 @@ from fuzz.target import Target, hold, shaped, text_of
 from quandary.agents.known import KNOWN
 from quandary.agents.responses import unwrap
 from quandary.desk import returns
+from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError
 from quandary.flows.responses import hear
 from quandary.journal import replay
@@ -20,7 +21,6 @@ from quandary.model.ask import Answer, Ask, Choice, Kind, Outcome, Preamble, Que
 from quandary.model.call import Output
 from quandary.model.response import Decision
 from quandary.model.tree import Extra
-from quandary.people import hook
 from quandary.people.reading import read
 from quandary.settings import Part, Settings
 
@@ -161,16 +161,16 @@ def _hooked(data: bytes) -> None:
         said = {"tool_name": "AskUserQuestion", "session_id": "s", **said}
     if data[0] & 2:
         said = {"tool_name": "AskUserQuestion", "tool_input": said, "tool_response": said}
-    told = hook.heard(said)
+    told = hooks.read_call(said)
     if told is None:
         return
     asked = all(question.text or question.choices for question in told.questions)
     hold(asked, "a question without words and without options")
-    hook.unfit(told.questions)
+    hooks.find_fault(told.questions)
     store = _store("hook")
     strict = Settings(None, (Part("user", "", {"hooks": {"strict": bool(data[0] & 4)}}),))
-    hook.before(told, store, "here", strict)
-    states = hook.after(told, store, "here")
+    hooks.judge(told, store, "here", strict)
+    states = hooks.record(told, store, "here")
     hold(len(states) == len(told.questions), "a question has no record")
     for state in states:
         hold(state.status != "waiting", "a record that waits for nobody")

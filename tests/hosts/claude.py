@@ -12,7 +12,7 @@ from hosts.clients import CLAUDE
 from hosts.models import DONE, Call, Model
 from hosts.people import at_inbox
 from hosts.places import PATIENCE, Place, end
-from quandary.people.hook import question_id
+from quandary.doors.hosts.hooks import question_id
 
 if TYPE_CHECKING:
     import subprocess

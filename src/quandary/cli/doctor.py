@@ -26,13 +26,13 @@ from quandary.agents.known import TRIED
 from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put
 from quandary.desk import notices
+from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
 from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, Places, places
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import project_root, read_text
 from quandary.formats.visible import printable
 from quandary.model.call import fold
-from quandary.people import routing
 from quandary.settings import (
     KNOWN,
     Part,
@@ -300,7 +300,7 @@ def _check_hooks(table: dict[str, Any]) -> None:
     _require_keys("hooks", table, ("strict", "route", "wait"))
     if not isinstance(table.get("strict", False), bool):
         raise ParseError(f"[hooks] strict is true or false, not {table['strict']!r}")
-    routing.seconds(Settings(None, (Part("user", "", {"hooks": table}),)))
+    hooks.inbox_seconds(Settings(None, (Part("user", "", {"hooks": table}),)))
 
 
 def _check_notify(table: dict[str, Any]) -> None:
@@ -509,7 +509,7 @@ def _examine_hooks(one: Installed, calls: list[Call]) -> Finding:
         return one.finding("broken", text, one.remedy)
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
-        wanted = routing.host_timeout(user_settings() if one.root is None else read_settings())
+        wanted = hooks.host_timeout(user_settings() if one.root is None else read_settings())
     patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
     if wanted is not None and patience < wanted:
         text = f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from quandary.people.hooked import run
+from quandary.doors.hosts.hooks import run
 
 
 @click.group()
 def hook() -> None:
-    """Judge and keep the questions that a host asks by itself.
+    """Judge and record the questions that a host asks by itself.
 
     The host calls these with its JSON on standard input; `quandary install claude` sets that up.
     Whatever comes in, they end with status 0, so that they never stand in an agent's way; what
@@ -25,5 +25,5 @@ def pre() -> int:
 
 @hook.command()
 def post() -> int:
-    """After it was answered: keep each question with its answer."""
+    """After it was answered: record each question with its answer."""
     return run("post")

@@ -6,10 +6,10 @@ import click
 
 from quandary.cli import COMMANDS, plans
 from quandary.cli.screen import put, tell
+from quandary.doors.hosts.hooks import host_timeout
 from quandary.doors.hosts.install import CannotEdit, plan_install
 from quandary.doors.hosts.places import find_command, places
 from quandary.errors import QuandaryError
-from quandary.people import routing
 from quandary.settings import read_settings, user_settings
 
 
@@ -30,7 +30,7 @@ def install(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> i
     settings = user_settings() if root is None else read_settings()
     try:
         plan = plan_install(
-            places(host, root), command.word, mcp=mcp, timeout=routing.host_timeout(settings)
+            places(host, root), command.word, mcp=mcp, timeout=host_timeout(settings)
         )
     except CannotEdit as error:
         put(error.snippet)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import program
+from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.counts import occasions
@@ -23,7 +24,6 @@ from quandary.journal.entries import Answered, Ended
 from quandary.journal.replay import answer_of
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.ask import Answer, Outcome, Reply
-from quandary.people import hook, routing
 from quandary.settings import Part, Settings
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def question(text: str = LEVEL, *labels: str, multi: bool = False) -> dict[str, 
     return {"question": text, "header": "Level", "multiSelect": multi, "options": options}
 
 
-def heard(data: dict[str, Any]) -> hook.Told:
+def heard(data: dict[str, Any]) -> hooks.Call:
     """A call that is one to a question tool."""
-    told = hook.heard(data)
+    told = hooks.read_call(data)
     assert told is not None
     return told
 
@@ -82,7 +82,7 @@ class Asked:
 
     def _work(self, data: dict[str, Any], wait: float) -> None:
         chosen = set_to(route="inbox", wait=wait)
-        self.output = hook.before(heard(data), self.store, "/projects/shop", chosen)
+        self.output = hooks.judge(heard(data), self.store, "/projects/shop", chosen)
 
     def states(self, count: int = 1) -> list[State]:
         """What waits in the inbox."""
@@ -131,7 +131,7 @@ def test_the_answer_from_the_inbox_is_handed_to_the_host(store: SqliteStore) -> 
     assert asked.updated() == {**data["tool_input"], "answers": {LEVEL: "Info (Recommended)"}}
     before = store.newest()
     again = call(question(), response={"answers": {LEVEL: "Info (Recommended)"}})
-    (kept,) = hook.after(heard(again), store, "/projects/shop")
+    (kept,) = hooks.record(heard(again), store, "/projects/shop")
     assert (kept.run, kept.result["answer"]) == (state.run, ["Info"])
     assert store.newest() == before
     assert len(store.runs()) == 1
@@ -172,7 +172,7 @@ def test_words_that_choose_nothing_reach_the_agent_as_they_are(
     answer(store, state, **typed)
     assert asked.updated()["answers"] == {LEVEL: given_back}
     before = store.newest()
-    hook.after(heard(call(question(), response={"answers": {LEVEL: given_back}})), store, "here")
+    hooks.record(heard(call(question(), response={"answers": {LEVEL: given_back}})), store, "here")
     assert store.newest() == before
 
 
@@ -199,13 +199,13 @@ def test_what_was_handed_over_is_known_again(
     data = call(question(LEVEL, *labels, multi=multi), id_=f"t{store.newest()}")
     told = heard(data)
     (asked,) = told.questions
-    state = hook.kept(store, told, asked, "here", prefer=False)
+    state = hooks.begin_record(store, told, asked, "here", prefer=False)
     given_answer = Answer(asked.key, codes) if codes else Answer(asked.key, text=words, raw=words)
     reply = Reply((given_answer,))
     replay.advance(store, state.run, reply, to=state.key, who="person", through="web")
-    spelt = hook.spelt(told, asked, given_answer)
+    spelt = hooks.spell(told, asked, given_answer)
     before = store.newest()
-    hook.after(heard({**data, "tool_response": {"answers": {LEVEL: spelt}}}), store, "here")
+    hooks.record(heard({**data, "tool_response": {"answers": {LEVEL: spelt}}}), store, "here")
     assert store.newest() == before
 
 
@@ -240,7 +240,7 @@ def test_a_forged_report_answers_nothing(store: SqliteStore) -> None:
     """Who calls `hook post` meanwhile closes the record, and the host shows its form."""
     asked = Asked(store, call(question()))
     asked.states()
-    hook.after(heard(call(question(), response={"answers": {LEVEL: "Silent"}})), store, "here")
+    hooks.record(heard(call(question(), response={"answers": {LEVEL: "Silent"}})), store, "here")
     assert asked.said() is None
 
 
@@ -285,8 +285,8 @@ def test_without_an_answer_the_host_shows_its_form(store: SqliteStore) -> None:
     with pytest.raises(AlreadyAnswered, match=r"withdrawn: nobody answered within 0\.4 seconds"):
         answer(store, state, "A")
     late = call(question(), response={"answers": {LEVEL: "Silent"}})
-    (kept,) = hook.after(heard(late), store, "here")
-    assert hook.after(heard(late), store, "here") == [kept]
+    (kept,) = hooks.record(heard(late), store, "here")
+    assert hooks.record(heard(late), store, "here") == [kept]
     assert (kept.run, kept.status, kept.result["answer"]) == (state.run, "done", ["Silent"])
     assert kinds(store, state.run) == ["began", "asked", "ended", "answered", "ended"]
     found = answer_of(store, state.run)
@@ -303,7 +303,7 @@ def test_a_form_that_was_closed_leaves_the_record_withdrawn(store: SqliteStore) 
     asked = Asked(store, call(question()), wait=0.2)
     (state,) = asked.states()
     assert asked.said() is None
-    (kept,) = hook.after(heard(call(question(), response={"answers": {}})), store, "here")
+    (kept,) = hooks.record(heard(call(question(), response={"answers": {}})), store, "here")
     assert (kept.run, kept.status) == (state.run, "withdrawn")
     assert len(store.runs()) == 1
 
@@ -317,7 +317,7 @@ def test_a_question_answered_twice_keeps_both_answers(store: SqliteStore) -> Non
     assert asked.said() is None
     assert replay.look(store, place.run).status == "withdrawn"
     response = {"answers": {LEVEL: "Silent", PLACE: "There"}}
-    first, second = hook.after(heard(call(*two, response=response)), store, "here")
+    first, second = hooks.record(heard(call(*two, response=response)), store, "here")
     assert (first.result["answer"], second.result["answer"]) == (["Silent"], ["There"])
     answers = [e.read() for e in store.entries(level.run, kinds=("answered",))]
     assert [b.through for b in answers] == ["web", "hook"]
@@ -378,7 +378,7 @@ def test_what_cannot_be_put_faithfully_is_left_to_the_host(
 ) -> None:
     """No name to find it by, no text, two alike, or more options than could be shown."""
     told = heard(data)
-    assert hook.before(told, store, "here", set_to(route="inbox", wait=20)) is None
+    assert hooks.judge(told, store, "here", set_to(route="inbox", wait=20)) is None
     assert store.runs() == []
 
 
@@ -398,8 +398,8 @@ def test_how_long_a_question_waits(
 ) -> None:
     """Ten minutes unless the settings say otherwise; the host is half a minute more patient."""
     chosen = set_to(**table)
-    assert routing.seconds(chosen) == wait
-    assert routing.host_timeout(chosen) == timeout
+    assert hooks.inbox_seconds(chosen) == wait
+    assert hooks.host_timeout(chosen) == timeout
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_how_long_a_question_waits(
 def test_what_makes_no_sense_is_refused(table: dict[str, Any]) -> None:
     """With one line that says what is allowed."""
     with pytest.raises(ParseError) as caught:
-        routing.seconds(set_to(**table))
+        hooks.inbox_seconds(set_to(**table))
     assert "\n" not in str(caught.value)
 
 
@@ -537,7 +537,7 @@ def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
 
     def ask(wait: float) -> threading.Thread:
         chosen = set_to(route="inbox", wait=wait)
-        work = lambda: output.append(hook.before(heard(relayed), store, project, chosen))  # noqa: E731
+        work = lambda: output.append(hooks.judge(heard(relayed), store, project, chosen))  # noqa: E731
         thread = threading.Thread(target=work)
         thread.start()
         return thread
@@ -565,23 +565,23 @@ def test_who_answers_before_the_agent_relays_is_not_asked_again(
     begun = json.loads(program.start(*words, env=env).out)
     told = heard(call(*begun["ask"]["tool_input"]["questions"]))
     project = store.runs()[0].project
-    assert routing.overtaken(told, store, project) is None
+    assert hooks.find_answered_run(told, store, project) is None
     reply = Reply((Answer("1:", ("NOW",)),))
     replay.advance(store, begun["run"], reply, to="1:", who="agent", through="relay")
-    assert routing.overtaken(told, store, project) is None
+    assert hooks.find_answered_run(told, store, project) is None
     begun = json.loads(program.start(*words, env=env).out)
     answer(store, replay.look(store, begun["run"]), "EVE")
-    assert routing.overtaken(told, store, project) == begun["run"]
-    assert routing.overtaken(told, store, "elsewhere") is None
-    assert routing.overtaken(heard(call(question())), store, project) is None
-    said = hook.before(told, store, project, set_to(route="inbox", wait=20))
+    assert hooks.find_answered_run(told, store, project) == begun["run"]
+    assert hooks.find_answered_run(told, store, "elsewhere") is None
+    assert hooks.find_answered_run(heard(call(question())), store, project) is None
+    said = hooks.judge(told, store, project, set_to(route="inbox", wait=20))
     assert said is not None
     reason = said["hookSpecificOutput"]["permissionDecisionReason"]
     assert f"`quandary next {begun['run']}`" in reason
     assert [row.flow for row in store.runs()] == ["decide", "decide"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routing, "JUST_NOW", -1)
-        assert routing.overtaken(told, store, project) is None
+        patch.setattr(hooks, "JUST_NOW", -1)
+        assert hooks.find_answered_run(told, store, project) is None
 
 
 def test_a_late_answer_at_the_command_line_is_told_why(store: SqliteStore, tmp_path: Path) -> None:
@@ -600,5 +600,5 @@ def test_a_late_answer_at_the_command_line_is_told_why(store: SqliteStore, tmp_p
 def test_a_wrong_setting_leaves_the_host_alone(store: SqliteStore) -> None:
     """The hook says nothing, and the log says why."""
     with pytest.raises(QuandaryError, match="route"):
-        hook.before(heard(call(question())), store, "here", set_to(route="browser"))
+        hooks.judge(heard(call(question())), store, "here", set_to(route="browser"))
     assert store.runs() == []

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import program
+from quandary.doors.hosts import hooks
 from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.preferences import remember
 from quandary.journal.sqlite import SqliteStore
-from quandary.people import hook
 from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LEVEL = "The new module has no log level yet. Which level should it use?"
 PLACE = "The helper could stand in two places. Where should it go?"
-ID = hook.question_id(LEVEL)
+ID = hooks.question_id(LEVEL)
 NONE = Settings(None, ())
 
 
@@ -50,9 +50,9 @@ def question(text: str = LEVEL, *labels: str, multi: bool = False) -> dict[str, 
     return {"question": text, "header": "Level", "multiSelect": multi, "options": options}
 
 
-def heard(data: object) -> hook.Told:
+def heard(data: object) -> hooks.Call:
     """A call that is one to a question tool."""
-    told = hook.heard(data)
+    told = hooks.read_call(data)
     assert told is not None
     return told
 
@@ -71,7 +71,7 @@ def silence(store: SqliteStore, *ids: str) -> None:
 
 def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:
     """What is kept of a call."""
-    return hook.after(heard(data), store, "here")
+    return hooks.record(heard(data), store, "here")
 
 
 # -- before ------------------------------------------------------------------------------------
@@ -95,14 +95,14 @@ def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:
 )
 def test_only_question_tools_are_heard(data: object, known: bool) -> None:
     """Anything else is none of our business."""
-    assert (hook.heard(data) is not None) is known
+    assert (hooks.read_call(data) is not None) is known
 
 
 def test_it_says_nothing_unless_it_has_something_to_say(store: SqliteStore) -> None:
     """No preference, or one for another question, leaves the host alone."""
-    assert hook.before(heard(call(question())), store, "here", NONE) is None
+    assert hooks.judge(heard(call(question())), store, "here", NONE) is None
     silence(store, "another-question")
-    assert hook.before(heard(call(question())), store, "here", NONE) is None
+    assert hooks.judge(heard(call(question())), store, "here", NONE) is None
     assert [run.flow for run in store.runs()] == ["prefer"]
 
 
@@ -110,7 +110,7 @@ def test_a_preference_answers_in_place(store: SqliteStore) -> None:
     """The host's input with the answers, and a record booked as policy."""
     silence(store, ID)
     data = call(question())
-    said = hook.before(heard(data), store, "here", NONE)
+    said = hooks.judge(heard(data), store, "here", NONE)
     assert said is not None
     output = said["hookSpecificOutput"]
     assert output["permissionDecision"] == "allow"
@@ -130,11 +130,11 @@ def test_every_question_of_the_call_must_be_decidable(store: SqliteStore) -> Non
     """One that is not leaves all of them to the person."""
     silence(store, ID)
     data = call(question(), question(PLACE, "Here", "There"))
-    assert hook.before(heard(data), store, "here", NONE) is None
-    silence(store, hook.question_id(PLACE))
-    assert hook.before(heard(data), store, "here", NONE) is None
+    assert hooks.judge(heard(data), store, "here", NONE) is None
+    silence(store, hooks.question_id(PLACE))
+    assert hooks.judge(heard(data), store, "here", NONE) is None
     data = call(question(), question(PLACE, "Here (recommended)", "There"))
-    assert hook.before(heard(data), store, "here", NONE) is not None
+    assert hooks.judge(heard(data), store, "here", NONE) is not None
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_every_question_of_the_call_must_be_decidable(store: SqliteStore) -> Non
 def test_what_matters_is_shown_to_the_person(store: SqliteStore, asked: dict[str, Any]) -> None:
     """Danger in an option, no recommendation, or two of them."""
     silence(store, ID)
-    assert hook.before(heard(call(asked)), store, "here", NONE) is None
+    assert hooks.judge(heard(call(asked)), store, "here", NONE) is None
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_strict_settings_refuse_what_nobody_can_answer(
 ) -> None:
     """With a reason that says how to mend it; without them, nothing is said."""
     told = heard(call(*asked))
-    assert hook.before(told, store, "here", NONE) is None
+    assert hooks.judge(told, store, "here", NONE) is None
     (tmp_path / "quandary.toml").write_text("[hooks]\nstrict = true\n", encoding="utf-8")
-    said = hook.before(told, store, "here", read_settings(str(tmp_path)))
+    said = hooks.judge(told, store, "here", read_settings(str(tmp_path)))
     assert said is not None
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert word in said["hookSpecificOutput"]["permissionDecisionReason"]
@@ -198,17 +198,17 @@ def test_strict_settings_refuse_what_nobody_can_answer(
 )
 def test_lettered_options_are_counted(text: str, count: int) -> None:
     """Only where they begin at the beginning."""
-    assert hook.lettered(text) == count
+    assert hooks.count_listed_options(text) == count
 
 
 def test_ids_are_stable_and_short() -> None:
     """Long texts that begin alike are told apart."""
     one, two = ("word " * 40 + ending for ending in ("one", "two"))
-    assert hook.question_id(one) == hook.question_id(one)
-    assert hook.question_id(one) != hook.question_id(two)
-    assert len(hook.question_id(one)) <= 64
-    assert hook.question_id("Which level?") == "which-level"
-    assert hook.question_id("???") == "option"
+    assert hooks.question_id(one) == hooks.question_id(one)
+    assert hooks.question_id(one) != hooks.question_id(two)
+    assert len(hooks.question_id(one)) <= 64
+    assert hooks.question_id("Which level?") == "which-level"
+    assert hooks.question_id("???") == "option"
 
 
 # -- after ---------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_what_is_no_question_leaves_no_record(store: SqliteStore) -> None:
     data = call(question(), response={"answers": {PLACE: "There"}})
     data["tool_input"]["questions"][:] = [5, {"header": "x"}, question(PLACE, "Here", "There")]
     silence(store, ID)
-    assert hook.before(heard(data), store, "here", NONE) is None
+    assert hooks.judge(heard(data), store, "here", NONE) is None
     (kept,) = after(store, data)
     assert kept.result["answer"] == ["There"]
 
@@ -247,7 +247,7 @@ def test_a_call_is_kept_once_however_often_it_comes(store: SqliteStore) -> None:
         question(), question(PLACE, "Here", "There"), response={"answers": {LEVEL: "Debug"}}
     )
     told = heard(data)
-    hook.kept(store, told, told.questions[0], "here", prefer=False)
+    hooks.begin_record(store, told, told.questions[0], "here", prefer=False)
     first = after(store, data)
     assert [state.status for state in first] == ["done", "withdrawn"]
     assert after(store, data) == first
@@ -268,11 +268,11 @@ def test_what_is_only_relayed_is_kept_by_its_own_run(tmp_path: Path) -> None:
     data = call(relayed, response={"answers": {relayed["question"]: "Deploy now"}})
     store = SqliteStore(tmp_path / "journal.db")
     project = store.runs()[0].project
-    assert hook.after(heard(data), store, project) == []
+    assert hooks.record(heard(data), store, project) == []
     assert [row.id for row in store.runs()] == [state["run"]]
-    assert len(hook.after(heard(data), store, "elsewhere")) == 1
+    assert len(hooks.record(heard(data), store, "elsewhere")) == 1
     replay.withdraw(store, state["run"], "no longer needed", who="agent", through="command")
-    (kept,) = hook.after(heard({**data, "tool_use_id": "t2"}), store, project)
+    (kept,) = hooks.record(heard({**data, "tool_use_id": "t2"}), store, project)
     assert kept.result["answer"] == ["Deploy now"]
 
 
@@ -357,11 +357,11 @@ SHAPES = st.fixed_dictionaries(
 @given(SHAPES)
 def test_any_shape_is_heard_or_left_alone(store: SqliteStore, data: dict[str, Any]) -> None:
     """Nothing that a host may send breaks it, and nothing waits for ever."""
-    told = hook.heard(data)
+    told = hooks.read_call(data)
     if told is not None:
-        said = hook.before(told, store, "here", NONE)
+        said = hooks.judge(told, store, "here", NONE)
         assert said is None
-        for state in hook.after(told, store, "here"):
+        for state in hooks.record(told, store, "here"):
             assert state.status in ("done", "withdrawn")
 
 

@@ -1,0 +1,616 @@
+"""Hooks of a host: each question that it asks, by whatever skill, judged before, recorded after.
+
+`judge` says something only where it has to: an answer by preference, an answer that the person
+gave in our inbox, or (where the settings are strict) why the question cannot be asked like this.
+`record` keeps one record for each question of a call, however often the host reports it. What a
+hook hears comes from the host and not from the person, so nothing here counts where only a person
+can answer.
+
+With `[hooks] route = "inbox"`, the hook before a question asks it here, waits for as long as `wait`
+says, and hands back what the person answered. Only a person's own hand counts, at a terminal or in
+the browser: the agent that asks cannot answer itself. If nobody answers in time, the question is
+withdrawn here and the host shows its own form. A question that an agent only relays, because a run
+of ours asks it, is in the inbox already: then the hook waits for that run, and tells the agent when
+it was answered there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import timedelta
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import msgspec
+
+from quandary.desk import returns
+from quandary.desk.sheets import Sheet, Shown, sheets, shorten
+from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
+from quandary.flows.wording import require_filled
+from quandary.journal import entries as clock
+from quandary.journal import replay
+from quandary.journal.entries import Answered, Asked, Noted, Source, sha256, stamp
+from quandary.journal.policy import policy_of
+from quandary.journal.replay import answer_of, settle
+from quandary.journal.store import open_store
+from quandary.model import question_ids
+from quandary.model.ask import (
+    Answer,
+    Ask,
+    Choice,
+    Outcome,
+    Preamble,
+    Question,
+    Reading,
+    Reply,
+)
+from quandary.settings import project_of, read_settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from quandary.journal.store import State, Store
+    from quandary.settings import Settings
+
+TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
+WAIT = 600
+"""Seconds that a person has in the inbox, unless the settings say otherwise."""
+LONGEST = 24 * 3600
+MARGIN = 30
+"""Seconds by which the host must be more patient than we are, so that we can say goodbye."""
+MANY = 50
+"""Of how many runs we see whether a question is theirs, the newest first."""
+JUST_NOW = 120
+"""Seconds within which an agent shows a question that a run of ours has given it."""
+_LOOK = 0.5
+"""Seconds after which we see whether the host is still there."""
+_GONE = "the host no longer waits for it"
+_RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
+_LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
+_CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_FEWEST_WORDS = 6
+"""A shorter question with options that say nothing more cannot be answered without scrolling up."""
+_CHECKSUM = 8
+
+
+def run(event: str) -> int:
+    """The hook as a host calls it; whatever comes in, the status is 0."""
+    try:
+        output = _respond(event, sys.stdin.buffer.read())
+        if output:
+            sys.stdout.buffer.write(output + b"\n")
+            sys.stdout.buffer.flush()
+    except BaseException as error:  # noqa: BLE001 - a hook never stands in the way
+        with suppress(BaseException):
+            from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
+
+            notices.log_trouble("hook", f"{type(error).__name__}: {error}")
+    return 0
+
+
+def _respond(event: str, data: bytes) -> bytes:
+    said = msgspec.json.decode(data)
+    call = read_call(said)
+    if call is None:
+        return b""
+    where = said.get("cwd")
+    if not isinstance(where, str) or not os.path.isdir(where):
+        where = os.curdir
+    store = open_store(start=where)
+    if event == "post":
+        record(call, store, project_of(where))
+        return b""
+    from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
+
+    watch_store(store)
+    output = judge(call, store, project_of(where), read_settings(where))
+    return msgspec.json.encode(output) if output is not None else b""
+
+
+# -- the call --------------------------------------------------------------------------------------
+
+
+class Call(NamedTuple):
+    """A call to a host's question tool, as the host reports it."""
+
+    session: str
+    id: str
+    """The host's own name for the call; nothing where it gave none."""
+    input: dict[str, Any]
+    questions: tuple[Question, ...]
+    response: Any
+
+    def record_name(self, question: Question) -> str:
+        """What the record of a question is found by."""
+        return f"hook\n{self.session}\n{self.id}\n{question.key}" if self.id else ""
+
+    def text(self, question: Question) -> str:
+        """The question to the letter, which is how the host finds its answer."""
+        return str(self.entry(question).get("question") or "")
+
+    def labels(self, question: Question) -> dict[str, str]:
+        """The options of a question by their codes, spelt as the host spells them."""
+        return dict(zip(_CODES, map(_label, _options(self.entry(question))), strict=False))
+
+    def entry(self, question: Question) -> dict[str, Any]:
+        """The question as the host sent it."""
+        entry: dict[str, Any] = self.input["questions"][int(question.item) - 1]
+        return entry
+
+    @property
+    def sheets(self) -> tuple[Sheet, ...]:
+        """The questions as the host shows them."""
+        shown = []
+        for question in self.questions:
+            labels = self.labels(question)
+            pairs = ((choice, labels[choice.code].strip()) for choice in question.choices)
+            options = tuple(Shown(label, "", choice) for choice, label in pairs if label)
+            shown.append(Sheet(question, self.text(question), options))
+        return tuple(shown)
+
+    @property
+    def form(self) -> list[tuple[str, list[str]]]:
+        """The questions with their options, to be compared with those of a run."""
+        return [(self.text(q), list(self.labels(q).values())) for q in self.questions]
+
+    @property
+    def may_be_routed(self) -> bool:
+        """Whether a call can be answered here, with nothing of it lost."""
+        texts = [question.text for question in self.questions]
+        options = [len(_options(entry)) for entry in self.input["questions"]]
+        shown = [len(question.choices) for question in self.questions]
+        return bool(self.id) and all(texts) and len(set(texts)) == len(texts) and options == shown
+
+
+def read_call(data: object) -> Call | None:
+    """The call, if it is one to a question tool."""
+    if not isinstance(data, dict) or not TOOL.fullmatch(str(data.get("tool_name", ""))):
+        return None
+    given = data.get("tool_input")
+    listed = given.get("questions") if isinstance(given, dict) else None
+    if not isinstance(given, dict) or not isinstance(listed, list):
+        return None
+    questions = tuple(
+        _read_question(number, entry)
+        for number, entry in enumerate(listed, 1)
+        if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
+    )
+    session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
+    return Call(session, call, given, questions, data.get("tool_response")) if questions else None
+
+
+def _read_question(number: int, entry: dict[str, Any]) -> Question:
+    text = str(entry.get("question") or "").strip()
+    choices = []
+    for code, option in zip(_CODES, _options(entry), strict=False):
+        label, marks = _RECOMMENDED.subn("", _label(option))
+        description = option.get("description") if isinstance(option, dict) else ""
+        choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
+    own = str(entry.get("id") or entry.get("question_id") or "")
+    return Question(
+        key=f"{number}:",
+        header=str(entry.get("header") or ""),
+        text=text,
+        choices=tuple(choices),
+        multi=entry.get("multiSelect") is True,
+        item=str(number),
+        id=own if question_ids.is_valid(own) else question_id(text),
+    )
+
+
+def _options(entry: object) -> list[Any]:
+    found = entry.get("options") if isinstance(entry, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _label(option: object) -> str:
+    return str(option.get("label", "")) if isinstance(option, dict) else str(option)
+
+
+def question_id(text: str) -> str:
+    """What a question without an id is known by: its words, and a checksum where they are cut."""
+    slug = question_ids.slug(text)
+    if len(slug) <= question_ids.LONGEST:
+        return slug or question_ids.NO_SLUG
+    digest = sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
+    return f"{slug[: question_ids.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
+
+
+# -- before the question is shown ------------------------------------------------------------------
+
+
+def judge(call: Call, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
+    """What to say to the host; nothing where it is to go on as always."""
+    if len(call.questions) < len(call.input["questions"]):
+        return None  # what is no question is for the host to judge
+    if settings.table("hooks").get("strict") is True:
+        fault = find_fault(call.questions)
+        if fault:
+            return _decision("deny", fault)
+    answer = _answer_by_preference(call, store, project)
+    if answer is not None or "route" not in settings.table("hooks"):
+        return answer
+    seconds = inbox_seconds(settings)
+    return ask_in_inbox(call, store, project, seconds) if seconds is not None else None
+
+
+def _answer_by_preference(call: Call, store: Store, project: str) -> dict[str, Any] | None:
+    """The answers, where a preference decides every question of the call."""
+    policy = policy_of(store, project)
+    verdicts = [policy.judge(question) for question in call.questions]
+    if not all(verdict.decide for verdict in verdicts):
+        return None
+    answers = {}
+    for question, verdict in zip(call.questions, verdicts, strict=True):
+        state = begin_record(store, call, question, project, prefer=True)
+        if state.status != "done" or state.result.get("codes") != [verdict.code]:
+            return None
+        answers[call.text(question)] = call.labels(question)[verdict.code]
+    ids = ", ".join(question.id for question in call.questions)
+    reason = f"Decided by the person's preference ({ids}); nobody was asked."
+    output = _allow(call, reason, answers)
+    output["hookSpecificOutput"]["additionalContext"] = reason
+    return output
+
+
+def _allow(call: Call, reason: str, answers: dict[str, str]) -> dict[str, Any]:
+    """What answers the host's question without its form."""
+    output = _decision("allow", reason)
+    output["hookSpecificOutput"]["updatedInput"] = {**call.input, "answers": answers}
+    return output
+
+
+def _decision(word: str, reason: str) -> dict[str, Any]:
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": word,
+            "permissionDecisionReason": reason,
+        }
+    }
+
+
+def find_fault(questions: tuple[Question, ...]) -> str:
+    """What keeps a person from answering these questions, and how to fix it."""
+    texts = [question.text for question in questions]
+    for question in questions:
+        what = f"“{shorten(question.text, 80)}”"
+        if texts.count(question.text) > 1:
+            return f"{what} is asked twice in one call; give each question its own text."
+        described = any(choice.description.strip() for choice in question.choices)
+        if len(question.text.split()) < _FEWEST_WORDS and not described:
+            return (
+                f"{what} cannot be answered by itself: put one or two sentences of context into "
+                "the question, and say with each option what it leads to."
+            )
+        listed = count_listed_options(question.text)
+        if listed > len(question.choices):
+            return (
+                f"{what} names {listed} options and offers {len(question.choices)}: no option may "
+                "be dropped. Ask about them with `quandary split`, or in several questions."
+            )
+        for text in (question.text, *(f"{c.label} {c.description}" for c in question.choices)):
+            try:
+                require_filled(text, f"the question {what}")
+            except ContextRequired as unfilled:
+                return f"{unfilled}."
+    return ""
+
+
+def count_listed_options(text: str) -> int:
+    """How many options a text lists as A) B) C) or 1) 2) 3)."""
+    marks = {found[1] for found in _LETTERED.finditer(text)}
+    letters = next((n for n, letter in enumerate(_CODES) if letter not in marks), len(_CODES))
+    numbers = next(n for n in range(1, 101) if str(n) not in marks) - 1
+    return max(letters, numbers)
+
+
+# -- after it was answered -------------------------------------------------------------------------
+
+
+def record(call: Call, store: Store, project: str) -> list[State]:
+    """Keep every question of the call, with what became of it.
+
+    What an agent only relays is kept by the run of ours that asks it, and not a second time here.
+    """
+    if find_relayed_run(call, store, project) is not None:
+        return []
+    meant = read_response(call)
+    states = []
+    for question in call.questions:
+        state = begin_record(store, call, question, project, prefer=False)
+        answer = meant.to(question.key) if isinstance(meant, Reply) else None
+        if answer is not None and not answer.blank:
+            state = _record_answer(store, call, state, question, answer)
+        elif state.status == "waiting":
+            state = _give_up(store, state, meant if isinstance(meant, Outcome) else None)
+        states.append(state)
+    return states
+
+
+def begin_record(
+    store: Store,
+    call: Call,
+    question: Question,
+    project: str,
+    *,
+    prefer: bool,
+    ask: Ask | None = None,
+    expires: datetime | None = None,
+) -> State:
+    """The record of a question; it is begun by whoever comes first."""
+    if ask is None:
+        context = question.text or question.header or "A question without words."
+        ask = Ask(question.key, "transition", Preamble(context), (question,))
+    name = call.record_name(question)
+    return replay.begin(
+        store,
+        "question",
+        {"ask": msgspec.to_builtins(ask), "session": call.session, "call": call.id},
+        project=project,
+        who="agent",
+        through="hook",
+        name=name,
+        once=bool(name),
+        prefer=prefer,
+        expires=expires,
+    )
+
+
+def spell(call: Call, question: Question, answer: Answer) -> str:
+    """An answer as the host tells of it: labels as it spells them, or the person's own words."""
+    labels = call.labels(question)
+    words = [labels[code] for code in answer.picked if code in labels]
+    own = answer.text if answer.picked else answer.raw or answer.text
+    return ", ".join([*words, *([own.strip()] if own else [])])
+
+
+def _record_answer(
+    store: Store, call: Call, state: State, question: Question, meant: Answer
+) -> State:
+    """The record with its answer, unless it has this very answer already."""
+    known = answer_of(store, state.run)
+    if known is not None:
+        handed = {"answers": {call.text(question): spell(call, question, known[1])}}
+        again = read_response(call._replace(response=handed))
+        same = again.to(question.key) if isinstance(again, Reply) else None
+        if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
+            return state
+    why = "answered in the form of the host" if state.status != "waiting" else ""
+    return settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
+
+
+def _give_up(store: Store, state: State, outcome: Outcome | None) -> State:
+    """The record of a question that the host went on without."""
+    outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
+    state = replay.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
+    if state.status == "waiting":
+        why = f"the host went on without an answer ({outcome.kind})"
+        state = replay.withdraw(store, state.run, why, who="agent", through="hook")
+    return state
+
+
+def read_response(call: Call) -> Reply | Outcome:
+    """What came back from the host's form. Words that fit no question are kept in the outcome.
+
+    A label is what the host spells; all else is kept in the person's own words, as the agent was
+    told them.
+    """
+    try:
+        return returns.parse_response(call.response, call.sheets, lambda *_: Reading("own-words"))
+    except QuandaryError:
+        response = call.response
+        words = response if isinstance(response, str) else msgspec.json.encode(response).decode()
+        return Outcome("error", f"what the host sent back answers no question of the call: {words}")
+
+
+# -- in the inbox ----------------------------------------------------------------------------------
+
+
+def inbox_seconds(settings: Settings) -> float | None:
+    """How long a question waits in the inbox; nothing where it does not go there."""
+    table = settings.table("hooks")
+    route, wait = table.get("route", "host"), table.get("wait", WAIT)
+    if route not in ("host", "inbox"):
+        raise ParseError(f'[hooks] route is "inbox" or "host", not {route!r}')
+    if type(wait) not in (int, float) or not 0 < wait <= LONGEST:
+        raise ParseError(f"[hooks] wait is a number of seconds up to {LONGEST}, not {wait!r}")
+    return float(wait) if route == "inbox" else None
+
+
+def host_timeout(settings: Settings) -> int | None:
+    """How long the host has to let our hook run; nothing where its own idea of that will do."""
+    wait = inbox_seconds(settings)
+    return None if wait is None else ceil(wait) + MARGIN
+
+
+def ask_in_inbox(call: Call, store: Store, project: str, wait: float) -> dict[str, Any] | None:
+    """What a person answers in the inbox, for the host; nothing where its form is to appear."""
+    until = time.monotonic() + wait
+    ours = find_relayed_run(call, store, project)
+    if ours is not None:
+        return _wait_for_run(store, ours, until)
+    quicker = find_answered_run(call, store, project)
+    if quicker is not None:
+        return _send_back(quicker)
+    if not call.may_be_routed:
+        return None
+    expires = clock.now() + timedelta(seconds=wait + MARGIN)
+    why = _GONE
+    with _Host() as host:
+        try:
+            states = []
+            for question in call.questions:
+                ask = _ask_person(call, question, project)
+                states.append(
+                    begin_record(
+                        store, call, question, project, prefer=False, ask=ask, expires=expires
+                    )
+                )
+            why = _wait(store, states, until, host) or (
+                f"nobody answered within {wait:g} seconds, so the host asked in its own form"
+            )
+        finally:
+            names = [call.record_name(question) for question in call.questions]
+            runs = [run for name in names for run in store.named(name).values()]
+            states = [_close(store, run, why) for run in runs]
+    return _hand_over(call, store, states)
+
+
+def find_relayed_run(call: Call, store: Store, project: str) -> State | None:
+    """The run of ours that waits for an answer to just these questions, as the host shows them."""
+    for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
+        state = replay.look(store, row.id) if row.flow != "question" else None
+        if state is not None and state.ask is not None and _form(state.ask) == call.form:
+            return state
+    return None
+
+
+def find_answered_run(call: Call, store: Store, project: str) -> str | None:
+    """The run of ours whose question a person answered before the agent came to relay it."""
+    lately = stamp(clock.now() - timedelta(seconds=JUST_NOW))
+    for row in store.runs(project=project, newest=True, limit=MANY):
+        if row.flow == "question" or row.since < lately:
+            continue
+        answered: set[str] = set()
+        for entry in reversed(store.entries(row.id, kinds=("asked", "answered"))):
+            body = entry.read()
+            if isinstance(body, Answered) and Source(body.who, body.through, body.by).in_person:
+                answered.add(body.key)
+            elif isinstance(body, Asked) and body.key in answered:
+                ask = entry.read_matter().ask
+                if ask is not None and _form(ask) == call.form:
+                    return row.id
+    return None
+
+
+def _form(ask: Ask) -> list[tuple[str, list[str]]]:
+    """The questions of a run with their options, as a host would be told of them."""
+    return [(sheet.text, [option.label for option in sheet.options]) for sheet in sheets(ask)]
+
+
+def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
+    """Wait for a run that asks the question itself, and send the agent there when it goes on."""
+    key = state.key
+    with _Host() as host:
+        while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
+            state = replay.wait(store, state.run, state.n, min(left, _LOOK))
+    return None if state.key == key else _send_back(state.run)
+
+
+def _send_back(run: str) -> dict[str, Any]:
+    """What tells the agent that there is nothing left to show."""
+    return _decision(
+        "deny",
+        f"The person answered this in quandary. Run `quandary next {run}` and continue with the "
+        "state that it prints.",
+    )
+
+
+def _ask_person(call: Call, question: Question, project: str) -> Ask:
+    """The question as a person sees it here: where it comes from, and how its options look."""
+    number, count = call.questions.index(question) + 1, len(call.questions)
+    where = f" at work in {os.path.basename(project)}" if project else ""
+    which = f", as question {number} of {count}" if count > 1 else ""
+    context = f"An agent{where} asks this{which}. It waits for you to answer."
+    blocks = []
+    for option in _options(call.entry(question)):
+        preview = option.get("preview") if isinstance(option, dict) else None
+        if isinstance(preview, str) and preview.strip():
+            blocks.append(f"**{option.get('label')}**\n\n{preview.strip()}")
+    preamble = Preamble(context, tuple(blocks))
+    return Ask(question.key, "transition", preamble, (question,), require="person")
+
+
+class _Host:
+    """The program that runs the hook. While it is looked at, its signals end the waiting."""
+
+    def __init__(self) -> None:
+        self.process = os.getppid()
+        self.stopped = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Listen to its signals, where this is possible."""
+        if threading.current_thread() is threading.main_thread():
+            numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+            self._before = {number: signal.signal(number, self._stop) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let signals do what they did before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _stop(self, *_: object) -> None:
+        self.stopped = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether it still wants an answer."""
+        return not self.stopped and os.getppid() == self.process
+
+
+def _wait(store: Store, states: list[State], until: float, host: _Host) -> str:
+    """Wait until all is answered, or the time is up; why not longer, where it is neither."""
+    while all(state.status in ("waiting", "done") for state in states):
+        waiting = [state for state in states if state.status == "waiting"]
+        left = until - time.monotonic()
+        if not waiting or left <= 0:
+            return ""
+        if not host.waits:
+            return _GONE
+        replay.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
+        states = [replay.look(store, state.run) for state in states]
+    return "another question of the same call was not answered"
+
+
+def _close(store: Store, run: str, why: str) -> State:
+    """The state of a question that waits no longer; where somebody was quicker, theirs counts."""
+    with suppress(Rejected):
+        return replay.withdraw(store, run, why, who="agent", through="hook")
+    return replay.look(store, run)
+
+
+def _hand_over(call: Call, store: Store, states: list[State]) -> dict[str, Any] | None:
+    """The host's input with all the answers, or the person's refusal; else nothing.
+
+    Only what a person did with their own hand counts, and nothing that was passed on.
+    """
+    if any(_is_declined(store, state) for state in states):
+        return _decision(
+            "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
+        )
+    answers: dict[str, str] = {}
+    notes: dict[str, dict[str, str]] = {}
+    for question, state in zip(call.questions, states, strict=True):
+        found = answer_of(store, state.run) if state.status == "done" else None
+        if found is None or not found[0].in_person or not spell(call, question, found[1]):
+            return None
+        answers[call.text(question)] = spell(call, question, found[1])
+        if found[1].comment:
+            notes[call.text(question)] = {"notes": found[1].comment}
+    output = _allow(call, "The person answered in quandary.", answers)
+    if notes:
+        given = call.input.get("annotations")
+        merged = {**(given if isinstance(given, dict) else {}), **notes}
+        output["hookSpecificOutput"]["updatedInput"]["annotations"] = merged
+    return output
+
+
+def _is_declined(store: Store, state: State) -> bool:
+    if state.status != "declined":
+        return False
+    bodies = [entry.read() for entry in store.entries(state.run, kinds=("noted",))]
+    return any(
+        isinstance(body, Noted)
+        and body.kind == "declined"
+        and Source(body.who, body.through, body.by).in_person
+        for body in bodies
+    )
