@@ -229,10 +229,10 @@ def test_any_chart_can_be_planned(drawn: Chart) -> None:
     assert most_calls(drawn, steps, defaults) >= 0
 
 
-def test_a_hundred_thousand_steps_take_time_in_proportion() -> None:
+def test_twenty_thousand_steps_take_time_in_proportion() -> None:
     """Ten times as many steps take about ten times as long, not a hundred."""
     taken = []
-    for count in (10_000, 100_000):
+    for count in (2_000, 20_000):
         steps = tuple(Step(f"s{n}", f"Do part {n}") for n in range(count))
         routes = tuple(Route(f"s{n}", f"s{n + 1}") for n in range(count - 1))
         drawn = Chart("A long row", (Page("1", "", steps, routes),))

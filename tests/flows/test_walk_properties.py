@@ -138,7 +138,7 @@ class Driven:
         return output
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawn_charts(), st.data())
 def test_any_walk_ends_on_the_lines_that_are_drawn(drawn: Chart, data: DataObject) -> None:
     """No key twice, no more calls than planned, and every step is where a line leads."""
@@ -162,7 +162,7 @@ def test_any_walk_ends_on_the_lines_that_are_drawn(drawn: Chart, data: DataObjec
         assert inner or result["path"][-1] in ends
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawn_charts(), st.data(), st.integers(0, 6), st.integers(0, 100), st.floats(0.5, 10))
 def test_no_walk_exceeds_its_budget(
     drawn: Chart, data: DataObject, calls: int, tokens: int, seconds: float
@@ -187,7 +187,7 @@ def test_no_walk_exceeds_its_budget(
         assert 0 < call.timeout <= seconds
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawn_charts(), st.data(), st.sampled_from(["retry", "ask"]))
 def test_interruptions_end_too(drawn: Chart, data: DataObject, way: str) -> None:
     """A machine that crashes at every call does not make a walk endless."""
