@@ -71,8 +71,8 @@ class Logs:
             os.makedirs(self.folder, exist_ok=True)
             self._logs[run] = _Log(self, run)
         teller = self._logs[run].write()
-        if teller.status != "waiting":
-            self._over[run] = teller.n
+        if teller.standing.status != "waiting":
+            self._over[run] = teller.standing.n
             del self._logs[run]
 
 
@@ -102,11 +102,11 @@ class _Log:
 
     def write(self) -> Teller:
         """Add what is new."""
-        teller, before = self.teller, self.teller.n
+        teller, before = self.teller, self.teller.standing.n
         blocks = [
             _block(teller, number, body) if self.logs.long else "" for number, body in teller.read()
         ]
-        if teller.n > before:
+        if teller.standing.n > before:
             slug = question_ids.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
             path = os.path.join(self.logs.folder, f"{slug}-{teller.run}")
             if self.logs.long:
@@ -124,10 +124,15 @@ class _Log:
 
     def _write_short(self, path: str) -> None:
         teller = self.teller
-        standing = (teller.amendments, teller.status, teller.waits, teller.left)
+        standing = (
+            teller.standing.amendment,
+            teller.standing.status,
+            teller.standing.waits,
+            teller.left,
+        )
         if standing == self._standing:
             return
-        begun = self._standing is not None and self._standing[0] == teller.amendments
+        begun = self._standing is not None and self._standing[0] == teller.standing.amendment
         if not begun:
             self._steps_end = self._stops = self._steps = 0
         asked = [
@@ -209,7 +214,7 @@ def _head(teller: Teller) -> bytes:
         "chart": teller.name,
         "item": item.title or item.label or item.id,
         "began": teller.began,
-        "amendments": teller.amendments,
+        "amendments": teller.standing.amendment,
     }
     return msgspec.json.encode(said)[:-1] + b',\n"steps":['
 
@@ -235,8 +240,8 @@ def _step(stop: Stop) -> dict[str, Any]:
 
 def _standing(teller: Teller) -> bytes:
     """Where the run stands, as the end of the document."""
-    told = teller.story() if teller.status != "waiting" else None
-    said: dict[str, Any] = {"status": teller.status, "waits": teller.waits}
+    told = teller.story() if teller.standing.status != "waiting" else None
+    said: dict[str, Any] = {"status": teller.standing.status, "waits": teller.standing.waits}
     if told is not None:
         said |= {
             "outcome": told.outcome,

@@ -31,6 +31,7 @@ from quandary.journal.entries import (
     Returned,
     readable,
 )
+from quandary.journal.history import Standing, fold
 from quandary.model import keys
 from quandary.model.ask import MORE, Item, Preamble
 from quandary.model.call import HUMAN, Assignment, Call, Output
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from quandary.agents.story import Verdict
     from quandary.flows.step_plans import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
-    from quandary.journal.store import Store, Waits
+    from quandary.journal.store import Store
     from quandary.model.ask import Answer, Ask, Question
     from quandary.model.call import Role
     from quandary.model.chart import Page, Route, Step
@@ -91,18 +92,15 @@ class Teller:
     def __init__(self, store: Store, run: str) -> None:
         self.store = store
         self.run = run
-        self.n = 0
-        """The number of the last entry that was read."""
+        self.standing = Standing()
+        """What the entries that were read come to."""
         self.chart: Chart | None = None
         self.name = ""
         self.item = Item("")
         self.began = ""
         self.ended = ""
-        self.status: Status = "waiting"
-        self.waits: Waits | None = None
         self.result: dict[str, Any] = {}
         self.error = ""
-        self.amendments = 0
         self.exchanges: dict[str, Exchange] = {}
         self.remarks: list[Remark] = []
         self.taken_back: list[Exchange] = []
@@ -120,11 +118,11 @@ class Teller:
     def read(self) -> Iterator[tuple[int, AnyBody]]:
         """Read what has been added to the journal, entry by entry, each with its number."""
         with readable(self.run):
-            for entry in self.store.entries(self.run, after=self.n):
+            for entry in self.store.entries(self.run, after=self.standing.n):
                 body = entry.read()
+                fold(self.standing, entry.n, body)
                 self._hear(body, entry.read_matter())
                 self.pruned += entry.pruned
-                self.n = entry.n
                 yield entry.n, body
 
     def forget_texts(self, most: int) -> None:
@@ -150,10 +148,8 @@ class Teller:
         if isinstance(body, Began):
             self._begin(body, matter)
         elif isinstance(body, Asked):
-            self.waits = "person"
             self._ask(body, HUMAN, matter.ask)
         elif isinstance(body, Called):
-            self.waits = "house" if body.deed else "agent"
             if not body.deed:
                 self._ask(body, body.agent, matter.sent if isinstance(matter.sent, Call) else None)
         elif isinstance(body, Answered):
@@ -166,7 +162,7 @@ class Teller:
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
-            self.status, self.waits, self.ended = body.status, None, body.at
+            self.ended = body.at
             self.result = matter.result if isinstance(matter.result, dict) else {}
             self.error = matter.error
             self._finish()
@@ -261,12 +257,8 @@ class Teller:
 
     def _answer(self, body: Answered, matter: Matter) -> None:
         if body.amends:
-            names = list(self.exchanges)
-            later = names[names.index(body.key) :]
-            self.taken_back += [self.exchanges[name] for name in later]
-            for name in later[1:]:
-                del self.exchanges[name]
-            self._reopen(body.amendment)
+            self.taken_back.append(self.exchanges[body.key])
+            self._reopen()
         here = self._places.get(body.key)
         ask = self._requests.get(body.key)
         self.exchanges[body.key] = _answered(
@@ -281,9 +273,7 @@ class Teller:
 
     def _note(self, body: Noted, matter: Matter) -> None:
         if body.amendment:  # a step that failed is tried anew: what came of it no longer counts
-            gone = [key for key in body.takes_back if key in self.exchanges]
-            self.taken_back += [self.exchanges.pop(key) for key in gone]
-            self._reopen(body.amendment)
+            self._reopen()
             defaults = _read((matter.arguments or {}).get("defaults"), Defaults)
             if defaults is not None and self._known is not None:
                 self._known = self._known._replace(defaults=defaults)
@@ -292,25 +282,28 @@ class Teller:
             said = (body.at, body.kind, body.key, matter.text)
             self.remarks.append(Remark(*said, body.who, body.through, body.by))
 
-    def _reopen(self, amendment: int) -> None:
-        self.amendments = max(self.amendments, amendment)
-        self.status, self.result, self.error, self.ended = "waiting", {}, "", ""
+    def _reopen(self) -> None:
+        """Put aside what no longer counts."""
+        counting = self.standing.counting
+        gone = [key for key in self.exchanges if key not in counting]
+        self.taken_back += [self.exchanges.pop(key) for key in gone]
+        self.result, self.error, self.ended = {}, "", ""
 
     def _finish(self) -> None:
         """Go on to where the run ended: as far as it says itself, or as can be seen."""
         route = self._route
-        if route is None or self.status not in ("done", "failed"):
+        if route is None or self.standing.status not in ("done", "failed"):
             return
         path = self.result.get("path")
         while route.at is not None:
-            if self.status == "done":
+            if self.standing.status == "done":
                 onward = True
             elif isinstance(path, list):
                 onward = len(route.stops) < len(path)
             else:
                 attempts = self._attempts(route.at)
                 onward = bool(attempts) and attempts[-1].verdict == "passed"
-            if not onward or not route.leave(None if self.status == "done" else _NOWHERE):
+            if not onward or not route.leave(None if self.standing.status == "done" else _NOWHERE):
                 return
 
     # -- all of it ---------------------------------------------------------------------------------
@@ -325,7 +318,7 @@ class Teller:
         """How many of its stops the run has left behind for good."""
         if self._route is None:
             return 0
-        return len(self._route.stops) if self.status != "waiting" else self._route.left
+        return len(self._route.stops) if self.standing.status != "waiting" else self._route.left
 
     def place(self, key: str) -> str:
         """The name of the step at which something was asked."""
@@ -337,7 +330,7 @@ class Teller:
         """As the flow said; where that was pruned, as far as the end itself shows."""
         said = self.result.get("outcome")
         known = (outcome for outcome in get_args(Outcome) if outcome == said)
-        return next(known, _OUTCOMES.get(self.status))
+        return next(known, _OUTCOMES.get(self.standing.status))
 
     def story(self) -> Story:
         """What is known so far."""
@@ -348,8 +341,8 @@ class Teller:
             run=self.run,
             chart=self.name,
             item=item.title or item.label or item.id,
-            status=self.status,
-            waits=self.waits,
+            status=self.standing.status,
+            waits=self.standing.waits,
             outcome=self._outcome,
             error=self.error,
             began=self.began,
@@ -394,8 +387,8 @@ class Teller:
             output=here.route or _handed_in(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
-            error=self.error if stands and self.status == "failed" else error,
-            current=stands and self.status != "done",
+            error=self.error if stands and self.standing.status == "failed" else error,
+            current=stands and self.standing.status != "done",
         )
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
