@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import fcntl
 import signal
 import subprocess
 import sys
@@ -13,21 +13,17 @@ import pytest
 
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
-from quandary.agents import leftovers
-from quandary.agents.groups import group_lives
-from quandary.agents.leftovers import began, end_leftovers
+from quandary.agents.leftovers import began, end_leftovers, group_lives
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not began(os.getpid()), reason="the system does not tell")
-
 SLEEP = "import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"  # noqa: E501
 GONE = "999999999-1"
-"""The note of a process that is not there."""
+"""The note of a process that is not there, and so keeps no lock on it."""
 
 
 @pytest.fixture
@@ -60,11 +56,11 @@ def _running(text: str) -> Iterator[subprocess.Popen[bytes]]:
         started.kill()
 
 
-def noted(folder: Path, group: int, moment: str, *, system: str = "", name: str = GONE) -> Path:
+def noted(folder: Path, group: int, moment: float | str | None) -> Path:
     """A note that somebody left."""
     folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"{system or leftovers._system()}\n{group} {moment}", encoding="utf-8")
+    path = folder / GONE
+    path.write_text(f"{group} {moment}\n", encoding="utf-8")
     return path
 
 
@@ -75,7 +71,7 @@ def test_an_agent_left_by_a_kill_is_ended_by_whoever_goes_on(outing: Outing) -> 
     with subprocess.Popen([*PROGRAM, "walk", "c.csv"], env=place) as driver:
         until(lambda: len(outing.calls) == 1)
         (note,) = (outing.folder / "journal.db.agents").iterdir()
-        group = int(note.read_text(encoding="utf-8").split("\n")[1].split(" ")[0])
+        group = int(note.read_text(encoding="utf-8").split(" ")[0])
         driver.kill()
     assert group_lives(group)
     store = SqliteStore(outing.store)
@@ -98,11 +94,13 @@ def test_the_programs_of_a_living_process_are_left_alone(
     tmp_path: Path, program: subprocess.Popen[bytes]
 ) -> None:
     """It sees to them itself."""
-    name = f"{os.getpid()}-{began(os.getpid())}"
-    path = noted(tmp_path / "notes", program.pid, began(program.pid), name=name)
-    assert end_leftovers(str(tmp_path / "notes")) == 0
+    path = noted(tmp_path / "notes", program.pid, began(program.pid))
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert end_leftovers(str(tmp_path / "notes")) == 0
     assert program.poll() is None
     assert path.exists()
+    assert end_leftovers(str(tmp_path / "notes")) == 1
 
 
 @pytest.mark.parametrize("other", ["1", "x"])
@@ -110,10 +108,9 @@ def test_another_program_of_the_same_number_is_left_alone(
     tmp_path: Path, program: subprocess.Popen[bytes], other: str
 ) -> None:
     """One that did not begin when the note says so is not the one that is meant."""
-    path = noted(tmp_path / "notes", program.pid, other)
+    noted(tmp_path / "notes", program.pid, other)
     assert end_leftovers(str(tmp_path / "notes")) == 0
     assert program.poll() is None
-    assert not path.exists()
 
 
 def test_a_program_that_leads_no_session_is_left_alone(tmp_path: Path) -> None:
@@ -123,20 +120,6 @@ def test_a_program_that_leads_no_session_is_left_alone(tmp_path: Path) -> None:
         assert end_leftovers(str(tmp_path / "notes")) == 0
         assert program.poll() is None
         program.kill()
-
-
-def test_notes_of_another_system_mean_nothing_here(
-    tmp_path: Path, program: subprocess.Popen[bytes]
-) -> None:
-    """The same numbers belong to others there; after a week their note goes."""
-    path = noted(tmp_path / "notes", program.pid, began(program.pid), system="another one")
-    assert end_leftovers(str(tmp_path / "notes")) == 0
-    assert path.exists()
-    long_ago = time.time() - 8 * 24 * 3600
-    os.utime(path, (long_ago, long_ago))
-    assert end_leftovers(str(tmp_path / "notes")) == 0
-    assert not path.exists()
-    assert program.poll() is None
 
 
 def test_whoever_does_not_listen_is_made_to_end(tmp_path: Path) -> None:

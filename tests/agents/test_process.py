@@ -378,12 +378,3 @@ def test_it_works_where_the_system_cannot_watch(monkeypatch: pytest.MonkeyPatch)
     assert ran("complain", "3", "x").status == 3
     assert ran("stubborn", timeout=0.4).status == -signal.SIGKILL
     assert not alive(int(ran("quiet_child").out))
-
-
-def test_where_there_is_no_proc_the_group_alone_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On other systems a group lives as long as a signal can be sent to it."""
-    monkeypatch.setattr(os, "listdir", lambda _: [])
-    assert ran("say", "x").out == "x"
-    number = int(ran("quiet_child").out)
-    monkeypatch.undo()
-    assert not alive(number)

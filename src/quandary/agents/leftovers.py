@@ -1,24 +1,23 @@
-"""Programs of agents that outlived whoever ran them.
+"""Groups of processes: how they are ended, also when they outlived whoever ran them.
 
-A process that is killed on the spot cannot end the programs that it has started. So each of them is
-noted in a file as long as it runs: its number, and when it began by the clock of the system, which
-together no other program can have. Whoever goes on with a run next ends what is left of those whose
-process is gone; nobody could hear any more what they say.
-
-Where the system does not tell when a process began, nothing is noted and nothing is ended.
+A process that is killed on the spot cannot end the programs that it has started. So it notes them
+in a file, which it keeps locked as long as it lives: the number of each and when it began, which
+together no other program has. Whoever drives a run next ends what is left of those whose process
+is gone; nobody could hear any more what they say.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import signal
 import time
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.agents.groups import group_lives, signal_group
+import psutil
+
 from quandary.journal.sqlite import MEMORY
 
 if TYPE_CHECKING:
@@ -26,23 +25,55 @@ if TYPE_CHECKING:
 
 GRACE = 5.0
 """Seconds between asking what is left to end and making it."""
-_WEEK = 7 * 24 * 3600.0
-"""After so long, nobody needs a note about the processes of another system."""
-_SESSION, _BEGAN = 3, 19
-"""Which of the fields behind a program's name these are."""
+_CLOSE = 2.0
+"""Seconds by which two processes may differ on when a third began, where clocks were set."""
+
+
+def signal_group(group: int, signum: signal.Signals) -> None:
+    """Send a signal to all of a group; nothing happens if there is nobody."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
+
+
+def group_lives(group: int) -> bool:
+    """Whether anyone of a group still runs; those who only wait to be counted do not."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return any(_runs_in(group, number) for number in psutil.pids())
+
+
+def _runs_in(group: int, number: int) -> bool:
+    try:
+        return os.getpgid(number) == group and psutil.Process(number).status() not in _DEAD
+    except (OSError, psutil.Error):
+        return False
+
+
+_DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def reap_group(group: int) -> None:
+    """Count the dead of a group that have become our own children, if we adopt orphans."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+
+
+# -- notes ---------------------------------------------------------------------------------------
 
 
 class _Notes:
-    """What this process has running, and the file that says so.
-
-    Nobody reads it as long as the process is there, so that it can be written in place.
-    """
+    """What this process has running, and the file that says so, which it keeps locked."""
 
     def __init__(self) -> None:
         self.folder = ""
         self.path = ""
-        """The file, once there is one; it goes with the process, unless that is killed."""
-        self.running: dict[int, str] = {}
+        self.file = -1
+        self.running: dict[int, float] = {}
 
     def move(self, folder: str) -> None:
         """Note in that folder from now on."""
@@ -51,42 +82,28 @@ class _Notes:
             self.folder = folder
 
     def write(self) -> None:
-        lines = [_system(), *(f"{group} {moment}" for group, moment in self.running.items())]
+        lines = [f"{group} {moment}\n" for group, moment in self.running.items()]
         with suppress(OSError):  # then there is no note; the program runs all the same
-            if not self.path:
+            if self.file < 0:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
-                self.path = os.path.join(self.folder, f"{os.getpid()}-{began(os.getpid())}")
-            with open(self.path, "wb", buffering=0) as file:
-                file.write("\n".join(lines).encode())
+                self.path = os.path.join(self.folder, f"{os.getpid()}-{time.time_ns()}")
+                self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                fcntl.flock(self.file, fcntl.LOCK_EX)
+            os.ftruncate(self.file, 0)
+            os.pwrite(self.file, "".join(lines).encode(), 0)
 
     def close(self) -> None:
         """Take the note away."""
-        if self.path:
+        if self.file >= 0:
             with suppress(OSError):
                 os.unlink(self.path)
                 os.rmdir(self.folder)
-        self.path = ""
+            os.close(self.file)
+        self.file = -1
 
 
 _notes = _Notes()
 atexit.register(_notes.close)
-
-
-class _Left(NamedTuple):
-    """A group of processes, and when the one began that leads it."""
-
-    group: int
-    moment: str
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it is provably the same that was noted, at the head of a session of its own."""
-        fields = _fields(self.group)
-        return (
-            len(fields) > _BEGAN
-            and fields[_BEGAN] == self.moment
-            and fields[_SESSION] == str(self.group)
-        )
 
 
 def folder_of(store: Store) -> str:
@@ -103,13 +120,13 @@ def folder_of(store: Store) -> str:
 
 def note_in(folder: str) -> None:
     """Note from now on what this process starts."""
-    _notes.move(folder if _fields(os.getpid()) else "")
+    _notes.move(folder)
 
 
 def started(group: int) -> None:
     """A program runs."""
     if _notes.folder:
-        _notes.running[group] = began(group)
+        _notes.running[group] = began(group) or 0.0
         _notes.write()
 
 
@@ -118,9 +135,29 @@ def ended(group: int) -> None:
     _notes.running.pop(group, None)
 
 
+# -- ending what is left -------------------------------------------------------------------------
+
+
+class _Left(NamedTuple):
+    """A group of processes, and when the one began that leads it."""
+
+    group: int
+    moment: float
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is the same that was noted, at the head of a session of its own."""
+        found = began(self.group)
+        if found is None or abs(found - self.moment) > _CLOSE:
+            return False
+        with suppress(OSError):
+            return os.getsid(self.group) == self.group
+        return False
+
+
 def end_leftovers(folder: str, grace: float = GRACE) -> int:
     """End the programs whose process is gone; how many there were."""
-    left = list(_orphans(folder))
+    left = [one for one in _orphans(folder) if one.is_there]
     for one in left:
         signal_group(one.group, signal.SIGTERM)
     deadline = time.monotonic() + grace
@@ -133,46 +170,24 @@ def end_leftovers(folder: str, grace: float = GRACE) -> int:
 
 
 def _orphans(folder: str) -> list[_Left]:
-    """What still runs of the processes that are gone; their notes are taken away."""
+    """What was noted by processes that are gone; their notes are taken away."""
     found: list[_Left] = []
     try:
         names = os.listdir(folder)
     except OSError:
         return []
     for name in names:
-        path = os.path.join(folder, name)
-        number, _, moment = name.partition("-")
-        with suppress(OSError, ValueError):
-            if began(int(number)) == moment:
-                continue  # it is at work
-            with open(path, encoding="utf-8") as file:
-                system, *lines = file.read().split("\n")
-            if system == _system():
-                parts = [line.split(" ") for line in lines]
-                found += [_Left(int(group), at) for group, at in parts]
-            elif time.time() - os.stat(path).st_mtime < _WEEK:
-                continue  # of another machine, or from before this one was started
-            os.unlink(path)
-    return [one for one in found if one.is_there]
+        with suppress(OSError, ValueError), open(os.path.join(folder, name), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused as long as it is at work
+            lines = [line.split() for line in file.read().decode().splitlines()]
+            found += [_Left(int(group), float(moment)) for group, moment in lines]
+            os.unlink(file.name)
+    return found
 
 
-def began(number: int) -> str:
-    """When a process began, in ticks since the system did; nothing where that cannot be told."""
-    fields = _fields(number)
-    return fields[_BEGAN] if len(fields) > _BEGAN else ""
-
-
-def _fields(number: int) -> list[str]:
+def began(number: int) -> float | None:
+    """When a process began; nothing where there is none."""
     try:
-        with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
-            # The name of the program stands in brackets before this and may hold anything.
-            return file.read().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-@cache
-def _system() -> str:
-    """What numbers of processes belong to: this start of this machine, and this part of it."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
-        return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+        return psutil.Process(number).create_time()
+    except psutil.Error:
+        return None

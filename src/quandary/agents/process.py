@@ -20,7 +20,7 @@ import msgspec
 
 from quandary.agents import leftovers
 from quandary.agents.agent import MOST
-from quandary.agents.groups import group_lives, reap_group, signal_group
+from quandary.agents.leftovers import group_lives, reap_group, signal_group
 from quandary.errors import QuandaryError
 from quandary.flows.responses import GAP
 

@@ -15,7 +15,7 @@ import pytest
 import walks
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
-from quandary.agents.groups import group_lives
+from quandary.agents.leftovers import group_lives
 from quandary.cli.serve import in_background
 from quandary.desk.walks import Walks
 from quandary.journal import replay
@@ -324,7 +324,7 @@ def test_a_server_that_is_asked_to_end_leaves_nobody_at_work(shop: Shop) -> None
     shop.until(lambda: shop.called.count("BEN") == 3, "the agent was not called")
     notes = (shop.folder / "journal.db.agents").iterdir()
     (note,) = [one for one in notes if not one.name.startswith(f"{os.getpid()}-")]
-    group = int(note.read_text(encoding="utf-8").split("\n")[1].split(" ")[0])
+    group = int(note.read_text(encoding="utf-8").split(" ")[0])
     server.process.terminate()
     server.process.wait(30)
     assert not group_lives(group)
