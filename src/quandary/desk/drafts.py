@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 CLOSED = "the terminal was closed"
 INTERRUPTED = "interrupted"
-NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter goes on."
-NOTHING_TYPED = "There is nothing behind Other: type your own words."
-STANDS_ALONE = "That stands alone: take the ticks away first, or type something else."
+NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter continues."
+NOTHING_TYPED = "Other has no options here: type your own words."
+STANDS_ALONE = "This cannot be combined with ticks: remove them first, or type something else."
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Draft:
         """What Enter on the Other line would do."""
         reading = self.reading()
         if reading.kind == "blank" and self.ticked:
-            return "→ goes on with what is ticked"
+            return "→ continues with what is ticked"
         if reading.kind == "blank":
             return "→ more options" if self.question.menu else ""
         told = f"→ {meaning(self.question, reading.answer(self.question.key, self.words))}"

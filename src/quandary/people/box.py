@@ -217,7 +217,7 @@ class Box(App[Reply | Outcome]):
         focused = self.focused
         if self.helping:
             return (
-                "pgdn read on · any other key goes back" if self._overflows else "any key goes back"
+                "pgdn scroll · any other key goes back" if self._overflows else "any key goes back"
             )
         if self.draft is None:
             return painting.review_keys(len(self.drafts), short=self.narrow)
@@ -349,7 +349,7 @@ class Box(App[Reply | Outcome]):
 
     async def _space(self, draft: Draft) -> None:
         if not draft.question.multi:
-            self.warning = "One can be chosen here: enter picks it."
+            self.warning = "Only one can be chosen: press enter to pick it."
         elif draft.choices[draft.at].code == MORE:
             await self._settle(draft)
         else:

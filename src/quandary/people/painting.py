@@ -20,13 +20,13 @@ HELP = """\
 **In the list**
 - ↑ ↓ or j k: move; 1-9: pick (tick, where several can be chosen)
 - the first letter of a code: go there (as a capital, where the letter is a key of its own)
-- enter: pick and go on; space: tick, where several can be chosen
+- enter: pick and continue; space: tick, where several can be chosen
 - tab, shift+tab or ← →: another question; an answer can be changed until all are sent
 - c: a comment beside the answer
-- page up, page down: read on above; q, escape or ctrl+c: leave, and the run waits
+- page up, page down: scroll; q, escape or ctrl+c: leave, and the run waits
 
-**On the Other line** (/ or its number leads there)
-- a code, a label or your own words; below it stands how that will be read
+**On the Other line** (/ or its number goes there)
+- a code, a label or your own words; the line below shows how it will be read
 - nothing: the options behind Other, where there are any
 - ? explain, ??? in full, Q: a question, !CODE that path at once, ! skip
 - #tag keeps a tag, @path shows a file, +CODE adds to what is ticked
@@ -197,7 +197,7 @@ def line_keys(*, comment: bool, short: bool) -> str:
     """The keys on a line of text."""
     if comment:
         return "enter keep · esc drop"
-    return "enter go on · ↑ back to the list" + ("" if short else " · ctrl+c quit")
+    return "enter continue · ↑ back to the list" + ("" if short else " · ctrl+c quit")
 
 
 def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> str:
@@ -205,7 +205,7 @@ def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> st
     several = draft.question.multi
     if short:
         return f"↑↓ {'space ' if several else ''}enter · ? help · q quit"
-    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter go on"]
+    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter continue"]
     keys += ["tab next"] if batch else []
-    keys += ["pgdn read on"] if more_above else ["c comment"]
+    keys += ["pgdn scroll"] if more_above else ["c comment"]
     return " · ".join([*keys, "? help", "q quit"])

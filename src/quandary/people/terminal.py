@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quandary.model.ask import Ask, Question
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
-WAITS = "Not answered. The run waits; nothing is lost."
+WAITS = "Not answered. The question still waits."
 
 _NUMBERS = re.compile(r"#?(\d+)[.)]?(?:(?:\s*,\s*|\s+|\s*(?:,\s*)?(?:and|&)\s+)#?(\d+)[.)]?)*")
 

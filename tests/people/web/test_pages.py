@@ -378,7 +378,7 @@ def test_a_long_story_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> Non
         send(visitor, state.run, pick_0="OK")
         page = visitor.get(f"/runs/{state.run}").text
         assert page.count('<span class="kind">') == 2
-        assert "earlier entries are left out" in page
+        assert "earlier entries are not shown" in page
 
 
 def test_a_run_that_is_not_there(site: Site) -> None:
@@ -441,7 +441,7 @@ def test_a_mistake_of_ours_shows_nothing_of_itself(
 def test_statistics_follow_the_journal(site: Site) -> None:
     """They are counted anew when something was added."""
     with site.person() as visitor:
-        assert "Nobody was asked" in visitor.get("/stats").text
+        assert "No questions were asked" in visitor.get("/stats").text
         state = site.ask("Login")
         send(visitor, state.run, pick_0="OK")
         page = visitor.get("/stats").text

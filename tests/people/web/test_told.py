@@ -120,14 +120,14 @@ def test_a_gate_shows_its_track(
             "next",
         ]
         assert "Plan &lt;b&gt;" in page
-        assert "let pass by <bdi>agent (command)</bdi>" in page
+        assert "approved by <bdi>agent (command)</bdi>" in page
         code = re.search(r'name="pick-0" value="(PR\w*|GO\w*)"', page)
         assert code is not None
         assert send(visitor, run, pick_0=code[1]).status_code == 303
         page = visitor.get(f"/runs/{run}").text
-        assert "let pass by <bdi>person (web)</bdi>" in page
+        assert "approved by <bdi>person (web)</bdi>" in page
         line = page.split('<ol class="track">')[1].split("</ol>")[0]
-        assert re.findall(r"done, let pass by <bdi>(.*?)</bdi>", line) == [
+        assert re.findall(r"done, approved by <bdi>(.*?)</bdi>", line) == [
             "agent (command)",
             "person (web)",
         ]

@@ -234,7 +234,7 @@ def test_an_old_form_in_a_new_login_is_refused(site: Site) -> None:
         log_in(visitor, site.keys.new_code())
         answer = visitor.post(f"/runs/{run}/answer", data={**form, "pick-0": "OK"})
         assert answer.status_code == 403
-        assert "load it again" in answer.text
+        assert "reload the page" in answer.text
 
 
 def test_logging_out(site: Site) -> None:

@@ -166,7 +166,7 @@ class Careful(Request[Any, Any, Any]):
         try:
             return await super().json()
         except (RecursionError, UnicodeDecodeError) as error:
-            raise ClientException("the body is no JSON that can be read") from error
+            raise ClientException("the body cannot be read as JSON") from error
 
 
 @cache

@@ -53,7 +53,7 @@ class Doors(ASGIMiddleware):
         """Look at a request before anything else does."""
         connection: Connection = ASGIConnection(scope)
         if scope["type"] != ScopeType.HTTP:
-            raise PermissionDeniedException("only pages and requests are served here")
+            raise PermissionDeniedException("only HTTP is served here")
         self._require_known_host(connection)
         self._require_small(connection)
         _require_no_foreign_page(connection, scope["method"])
@@ -74,14 +74,17 @@ class Doors(ASGIMiddleware):
         """A page elsewhere can point a name of its own at this server; it cannot name ours."""
         name = _name(connection.headers.get("host", ""))
         if name not in self.hosts and not (self.addresses and _is_address(name)):
-            raise HTTPException("this server does not go by that name", status_code=421)
+            raise HTTPException(
+                "this server has another name; add it to hosts in [serve]", status_code=421
+            )
 
     def _require_small(self, connection: Connection) -> None:
         """Refuse what says that it is too large before any of it is read."""
         said = connection.headers.get("content-length", "0")
         if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
             raise HTTPException(
-                f"that is too large; at most {LARGEST_BODY:,} bytes are taken", status_code=413
+                f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed",
+                status_code=413,
             )
 
     def _visitor(self, connection: Connection) -> Visitor:
@@ -100,9 +103,7 @@ class Doors(ASGIMiddleware):
             return WATCHER
         if name is None:
             self.keys.failed(address)
-            raise NotAuthorizedException(
-                "that token is not known here", headers={"WWW-Authenticate": "Bearer"}
-            )
+            raise NotAuthorizedException("unknown token", headers={"WWW-Authenticate": "Bearer"})
         return name
 
 
@@ -122,7 +123,7 @@ def _require_no_foreign_page(connection: Connection, method: str) -> None:
     followed = method == "GET" and connection.headers.get("sec-fetch-mode") == "navigate"
     shown = connection.headers.get("sec-fetch-dest", "document") == "document"
     if site not in ("same-origin", "none") and not (followed and shown):
-        raise PermissionDeniedException("this came from another page")
+        raise PermissionDeniedException("the request came from a page of another site")
 
 
 def _require_own_page(connection: Connection, visitor: Visitor) -> None:
@@ -132,11 +133,11 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
     origin = connection.headers.get("origin")
     own = origin is not None and _same_origin(origin, connection.headers.get("host", ""))
     if origin is not None and not own:
-        raise PermissionDeniedException("this came from another page")
+        raise PermissionDeniedException("the request came from a page of another site")
     fetched = connection.headers.get("sec-fetch-site") == "same-origin"
     if visitor.session is not None and not own and not fetched:
         raise PermissionDeniedException(
-            "a login is for pages, and this does not say from which it came; send a token instead"
+            "a request with a login has to come from our own pages; send a token instead"
         )
 
 

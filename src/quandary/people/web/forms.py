@@ -17,9 +17,9 @@ OTHER = "\N{WHITE CIRCLE}"
 PICK, TEXT, COMMENT, SEEN = "pick", "text", "comment", "seen"
 LONGEST_TEXT = 10_000
 
-BOTH = "Both an option and your own words: choose Other, or empty the box."
-NOT_WITH_MORE = "“More…” shows further options: go there first, and type afterwards."
-TOO_LONG = f"That is longer than {LONGEST_TEXT:,} signs; say it in fewer."
+BOTH = "Choose an option or type your own words, not both: choose Other, or clear the box."
+NOT_WITH_MORE = "“More…” shows further options: open it first, then type."
+TOO_LONG = f"The text is too long; at most {LONGEST_TEXT:,} characters are allowed."
 
 
 class Filled(NamedTuple):

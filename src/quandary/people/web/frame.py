@@ -46,11 +46,11 @@ async def own_form(request: Visit, house: House) -> Fields:
     fields: Fields = {}
     for number, (name, value) in enumerate(form.multi_items()):
         if number > MOST_FIELDS:
-            raise HTTPException("this form has too many fields", status_code=400)
+            raise HTTPException("the form has too many fields", status_code=400)
         if isinstance(value, str):
             fields.setdefault(name, []).append(value)
     if not house.keys.is_own_form(house.visitor(request).session, one(fields, "mark")):
-        raise PermissionDeniedException("this form is too old, or not one of ours; load it again")
+        raise PermissionDeniedException("the form is outdated; reload the page")
     return fields
 
 

@@ -16,7 +16,7 @@ from quandary.people.web.house import TheHouse, Visit
 from quandary.people.web.keys import SESSION_SECONDS
 
 _OURS = re.compile(r"/(?:runs(?:/[0-9A-Za-z]{1,26})?|trees|stats)?")
-UNKNOWN = "That code is not known here. Each works once, and not for long."
+UNKNOWN = "The code is wrong, used or expired."
 
 
 def way_back(wanted: str) -> str:

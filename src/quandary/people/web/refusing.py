@@ -26,18 +26,18 @@ def refused(request: Visit, error: QuandaryError) -> Response[Any]:
 
 def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
     """Anything that the server refused by itself."""
-    detail = error.detail or "that did not work"
+    detail = error.detail or "the request failed"
     if isinstance(error.extra, list) and error.extra:
         detail = "; ".join(_fault(one) for one in error.extra) or detail
     elif error.status_code == HTTPStatus.NOT_FOUND:
-        detail = "there is nothing here"
+        detail = "there is no such page"
     return problem(request, error.status_code, detail, dict(error.headers or {}))
 
 
 def broken(request: Visit, error: Exception) -> Response[Any]:
     """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
     log.error("a request could not be answered", exc_info=error)
-    return problem(request, 500, "something went wrong here; the terminal of the server shows what")
+    return problem(request, 500, "something went wrong; see the terminal of the server")
 
 
 def _fault(one: Any) -> str:  # noqa: ANN401 - whatever the server found
@@ -74,7 +74,7 @@ def error_page(status: int, title: str, detail: str) -> str:
         '<link rel="stylesheet" href="/static/style.css">'
         f"<title>{escape(title)} · Quandary</title></head><body><main>"
         f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
-        '<p><a href="/">To the inbox</a></p></main></body></html>\n'
+        '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )
 
 

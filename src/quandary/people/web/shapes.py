@@ -104,7 +104,7 @@ class ReplyIn(Struct, forbid_unknown_fields=True):
     to: Annotated[Key | None, Meta(description="The key that it answers; see `ask`.")] = None
     answers: Annotated[list[AnswerIn], Meta(max_length=100)] = []
     text: Text | None = None
-    by: Annotated[str, Meta(max_length=200, description="A name to book it under.")] = ""
+    by: Annotated[str, Meta(max_length=200, description="A name to record it under.")] = ""
 
 
 class WithdrawIn(Struct, forbid_unknown_fields=True):
@@ -138,16 +138,16 @@ def runs_out(rows: list[Run], limit: int) -> RunsOut:
 
 
 _REFUSALS = {
-    400: "Something in the request is not right.",
+    400: "The request is invalid.",
     401: "A token or a login is needed.",
-    403: "It may not be done, or not by you, or not from that page.",
-    404: "There is no such thing.",
+    403: "It is not allowed, not for you, or not from that page.",
+    404: "It was not found.",
     409: "It was already answered, or is no longer possible.",
     413: "The request is too large.",
-    421: "The server does not go by that name.",
-    422: "Something else came with that Idempotency-Key before.",
-    429: "Too many wrong tokens came from your address.",
-    500: "The server made a mistake.",
+    421: "The server has another name.",
+    422: "The Idempotency-Key was used for another request.",
+    429: "Too many wrong tokens from your address.",
+    500: "Internal error.",
     503: "The store cannot be used at the moment.",
 }
 

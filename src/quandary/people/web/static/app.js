@@ -5,8 +5,8 @@ const page = document.body.dataset;
 const live = document.getElementById("live");
 const say = (text) => { if (live && live.textContent !== text) live.textContent = text; };
 const each = (within, what) => [...within.querySelectorAll(what)];
-const AWAY = "The server is away. What you filled in is still here.";
-const LATE = "This was answered elsewhere. Reload to see what came of it.";
+const AWAY = "The server cannot be reached. What you filled in is still here.";
+const LATE = "This was answered elsewhere. Reload to see the result.";
 
 // -- news ------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ async function refreshRun() {
   }
   if (!form && key) {
     if (!each(document, "#doing input[type=text]").some((one) => one.value)) return reload();
-    say("The run asks something now. Reload to see it.");
+    say("The run has a new question. Reload to see it.");
   }
   const status = document.querySelector("#asked .status");
   if (status) {
@@ -138,7 +138,7 @@ const current = () => document.activeElement?.closest?.("fieldset")
 
 function prepare(form) {
   const hint = form.querySelector("[data-hint]");
-  hint.textContent = "1–9 or a letter chooses, ↑↓ move, ←→ other question, Enter goes on, ? explains";
+  hint.textContent = "1–9 or a letter chooses, ↑↓ move, ←→ other question, Enter continues, ? explains";
   for (const set of sets()) {
     restore(set);
     const box = words(set);
@@ -186,7 +186,7 @@ async function explain(form, set) {
     prepare(document.querySelector("[data-ask]"));
     picks(sets()[0])[0].focus();
     window.scrollTo({ top: 0 });
-    say("The explanation stands above the questions.");
+    say("The explanation is above the questions.");
   } catch { say(AWAY); }
 }
 
@@ -217,7 +217,7 @@ async function show(set) {
   const reading = set.querySelector("[data-reading]");
   const text = words(set).value.trim();
   if (!text) { reading.textContent = ""; return; }
-  if (!other(set).checked) { reading.textContent = "not sent: an option is chosen"; return; }
+  if (!other(set).checked) { reading.textContent = "not sent, because an option is chosen"; return; }
   const query = new URLSearchParams({ key: set.dataset.question, text });
   try {
     const answer = await fetch(`/api/runs/${page.run}/read?${query}`);
