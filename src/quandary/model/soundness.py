@@ -78,11 +78,22 @@ def _page(plan: Map) -> list[Problem]:
             found += _blank(plan, step)
         if step.metadata or "{{" in step.text:
             found += _slots(plan, step)
-        if step.shape == "subprocess":
-            found += _calls(plan, step)
+        if step.shape == "subprocess" and plan.chart and plan.chart.called(step) is None:
+            message = f"{named(step)} names no other page; it is run as a plain step"
+            found.append(_warning("subprocess-plain", message, step))
     found += _reach(plan)
     found.sort(key=lambda problem: problem.line)
     return [msgspec.structs.replace(problem, page=page.name) for problem in found]
+
+
+def _error(rule: str, message: str, *steps: Step, line: int = 0) -> Problem:
+    """Something for which the chart cannot be walked, where the first of the steps stands."""
+    line = line or (steps[0].line if steps else 0)
+    return Problem(rule, "error", message, tuple(step.id for step in steps), line)
+
+
+def _warning(rule: str, message: str, *steps: Step, line: int = 0) -> Problem:
+    return msgspec.structs.replace(_error(rule, message, *steps, line=line), severity="warning")
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -94,11 +105,12 @@ def _doubles(page: Page) -> Iterator[Problem]:
     for step in page.steps:
         other = known.setdefault(step.id, step)
         if other is not step:
-            message = f"two shapes have the id {_cut(step.id)}: “{other.name}” and “{step.name}”"
-            yield Problem("duplicate-id", "error", message, (step.id,), step.line)
+            names = f"“{other.name}” and “{step.name}”"
+            message = f"two shapes have the id {_cut(step.id)}: {names}"
+            yield _error("duplicate-id", message, step)
     if "" in known:
         message = f"“{_cut(known[''].text)}” has no id, so that no line can lead to it"
-        yield Problem("id-missing", "error", message, ("",), known[""].line)
+        yield _error("id-missing", message, known[""])
 
 
 def _ends(plan: Map) -> Iterator[Problem]:
@@ -106,25 +118,25 @@ def _ends(plan: Map) -> Iterator[Problem]:
     scenery = {thing.id: thing for thing in plan.page.scenery}
 
     def end(key: str) -> str:
+        if key in plan.steps:
+            return named(plan.steps[key])
         thing = scenery.get(key)
         if thing is not None:
             return f"the {thing.kind} {f'“{_cut(thing.text)}”' if thing.text else _cut(key)}"
         return f"{_cut(key)}, which is no step here" if key else "nowhere"
 
     for route in plan.page.routes:
-        source, target = plan.steps.get(route.source), plan.steps.get(route.target)
-        if source is not None and target is not None:
-            continue
+        ends = (route.source, route.target)
+        steps = [plan.steps[key] for key in ends if key in plan.steps]
         line = f"the line “{_cut(route.label)}”" if route.label else "a line"
-        if source is None and target is None and not route.source and not route.target:
+        if not any(ends):
             message = f"{line} is joined to nothing; it is left out"
-            yield Problem("loose-line", "warning", message, (), route.line)
-            continue
-        begins = named(source) if source is not None else end(route.source)
-        leads = named(target) if target is not None else end(route.target)
-        message = f"{line} from {begins} leads to {leads}; join both of its ends to steps"
-        steps = tuple(step.id for step in (source, target) if step is not None)
-        yield Problem("line-to-nowhere", "error", message, steps, route.line)
+            yield _warning("loose-line", message, line=route.line)
+        elif len(steps) < 2:
+            where = f"from {end(route.source)} leads to {end(route.target)}"
+            message = f"{line} {where}; join both of its ends to steps"
+            found = _error("line-to-nowhere", message, *steps)
+            yield msgspec.structs.replace(found, line=route.line)
 
 
 def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
@@ -132,45 +144,33 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
     bare = [route for route in ways if not route.label.strip()]
     if len(bare) > 1:
         targets = listed(plan.follow(route) for route in bare)
-        message = (
-            f"{named(step)} has {len(bare)} unlabelled ways out (to {targets}); "
-            "write on each line when it is taken"
-        )
-        yield Problem("several-unlabelled", "error", message, (step.id,), bare[1].line or step.line)
+        message = f"{named(step)} has {len(bare)} unlabelled ways out (to {targets})"
+        remedy = "write on each line when it is taken"
+        yield _error("several-unlabelled", f"{message}; {remedy}", step, line=bare[1].line)
     elif bare and len(ways) > 1:
         target = named(plan.follow(bare[0]))
-        message = (
-            f"the way from {named(step)} to {target} has no label and others have; "
-            "write on it when it is taken"
-        )
-        yield Problem("label-missing", "error", message, (step.id,), bare[0].line or step.line)
+        message = f"the way from {named(step)} to {target} has no label and others have"
+        remedy = "write on it when it is taken"
+        yield _error("label-missing", f"{message}; {remedy}", step, line=bare[0].line)
     elif len(ways) > 1 and step.shape == "terminator":
         message = (
-            f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked there; "
-            "draw a decision behind it"
+            f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked there"
         )
-        yield Problem("terminator-choice", "error", message, (step.id,), step.line)
+        yield _error("terminator-choice", f"{message}; draw a decision behind it", step)
     if step.shape == "decision" and len(bare) == len(ways) < 2:
         out = "one unlabelled way out" if ways else "no way out"
         message = f"{named(step)} is drawn as a decision and has {out}; it is run as a plain step"
-        yield Problem("lone-decision", "warning", message, (step.id,), step.line)
-    yield from _same_labels(plan, step, ways)
-
-
-def _same_labels(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
-    """No two ways out of a step have the same label, case and spaces aside."""
+        yield _warning("lone-decision", message, step)
+    # No two ways out of a step have the same label, case and spaces aside.
     known: dict[str, Route] = {}
     for route in ways:
-        if not route.label.strip():
-            continue
         other = known.setdefault(folded(route.label), route)
-        if other is not route:
+        if route.label.strip() and other is not route:
             targets = f"{named(plan.follow(other))} and {named(plan.follow(route))}"
-            message = (
-                f"two ways out of {named(step)} are labelled “{_cut(route.label)}” "
-                f"(to {targets}); each needs a label of its own"
-            )
-            yield Problem("duplicate-route", "error", message, (step.id,), route.line or step.line)
+            message = f"two ways out of {named(step)} are labelled “{_cut(route.label)}”"
+            remedy = "each needs a label of its own"
+            message = f"{message} (to {targets}); {remedy}"
+            yield _error("duplicate-route", message, step, line=route.line)
 
 
 # -- steps -----------------------------------------------------------------------------------------
@@ -183,31 +183,21 @@ def _blank(plan: Map, step: Step) -> Iterator[Problem]:
     if plan.kind(step) == "decision":
         labels = ", ".join(f"“{_cut(route.label)}”" for route in plan.ways(step)[:SHOWN])
         message = f"{named(step)} has no text; write what is to be decided ({labels})"
-        yield Problem("no-text", "error", message, (step.id,), step.line)
+        yield _error("no-text", message, step)
     elif plan.kind(step) == "connector":
-        message = f"{named(step)} has no text; nobody is called there"
-        yield Problem("no-text", "warning", message, (step.id,), step.line)
+        yield _warning("no-text", f"{named(step)} has no text; nobody is called there", step)
 
 
 def _slots(plan: Map, step: Step) -> Iterator[Problem]:
     """A slot for an earlier answer names one step."""
     for text in (step.text, *step.metadata.values()):
-        if "{{" not in text:
-            continue
-        for match in _SLOT.finditer(text):
+        for match in _SLOT.finditer(text) if "{{" in text else ():
             name = match[1].strip()
             fitting = plan.named(name)
             if len(fitting) != 1:
                 which = f"{len(fitting)} steps are" if fitting else "no step is"
                 message = f"{named(step)} uses {match[0]}, and {which} called {_cut(name)} here"
-                yield Problem("slot-unknown", "warning", message, (step.id,), step.line)
-
-
-def _calls(plan: Map, step: Step) -> Iterator[Problem]:
-    """A subprocess names a page; one that names none is a step like any other."""
-    if plan.chart is not None and plan.chart.called(step) is None:
-        message = f"{named(step)} names no other page; it is run as a plain step"
-        yield Problem("subprocess-plain", "warning", message, (step.id,), step.line)
+                yield _warning("slot-unknown", message, step)
 
 
 # -- the whole -------------------------------------------------------------------------------------
@@ -217,32 +207,25 @@ def _reach(plan: Map) -> Iterator[Problem]:
     """There is one beginning; from there every step is reached, and from every step an end."""
     starts = plan.starts
     if len(starts) > 1:
-        message = (
-            f"it could begin at {listed(starts)}; join them, or draw one terminator called Start"
-        )
-        ids = tuple(step.id for step in starts)
-        yield Problem("several-starts", "error", message, ids, starts[0].line)
+        remedy = "join them, or draw one terminator called Start"
+        message = f"it could begin at {listed(starts)}; {remedy}"
+        yield _error("several-starts", message, *starts)
         return
     if not starts:
         steps = list(plan.steps.values())
-        message = (
-            f"every step has a way in ({listed(steps)}), so there is no beginning; "
-            "draw a terminator called Start"
-        )
-        yield Problem("no-start", "error", message, tuple(plan.steps), steps[0].line)
+        message = f"every step has a way in ({listed(steps)}), so there is no beginning"
+        yield _error("no-start", f"{message}; draw a terminator called Start", *steps)
         return
     reached = {step.id: step for step in plan.walk(starts[0])}
     lost = [step for key, step in plan.steps.items() if key not in reached]
     if lost:
         message = f"nothing leads to {listed(lost)} from {named(starts[0])}; never run"
-        ids = tuple(step.id for step in lost)
-        yield Problem("unreachable", "warning", message, ids, lost[0].line)
+        yield _warning("unreachable", message, *lost)
     ending = _ending(plan, reached)
     endless = [step for key, step in reached.items() if key not in ending]
     if endless:
         message = f"no end can be reached from {listed(endless)}; a run would go round and round"
-        ids = tuple(step.id for step in endless)
-        yield Problem("endless", "warning", message, ids, endless[0].line)
+        yield _warning("endless", message, *endless)
 
 
 def _ending(plan: Map, among: dict[str, Step]) -> set[str]:
@@ -269,9 +252,8 @@ def _circles(chart: Chart, pages: list[Page]) -> Iterator[Problem]:
         for key, step in calls[page.id].items():
             if page.id in left and key in left:
                 message = f"{named(step)} comes to its own page again; no page is a part of itself"
-                yield Problem(
-                    "subprocess-circle", "error", message, (step.id,), step.line, page.name
-                )
+                found = _error("subprocess-circle", message, step)
+                yield msgspec.structs.replace(found, page=page.name)
 
 
 def _tied(calls: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -364,36 +364,6 @@ _SCENERY = frozenset(get_args(SceneryKind))
 _STEP = ("step", "id", "text", "shape", "tags", "metadata", "notes", "lane")
 
 
-class _Node:
-    """A node while its statements come in; the last text counts, as it does for Mermaid."""
-
-    def __init__(self, key: str, sheet: _Sheet, lane: str, line: int) -> None:
-        self.key = key
-        self.id = key
-        self.sheet = sheet
-        self.line = line
-        self.text = key
-        self.shape: Shape = outlined("", key)
-        self.bare = True
-        """Nothing but its id has been said of it."""
-        self.tags: list[str] = []
-        self.metadata: dict[str, str] = {}
-        self.notes: list[str] = []
-        self.lane = lane
-
-    def step(self) -> Step:
-        return Step(
-            self.id,
-            self.text,
-            self.shape,
-            tuple(self.tags),
-            self.metadata,
-            tuple(self.notes),
-            self.lane,
-            self.line,
-        )
-
-
 class _Stroke(msgspec.Struct):
     """A line between nodes, or one that a comment gives by the ids of steps."""
 
@@ -412,7 +382,8 @@ class _Sheet:
         self.id = key
         self.name = name
         self.line = line
-        self.nodes: list[_Node] = []
+        self.keys: list[str] = []
+        """The names of its nodes."""
         self.strokes: list[_Stroke] = []
         self.scenery: list[Scenery] = []
 
@@ -426,7 +397,11 @@ class Pages:
         self.problems: list[Problem] = []
         self._root = _Sheet("", "", 0)
         self._sheets = [self._root]
-        self._nodes: dict[str, _Node] = {}
+        self._nodes: dict[str, Step] = {}
+        """What each node is, the last that was said of it; lines know nodes by their names."""
+        self._homes: dict[str, _Sheet] = {}
+        self._bare: set[str] = set()
+        """Nodes of which nothing but the name has been said."""
         self._open: list[tuple[str, str, _Sheet]] = []
         """Subgraphs: the id and title of each, and the page that was under way before it."""
         self._sheet = self._root
@@ -436,18 +411,20 @@ class Pages:
         """A node is mentioned."""
         if key not in self._nodes:
             lane = self._open[-1][1] if self._open else ""
-            node = self._nodes[key] = _Node(key, self._sheet, lane, line)
-            self._sheet.nodes.append(node)
+            self._nodes[key] = Step(key, key, outlined("", key), lane=lane, line=line)
+            self._homes[key] = self._sheet
+            self._bare.add(key)
+            self._sheet.keys.append(key)
 
     def shape(self, key: str, text: str, shape: Shape) -> None:
-        """A node is drawn."""
-        node = self._nodes[key]
-        node.text, node.shape, node.bare = text, shape, False
+        """A node is drawn; the last text counts, as it does for Mermaid."""
+        self._nodes[key] = replace(self._nodes[key], text=text, shape=shape)
+        self._bare.discard(key)
 
     def join(self, source: str, target: str, label: str, way: Direction, line: int) -> None:
         """A line is drawn."""
         self._last = _Stroke(source, target, label, way, line)
-        self._nodes[source].sheet.strokes.append(self._last)
+        self._homes[source].strokes.append(self._last)
 
     def open(self, key: str, title: str, line: int) -> None:
         """A subgraph begins: a frame around steps, unless a comment says that it is a page."""
@@ -468,7 +445,7 @@ class Pages:
             message = f"the subgraph {title or key} is never closed; write `end` behind it"
             self._complain("subgraph-open", "warning", message, 0)
         root = self._root
-        used = root.id or root.name or root.nodes or root.strokes or root.scenery
+        used = root.id or root.name or root.keys or root.strokes or root.scenery
         sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
         name = self.title
         if name is None:
@@ -478,8 +455,8 @@ class Pages:
     def _page(self, sheet: _Sheet) -> Page:
         drawn = Sheet(sheet.id, sheet.name, sheet.line)
         frames = {thing.id for thing in sheet.scenery}
-        kept = [node for node in sheet.nodes if not (node.bare and node.key in frames)]
-        drawn.shapes = [node.step() for node in kept]
+        kept = [key for key in sheet.keys if key not in frames & self._bare]
+        drawn.shapes = [self._nodes[key] for key in kept]
         for stroke in sheet.strokes:
             ends = (stroke.source, stroke.target)
             source, target = (self._nodes[end].id for end in ends) if stroke.drawn else ends
@@ -520,18 +497,20 @@ class Pages:
     def _add_to_step(self, said: dict[str, Any], line: int) -> None:
         key = _text(said["step"])
         self.node(key, line)
-        node = self._nodes[key]
-        node.id = _text(said.get("id", node.id))
-        node.text = _text(said.get("text", node.text))
-        node.lane = _text(said.get("lane", node.lane))
-        if said.get("shape") in _SHAPES:
-            node.shape = said["shape"]
-        node.tags += _texts(said.get("tags"))
-        node.notes += _texts(said.get("notes"))
-        metadata = said.get("metadata")
+        step = self._nodes[key]
+        given = said.get("metadata")
         own = {name: value for name, value in said.items() if name not in _STEP}
-        for name, value in {**(metadata if isinstance(metadata, dict) else {}), **own}.items():
-            node.metadata[name] = _text(value)
+        data = {**(given if isinstance(given, dict) else {}), **own}
+        self._nodes[key] = replace(
+            step,
+            id=_text(said.get("id", step.id)),
+            text=_text(said.get("text", step.text)),
+            shape=said["shape"] if said.get("shape") in _SHAPES else step.shape,
+            tags=(*step.tags, *_texts(said.get("tags"))),
+            metadata={**step.metadata, **{name: _text(value) for name, value in data.items()}},
+            notes=(*step.notes, *_texts(said.get("notes"))),
+            lane=_text(said.get("lane", step.lane)),
+        )
 
     def _turn_page(self, key: str, name: str, line: int) -> None:
         """The subgraph that is open is a page of its own; outside of one, the page has a name."""
