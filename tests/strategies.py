@@ -24,6 +24,12 @@ settings.load_profile("patient")
 
 LEVELS = 4
 
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text without their ends; only CR, LF and CRLF end a line."""
+    return re.split(r"\r\n?|\n", text)
+
+
 HOSTILE = (
     "",
     '"',

@@ -16,8 +16,8 @@ from quandary.formats.markdown.blocks import (
     expand,
     scan,
     source_column,
-    split_lines,
 )
+from strategies import split_lines
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
@@ -467,30 +467,11 @@ def test_where_the_other_implementation_departs_the_specification_rules(
 
 
 @pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("", [""]),
-        ("a", ["a"]),
-        ("a\n", ["a", ""]),
-        ("a\nb", ["a", "b"]),
-        ("a\r\nb", ["a", "b"]),
-        ("a\rb", ["a", "b"]),
-        ("a\n\rb", ["a", "", "b"]),
-        ("a\r\r\nb\n", ["a", "", "b", ""]),
-    ],
-)
-def test_a_line_ends_with_cr_or_lf_or_both(text: str, lines: list[str]) -> None:
-    """All three ways of ending a line count, also mixed in one text."""
-    assert lines == split_lines(text)
-
-
-@pytest.mark.parametrize(
     "character", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x00"]
 )
 def test_nothing_else_ends_a_line(character: str) -> None:
     """What Python's splitlines takes for the end of a line is text here, as it is in editors."""
     text = f"# a{character}# b"
-    assert [text] == split_lines(text)
     assert f"h1:a{character}# b" == sketch(text)
 
 
@@ -499,13 +480,6 @@ def test_blank_means_spaces_and_tabs_only() -> None:
     assert sketch("a\n\u00a0\nb") == "a|\u00a0|b"
     assert sketch("a\n\x0c\nb") == "a|\x0c|b"
     assert sketch("a\n \t \nb") == "a b"
-
-
-@given(st.text(alphabet="ab \t\r\n\x0c\u2028", max_size=40))
-def test_splitting_loses_nothing_but_the_line_ends(text: str) -> None:
-    """With one kind of line end, joining gives the text back."""
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    assert plain == "\n".join(split_lines(text))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.formats.markdown.blocks import scan, split_lines
+from quandary.formats.markdown.blocks import scan
 from quandary.formats.markdown.notation import (
     KEYS,
     Key,
@@ -18,7 +18,7 @@ from quandary.formats.markdown.notation import (
     write_extras,
 )
 from quandary.model.tree import Extra
-from strategies import lines
+from strategies import lines, split_lines
 
 
 def read(text: str) -> tuple[list[Key], list[Key]]:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from quandary.formats.markdown import parse, read
-from quandary.formats.markdown.blocks import scan, split_lines
+from quandary.formats.markdown.blocks import scan
 from quandary.model.tree import Decision, Extra, Option, Tree
+from strategies import split_lines
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

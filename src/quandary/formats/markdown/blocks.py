@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 MAX_NESTING = 100
 """Containers deeper than this are text: no one means them, and depth costs time on every line."""
 
-_LINE_END = re.compile(r"\r\n?|\n")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})(?=[^`]*$)|(~{3,})")
 _SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
@@ -53,42 +54,26 @@ _LONGEST_TAG = 10_000
 """A line longer than this is no lone tag; matching its attributes would only cost memory."""
 
 
-class Block:
+class Block(msgspec.Struct, eq=False):
     """A block and what is in it. `line` and `end` are indices of source lines, both included."""
 
-    __slots__ = (
-        "children",
-        "closed",
-        "column",
-        "end",
-        "form",
-        "indent",
-        "kind",
-        "level",
-        "line",
-        "lines",
-        "marker",
-        "width",
-    )
-
-    def __init__(self, kind: str, line: int, column: int) -> None:
-        self.kind = kind
-        """document, quote, item, heading, paragraph, code, fence, html or rule."""
-        self.line = line
-        self.end = line
-        self.column = column
-        """Where it begins, as an index into the line with its tabs expanded."""
-        self.children: list[Block] = []
-        self.lines: list[tuple[int, int, str]] = []
-        """Of a leaf: line, column and text of each of its lines."""
-        self.level = 0
-        self.marker = ""
-        self.form = 0
-        self.indent = 0
-        """Of a fence: how far it is indented; of an item: the column where its content begins."""
-        self.width = 0
-        """Of an item: how far its content is indented against its container."""
-        self.closed = True
+    kind: str
+    """document, quote, item, heading, paragraph, code, fence, html or rule."""
+    line: int
+    end: int
+    column: int
+    """Where it begins, as an index into the line with its tabs expanded."""
+    children: list[Block] = []
+    lines: list[tuple[int, int, str]] = []
+    """Of a leaf: line, column and text of each of its lines."""
+    level: int = 0
+    marker: str = ""
+    form: int = 0
+    indent: int = 0
+    """Of a fence: how far it is indented; of an item: the column where its content begins."""
+    width: int = 0
+    """Of an item: how far its content is indented against its container."""
+    closed: bool = True
 
     @property
     def is_comment(self) -> bool:
@@ -99,11 +84,6 @@ class Block:
     def text(self) -> str:
         """The text of a leaf, its lines joined."""
         return "\n".join(text for _, _, text in self.lines)
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines of a text without their ends; only CR, LF and CRLF end a line."""
-    return text.split("\n") if "\r" not in text else _LINE_END.split(text)
 
 
 def expand(line: str) -> str:
@@ -155,7 +135,7 @@ class _Scanner:
     """The open blocks, and one line at a time."""
 
     def __init__(self) -> None:
-        self.root = Block("document", 0, 0)
+        self.root = Block("document", 0, 0, 0)
         self.open = [self.root]
         self.leaf: Block | None = None
         self.number = 0
@@ -266,7 +246,7 @@ class _Scanner:
                 return True
             if character == ">" and matched < MAX_NESTING:
                 self._close_to(matched)
-                self._push(Block("quote", self.number, self.first))
+                self._push(Block("quote", self.number, self.number, self.first))
                 self._enter_quote()
             elif self._open_leaf(character, matched, paragraph):
                 return True
@@ -371,7 +351,7 @@ class _Scanner:
         if empty or spaces > 4:
             spaces = 1
         self._close_to(matched)
-        item = Block("item", self.number, first)
+        item = Block("item", self.number, self.number, first)
         item.marker = found[0]
         item.width = indent + len(found[0]) + spaces
         item.indent = after + spaces
@@ -381,7 +361,7 @@ class _Scanner:
         return True
 
     def _start(self, kind: str) -> Block:
-        block = Block(kind, self.number, self.first)
+        block = Block(kind, self.number, self.number, self.first)
         self.open[-1].children.append(block)
         self.leaf = block
         self._stretch()

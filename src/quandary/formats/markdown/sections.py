@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
-from quandary.formats.markdown import Listed, Note, Section, notation
-from quandary.formats.markdown.blocks import scan, source_column
+from quandary.formats.markdown import Listed, Note, Section
+from quandary.formats.markdown.blocks import Block, scan, source_column
 from quandary.formats.markdown.notation import (
+    KINDS,
     MARK,
     MARKER,
     Codes,
     Head,
+    Key,
+    is_key,
     is_template,
+    plain_name,
+    read_extras,
     read_head,
+    read_keys,
+    read_keywords,
+    undressed,
     without_comments,
 )
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from quandary.formats.markdown.blocks import Block
-    from quandary.formats.markdown.notation import Head, Key
 
 
 _ASK = re.compile(
@@ -104,8 +110,8 @@ class Reader:
                 self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
-        text = notation.undressed(heading.lines[0][2]) if heading.lines else ""
-        if heading.marker and self.draft and not self.draft.listing and notation.is_key(text):
+        text = undressed(heading.lines[0][2]) if heading.lines else ""
+        if heading.marker and self._is_above_options() and is_key(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
         elif text.startswith(MARK):
@@ -114,6 +120,10 @@ class Reader:
             self._begin_decision(heading, found, base)
         else:
             self._finish(heading.line)
+
+    def _is_above_options(self) -> bool:
+        draft = self.draft
+        return draft is not None and not (draft.decisions and draft.decisions[-1].items)
 
     def _begin(self, heading: Block, text: str, base: int) -> None:
         self._finish(heading.line)
@@ -149,13 +159,11 @@ class Reader:
         if draft is None or block.kind == "html":
             return
         decision = draft.decisions[-1] if draft.decisions else None
-        is_key = block.kind == "paragraph" and notation.is_key(block.lines[0][2])
-        if decision is not None and decision.items and not is_key:
+        keyed = block.kind == "paragraph" and is_key(block.lines[0][2])
+        if decision is not None and decision.items and not keyed:
             decision.stray.append(block)
             return
-        known, unknown = (
-            notation.read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
-        )
+        known, unknown = read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
         for key in known:
             if key.name == "Question" and decision is not None and not draft.bare:
                 decision.question = decision.question or key.value
@@ -192,7 +200,8 @@ class Reader:
                 is_option = leaf.kind == "paragraph" and MARKER.match(text)
                 self.note("indent" if is_option else "stray-text", line, column, text)
         decision.stray.clear()
-        decision.add(items, heads)
+        decision.items += items
+        decision.heads += heads
         self._look_inside_items(items)
 
     def _look_inside_items(self, items: list[Block]) -> None:
@@ -321,7 +330,7 @@ def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
         return False
     codes = {head.code for head in heads}
     new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
-    return bool(new) and not codes & decision.codes
+    return bool(new) and not codes & {head.code for head in decision.heads if head.code}
 
 
 def _is_tree(draft: Draft) -> bool:
@@ -366,48 +375,34 @@ def _leaves(block: Block) -> Iterator[Block]:
             yield block
 
 
-class Draft:
-    """A tree whose end has not been reached."""
-
-    def __init__(self, heading: Block, base: int, *, bare: bool) -> None:
-        self.heading = heading
-        self.base = base
-        self.bare = bare
-        self.name = ""
-        self.title = ""
-        self.template = False
-        self.keys: list[Key] = []
-        self.notes: list[Note] = []
-        self.decisions: list[DraftDecision] = []
-        self.prose = False
-        """Whether anything but keys and options has been seen."""
-
-    @property
-    def listing(self) -> bool:
-        """Whether the options of the decision at hand have begun."""
-        return bool(self.decisions and self.decisions[-1].items)
-
-
-class DraftDecision:
+class DraftDecision(msgspec.Struct, eq=False):
     """A decision whose options are being collected."""
 
-    def __init__(self, name: str, heading: Block | None, choose: str = "") -> None:
-        self.name = name
-        self.heading = heading
-        self.choose = choose
-        self.items: list[Block] = []
-        self.heads: list[Head] = []
-        """The first lines of the items."""
-        self.codes: set[str] = set()
-        self.stray: list[Block] = []
-        self.question = ""
-        self.after_prose = False
+    name: str
+    heading: Block | None
+    choose: str = ""
+    items: list[Block] = []
+    heads: list[Head] = []
+    """The first lines of the items."""
+    stray: list[Block] = []
+    question: str = ""
+    after_prose: bool = False
 
-    def add(self, items: list[Block], heads: list[Head]) -> None:
-        """These items go on with the options."""
-        self.items += items
-        self.heads += heads
-        self.codes.update(head.code for head in heads if head.code)
+
+class Draft(msgspec.Struct, eq=False):
+    """A tree whose end has not been reached."""
+
+    heading: Block
+    base: int
+    bare: bool
+    name: str = ""
+    title: str = ""
+    template: bool = False
+    keys: list[Key] = []
+    notes: list[Note] = []
+    decisions: list[DraftDecision] = []
+    prose: bool = False
+    """Whether anything but keys and options has been seen."""
 
 
 def first_line(item: Block) -> tuple[int, int, str]:
@@ -448,23 +443,10 @@ def body_lines(item: Block, lines: list[str]) -> Iterator[tuple[int, int, str, b
             yield line, cut, kept.rstrip(" \t"), False
 
 
-class Source(Protocol):
-    """Where the draft was read: its lines, and who remembers what was seen."""
-
-    lines: list[str]
-    fenced: bool
-
-    def place(self, line: int, column: int) -> tuple[int, int]:
-        """Line and column in the file."""
-
-    def note(self, rule: str, line: int, column: int, text: str = "") -> None:
-        """Remember something for a rule."""
-
-
 class Builder:
     """Makes the tree out of a finished draft."""
 
-    def __init__(self, source: Source, draft: Draft) -> None:
+    def __init__(self, source: Reader, draft: Draft) -> None:
         self.source = source
         self.draft = draft
         self.template = False
@@ -485,10 +467,8 @@ class Builder:
             extras=extras,
             kind=self._kind(values.get("Kind")),
             question=values["Question"].value if "Question" in values else "",
-            keywords=notation.read_keywords(values["Keywords"].value)
-            if "Keywords" in values
-            else (),
-            extends=notation.plain_name(values["Extends"].value) if "Extends" in values else "",
+            keywords=read_keywords(values["Keywords"].value) if "Keywords" in values else (),
+            extends=plain_name(values["Extends"].value) if "Extends" in values else "",
             bare=draft.bare,
             fenced=self.source.fenced,
             line=line,
@@ -501,19 +481,19 @@ class Builder:
         section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
         return section
 
-    def _extras(self, key: notation.Key | None) -> tuple[Extra, ...]:
+    def _extras(self, key: Key | None) -> tuple[Extra, ...]:
         if key is None:
             return ()
-        extras, well_formed = notation.read_extras(key.value)
+        extras, well_formed = read_extras(key.value)
         if not well_formed:
             self.source.note("extras-format", key.line, key.column)
         return extras
 
-    def _kind(self, key: notation.Key | None) -> str:
+    def _kind(self, key: Key | None) -> str:
         if key is None:
             return ""
         kind = key.value.strip().casefold()
-        if kind not in notation.KINDS:
+        if kind not in KINDS:
             self.source.note("kind-unknown", key.line, key.column, key.value)
             return ""
         return kind
