@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quandary.formats.lint import check
 from quandary.formats.markdown import parse
-from quandary.formats.markdown.writing import fix, fixable
+from quandary.formats.markdown.writing import fix, is_fixable
 from quandary.formats.rules import RULES
 from quandary.model.tree import Option, is_multi
 
@@ -147,7 +147,7 @@ def test_an_option_taken_for_text_is_left_to_its_author() -> None:
     """Only they know where it belongs."""
     text = options("- [YES] Yes\n          - [SUB] Sub", *THREE[1:])
     (problem,) = [d for d in check(parse(text)) if d.rule == "indent"]
-    assert not fixable(problem)
+    assert not is_fixable(problem)
     assert fix(text, RULES) == (text, 0)
 
 

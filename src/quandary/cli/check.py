@@ -132,6 +132,6 @@ def _fixable(files: list[Checked]) -> int:
         found += [d for d in file.diagnostics if d.tree in declared]
     if not found:
         return 0
-    from quandary.formats.markdown.writing import fixable  # noqa: PLC0415 - only if there is something
+    from quandary.formats.markdown.writing import is_fixable  # noqa: PLC0415 - only if there is something
 
-    return sum(map(fixable, found))
+    return sum(map(is_fixable, found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from quandary.formats.lint import judge
 from quandary.formats.markdown import notation, parse, read
@@ -126,8 +126,8 @@ def canonical(text: str) -> str:
     return text
 
 
-def rewrite(text: str, mendings: dict[int, Mending] | None = None) -> str:
-    """Lay out the trees anew: all of them, or those on the lines given, mended as told.
+def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
+    """Lay out the trees anew: all of them, or those on the lines given, with those rules fixed.
 
     Should a layout ever say something else than the original, that tree is left as it is.
     """
@@ -138,15 +138,14 @@ def rewrite(text: str, mendings: dict[int, Mending] | None = None) -> str:
     document = read(bare)
     layouts: list[Edits] = []
     for section in document.sections:
-        if section.tree.fenced or (mendings is not None and section.tree.line not in mendings):
+        if section.tree.fenced or (broken is not None and section.tree.line not in broken):
             continue
-        mending = (mendings or {}).get(section.tree.line, Mending())
-        layouts.append(Layout(section, bare, mending).edits)
-    meant = _meaning(document.trees, loosely=mendings is not None)
+        layouts.append(Layout(section, bare, (broken or {}).get(section.tree.line, ())).edits)
+    meant = _meaning(document.trees, loosely=broken is not None)
 
     def is_sound(candidates: list[Edits]) -> bool:
         trees = parse(_apply(lines, _together(candidates))).trees
-        return _meaning(trees, loosely=mendings is not None) == meant
+        return _meaning(trees, loosely=broken is not None) == meant
 
     if not is_sound(layouts):
         sound: list[Edits] = []
@@ -158,7 +157,7 @@ def rewrite(text: str, mendings: dict[int, Mending] | None = None) -> str:
 
 
 def _meaning(trees: tuple[Tree, ...], *, loosely: bool) -> object:
-    """What must not change: everything, or (loosely) everything that no mending is about."""
+    """What must not change: everything, or (loosely) everything that no fix is about."""
     if not loosely:
         return trees
 
@@ -220,20 +219,13 @@ def heading_text(text: str) -> str:
     return f"{text} #" if bare != text and (not bare or bare[-1] in " \t") else text
 
 
-class Mending(NamedTuple):
-    """What to change in a tree besides its layout."""
-
-    codes: bool = False
-    flags: bool = False
-    dots: bool = False
-
-
 class Layout:
     """The lines of one section as they should be."""
 
-    def __init__(self, section: Section, lines: list[str], mending: Mending) -> None:
+    def __init__(self, section: Section, lines: list[str], broken: Container[str]) -> None:
         self.lines = lines
-        self.mending = mending
+        self.broken = broken
+        """Rules that the tree breaks and that are to be fixed besides its layout."""
         self.edits: Edits = {}
         self.prefix = " " * section.base
         self.parts: dict[int, str] = {}
@@ -319,12 +311,20 @@ class Layout:
     def _head(self, written: str, option: Option, siblings: tuple[Option, ...]) -> str:
         label = read_head(written).label
         comment = written[written.find("<!--") :] if "<!--" in written and "-->" in written else ""
-        if self.mending.dots:
+        if "label-ellipsis" in self.broken:
             label = label.rstrip(".… ") or label
         multi = option.multi
-        if self.mending.flags and is_multi(siblings) and option is not other_of(siblings):
+        if (
+            "mixed-multi-select" in self.broken
+            and is_multi(siblings)
+            and option is not other_of(siblings)
+        ):
             multi = True
-        code = option.code if not option.derived or (self.mending.codes and option.label) else ""
+        code = (
+            option.code
+            if not option.derived or ("code-missing" in self.broken and option.label)
+            else ""
+        )
         head = write_head(code, label, multi=multi)
         return f"{head} {comment}".strip() if comment else head
 
@@ -361,43 +361,28 @@ class Layout:
             self.edits[number] = []
 
 
-def fixable(diagnostic: Diagnostic) -> bool:
-    """Whether `fix` can mend it; an option that Markdown reads as text only its author can."""
+def is_fixable(diagnostic: Diagnostic) -> bool:
+    """Whether `fix` can fix it; an option that Markdown reads as text only its author can."""
     return RULES[diagnostic.rule].fixable and "Markdown reads" not in diagnostic.message
 
 
 def fix(text: str, rules: Container[str]) -> tuple[str, int]:
-    """The text mended as far as these rules go, and how many problems that took away."""
+    """The text fixed as far as these rules go, and how many problems that took away."""
     broken = _broken(text, rules)
-    before = _count(broken)
+    before = sum(map(len, broken.values()))
     for _ in range(5):
-        mendings = {line: _mending(names) for line, names in broken.items()}
-        mended = rewrite(text, mendings) if mendings else text
-        if mended == text:
+        better = rewrite(text, broken) if broken else text
+        if better == text:
             break
-        text, broken = mended, _broken(mended, rules)
-    return text, before - _count(broken)
+        text, broken = better, _broken(better, rules)
+    return text, before - sum(map(len, broken.values()))
 
 
 def _broken(text: str, rules: Container[str]) -> dict[int, list[str]]:
     """The fixable rules that each tree breaks, by the line of its heading."""
     found: dict[int, list[str]] = {}
     for section in parse(text).sections:
-        if section.tree.fenced:
-            continue
-        names = [d.rule for d in judge(section) if d.rule in rules and fixable(d)]
-        if names:
-            found[section.tree.line] = names
+        if not section.tree.fenced:
+            names = [d.rule for d in judge(section) if d.rule in rules and is_fixable(d)]
+            found |= {section.tree.line: names} if names else {}
     return found
-
-
-def _count(broken: dict[int, list[str]]) -> int:
-    return sum(len(names) for names in broken.values())
-
-
-def _mending(names: list[str]) -> Mending:
-    return Mending(
-        codes="code-missing" in names,
-        flags="mixed-multi-select" in names,
-        dots="label-ellipsis" in names,
-    )
