@@ -108,13 +108,11 @@ class PostgresStore(Store):
         self._teller = Teller(self._connections)
 
     def close(self) -> None:
-        """Let go of it."""
         self._teller.close()
         self._locks.close()
         self._connections.close()
 
     def require_ready(self) -> None:
-        """Refuse where it cannot be read, or where it is not what this version knows any more."""
         self._connections.do(partial(require_known, place=self.path))
 
     @property
@@ -128,7 +126,6 @@ class PostgresStore(Store):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it, every reading sees the same moment."""
         if self._connections.holding is not None:
             yield
             return
@@ -136,7 +133,6 @@ class PostgresStore(Store):
             yield
 
     def news(self, seconds: float) -> Generator[bool]:
-        """Time and again, and never after more than so long: whether to look for new entries."""
         listener: Connection | None = None
         looked = 0.0
         try:
@@ -167,7 +163,6 @@ class PostgresStore(Store):
         return self._locks.alone(run)
 
     def is_locked(self, run: str) -> bool:
-        """Whether somebody drives the run at this moment."""
         try:
             with self._locks.alone(run):
                 return False
@@ -184,10 +179,6 @@ class PostgresStore(Store):
         name: str = "",
         once: bool = False,
     ) -> Run:
-        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
-
-        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
-        """
         made: Run | None = None
 
         def action(connection: Connection) -> Run:
@@ -211,7 +202,6 @@ class PostgresStore(Store):
         return self._connections.do(action)
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
         values = {**asdict(run), **_columns(entries), "journal": self._journal, "seen": seen}
         statement = _with_entries(_MOVE, len(entries))
         before = False
@@ -227,12 +217,6 @@ class PostgresStore(Store):
         self._connections.do(action)
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
-        """Take matter and salt out of the entries with these numbers, of all these runs at once.
-
-        All else of an entry stays, its seal included. A run that waits, or that has other than `n`
-        entries by now, is left as it is; the others are given back.
-        """
-
         def action(connection: Connection) -> list[Run]:
             execute, pruned = partial(_execute, connection), []
             with connection.transaction():
@@ -245,11 +229,6 @@ class PostgresStore(Store):
         return self._connections.do(action)
 
     def forget(self, documents: Collection[str], *, seen: int) -> int:
-        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
-
-        Nobody begins a run meanwhile.
-        """
-
         def action(connection: Connection) -> int:
             execute = partial(_execute, connection)
             with connection.transaction():
@@ -267,7 +246,6 @@ class PostgresStore(Store):
         return max(int(before - after), 0)
 
     def dump(self, table: str) -> Iterator[Row]:
-        """Every row of a table, as it is; within a snapshot."""
         connection = self._connections.holding
         if connection is None:
             raise StoreError("rows are dumped within a snapshot")
@@ -276,9 +254,6 @@ class PostgresStore(Store):
             yield from cursor.execute(rows_of(table))
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
-        """Put the rows of another journal into an empty store, all of them or, if `check` raises,
-        none: it is called last, and reads the store as it is about to become.
-        """
         with self._connections.held("READ COMMITTED") as connection:
             execute = partial(_execute, connection)
             execute(f"{NEWEST} FOR UPDATE")

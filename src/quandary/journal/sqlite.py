@@ -139,14 +139,12 @@ class SqliteStore(Store):
             self._db.close()
 
     def require_ready(self) -> None:
-        """Refuse where it cannot be read, or where it is not what this version knows any more."""
         self._require_file()
         if self._number("user_version") != len(MIGRATIONS):
             raise StoreError(f"{self.path} was upgraded to another schema; restart this program")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it, every reading sees the same moment."""
         with self._lock:
             if self._db.in_transaction:
                 yield
@@ -175,13 +173,11 @@ class SqliteStore(Store):
         return lock(self.path, run)
 
     def is_locked(self, run: str) -> bool:
-        """Whether somebody drives the run at this moment."""
         from quandary.journal.locks import is_locked  # noqa: PLC0415 - the same
 
         return self.path != MEMORY and is_locked(self.path, run)
 
     def dump(self, table: str) -> Iterator[Row]:
-        """Every row of a table, as it is; within a snapshot."""
         try:
             yield from self._patiently(lambda: self._db.execute(rows_of(table)))
         except sqlite3.Error as error:
@@ -197,11 +193,6 @@ class SqliteStore(Store):
         name: str = "",
         once: bool = False,
     ) -> Run:
-        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
-
-        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
-        """
-
         def action() -> Run:
             newest = self._db.execute(NEWEST).fetchone()
             run, entries = self._begin(self._db.execute, newest, write, documents, name, once=once)
@@ -212,8 +203,6 @@ class SqliteStore(Store):
         return self._write(action)
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
-
         def action() -> None:
             told = (run.key, run.asked, run.n, run.head, run.since)
             # Most answers leave the run waiting for the same kind of answer. Not to touch what the
@@ -228,12 +217,6 @@ class SqliteStore(Store):
         self._write(action)
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
-        """Take matter and salt out of the entries with these numbers, of all these runs at once.
-
-        All else of an entry stays, its seal included. A run that waits, or that has other than `n`
-        entries by now, is left as it is; the others are given back.
-        """
-
         def action() -> list[Run]:
             pruned = []
             for run, numbers in wanted:
@@ -251,11 +234,6 @@ class SqliteStore(Store):
         return self._write(action)
 
     def forget(self, documents: Collection[str], *, seen: int) -> int:
-        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
-
-        Nobody begins a run meanwhile.
-        """
-
         def action() -> int:
             gone = [(digest,) for digest in set(documents) - self._needed(self._db.execute, seen)]
             sql = "DELETE FROM document WHERE digest = ?"
@@ -284,10 +262,6 @@ class SqliteStore(Store):
         return (before - self._number("page_count")) * self._number("page_size")
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
-        """Put the rows of another journal into an empty store, all of them or, if `check` raises,
-        none: it is called last, and reads the store as it is about to become.
-        """
-
         def action() -> None:
             self._require_empty(self._db.execute)
             for table, columns in TABLES.items():
