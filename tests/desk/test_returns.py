@@ -994,6 +994,14 @@ def test_what_is_no_answer_is_none_for_a_reply_and_a_hook(shape: str, tmp_path: 
     assert store.entries(state.run, kinds=("answered",)) == []
 
 
+@pytest.mark.parametrize("words", ["Other", "None of the above"])
+def test_a_hosts_other_is_what_the_person_said(words: str, tmp_path: Path) -> None:
+    """A question of ours may have a menu behind Other; one of a host has none."""
+    store = SqliteStore(tmp_path / "journal.db")
+    state = kept_by_hook(store, {"answers": {LEVEL: words}})
+    assert (state.status, state.result["text"]) == ("done", words)
+
+
 @pytest.mark.parametrize("response", [{"answers": {"Which colour?": "Red"}}, "[ ] later", [3, "x"]])
 def test_words_that_fit_no_question_are_kept_by_the_hook(response: object, tmp_path: Path) -> None:
     """They answer nothing, and yet somebody said them."""

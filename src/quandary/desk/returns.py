@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
@@ -96,15 +96,26 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
-    """What a host's response means, given as JSON data, to questions that the host itself asked."""
-    return _Form(shown, read).parse(response)
+    """What a host's response means, given as JSON data, to questions that the host itself asked.
+
+    There is no menu behind their Other, so that even "Other" is what the person said.
+    """
+    return _Form(shown, read, others=()).parse(response)
 
 
 class _Form:
     """The questions as they were shown, and the answers entered so far."""
 
-    def __init__(self, shown: Sequence[Sheet], read: Read, *, as_text: bool = False) -> None:
+    def __init__(
+        self,
+        shown: Sequence[Sheet],
+        read: Read,
+        *,
+        as_text: bool = False,
+        others: Sequence[str] = OTHERS,
+    ) -> None:
         self.sheets = shown
+        self.others = others
         self.order = shown
         self.read = read
         self.as_text = as_text
@@ -113,13 +124,13 @@ class _Form:
     def parse(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
         """Whatever it is, within what the interpreter can take."""
         try:
-            return self.from_data(data)
+            return self.parse_data(data)
         except RecursionError:
             raise ParseError("the reply is nested too deeply to be read") from None
 
     # -- the shapes of a whole reply -------------------------------------------------------------
 
-    def from_text(self, text: str) -> Reply | Outcome:
+    def parse_text(self, text: str) -> Reply | Outcome:
         """JSON, a host's own sentence, or what the person typed."""
         text = text.strip()
         if not text or text == "null":
@@ -129,37 +140,37 @@ class _Form:
             return outcome
         answers = parse_sentence(text, [sheet.text for sheet in self.sheets])
         if answers is not None:
-            return self.from_data(answers)
+            return self.parse_data(answers)
         if text[0] in "{[":
-            return self.from_data(load_json(text))
+            return self.parse_data(load_json(text))
         quoted = unquote(text)
-        return self.from_words(text) if quoted is None else self.from_text(quoted)
+        return self.parse_words(text) if quoted is None else self.parse_text(quoted)
 
-    def from_data(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
+    def parse_data(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
         """Any JSON document that a host or a script sends."""
         if isinstance(data, str):
-            return self.from_text(data)
+            return self.parse_text(data)
         if isinstance(data, list):
-            return self._from_list(data)
+            return self._parse_list(data)
         if data is None or data == {}:
             return Outcome("error", "nothing came back")
         if isinstance(data, dict):
-            return find_refusal(data) or self._from_object(data)
+            return find_refusal(data) or self._parse_object(data)
         raise ParseError(f"the reply is {kind_of(data)}; send {_SHAPES}")
 
-    def _from_list(self, data: list[Any], *, blocks: bool = False) -> Reply | Outcome:
+    def _parse_list(self, data: list[Any], *, blocks: bool = False) -> Reply | Outcome:
         """Answers, or blocks of text; below `content`, a block need not say that it is one."""
         kinds = ("text", None) if blocks else ("text",)
         if data and all(isinstance(b, dict) and b.get("type") in kinds for b in data):
-            return self.from_text("\n".join(text_of(b.get("text"), "text") or "" for b in data))
+            return self.parse_text("\n".join(text_of(b.get("text"), "text") or "" for b in data))
         self.enter_list(data)
-        return self.reply()
+        return self.collect()
 
-    def _from_object(self, data: dict[str, Any]) -> Reply | Outcome:
+    def _parse_object(self, data: dict[str, Any]) -> Reply | Outcome:
         self._check_echo(data.get("questions"))
         response = text_of(data.get("response"), "response")
         if response and response.strip():
-            return self.from_words(response.strip())
+            return self.parse_words(response.strip())
         answers = data.get("answers")
         if answers is None and data.get("action") == "accept":
             answers = data.get("content")
@@ -170,11 +181,11 @@ class _Form:
         elif answers is not None:
             raise ParseError(f"answers is {kind_of(answers)}; it is an object or a list")
         elif not data.keys() & {"answers", "response", "annotations"}:
-            return self._from_bare(data)
+            return self._parse_bare(data)
         self._annotate(data.get("annotations"))
-        return self.reply()
+        return self.collect()
 
-    def _from_bare(self, data: dict[str, Any]) -> Reply | Outcome:
+    def _parse_bare(self, data: dict[str, Any]) -> Reply | Outcome:
         """An object without `answers`: the questions with what was said to each, or one entry."""
         questions = data.get("questions")
         if isinstance(questions, list):
@@ -183,14 +194,14 @@ class _Form:
         elif data.keys() & _ENTRY:
             self.enter_list([data])
         elif isinstance(data.get("content"), list):
-            return self._from_list(data["content"], blocks=True)
+            return self._parse_list(data["content"], blocks=True)
         elif isinstance(data.get("content"), str):
-            return self.from_text(data["content"])
-        elif any(self._find(name) for name in data):
+            return self.parse_text(data["content"])
+        elif any(self.find_sheet(name) for name in data):
             self.enter_map(data)
         else:
             raise ParseError(f"the reply is JSON of no known shape; send {_SHAPES}")
-        return self.reply()
+        return self.collect()
 
     def _check_echo(self, questions: Any) -> None:  # noqa: ANN401 - any JSON
         """A host repeats what it asked, and that has to be what waits."""
@@ -199,7 +210,7 @@ class _Form:
         if not isinstance(questions, list) or not all(isinstance(q, dict) for q in questions):
             raise ParseError("questions is a list of objects")
         texts = [q["question"] for q in questions if isinstance(q.get("question"), str)]
-        order = [self.sheet(text) for text in texts]
+        order = [self.require_sheet(text) for text in texts]
         if len({sheet.question.key for sheet in order}) < len(order):
             raise ParseError("the reply repeats one question; send each of them once")
         if len(texts) == len(questions):
@@ -218,18 +229,18 @@ class _Form:
             note = (text_of(notes, "notes") or "").strip()
             if not note:
                 continue
-            sheet = self.sheet(name)
+            sheet = self.require_sheet(name)
             answer = self.answers.get(sheet.question.key)
             if answer is None or answer.blank:
-                self.answers[sheet.question.key] = self.typed(sheet, note)
+                self.answers[sheet.question.key] = self.read_words(sheet, note)
             else:
-                self.answers[sheet.question.key] = _remarked(answer, note)
+                self.answers[sheet.question.key] = _add_comment(answer, note)
 
     def enter_map(self, answers: dict[str, Any]) -> None:
         """Answers by the text or the key of their question."""
         for name, value in answers.items():
-            sheet = self.sheet(name)
-            self.enter(sheet, self.value(sheet, value))
+            sheet = self.require_sheet(name)
+            self.enter(sheet, self.read_value(sheet, value))
 
     def enter_list(self, entries: list[Any]) -> None:
         """Answers by their keys, or in the order of the questions."""
@@ -238,19 +249,19 @@ class _Form:
             name = text_of(told.get("key"), "key") or text_of(told.get("question"), "question")
             if not name and number >= len(self.order):
                 raise self._too_long(len(entries))
-            sheet = self.sheet(name) if name else self.order[number]
-            self.enter(sheet, self.entry(sheet, told))
+            sheet = self.require_sheet(name) if name else self.order[number]
+            self.enter(sheet, self.read_entry(sheet, told))
 
     # -- plain text --------------------------------------------------------------------------------
 
-    def from_words(self, text: str) -> Reply | Outcome:
+    def parse_words(self, text: str) -> Reply | Outcome:
         """What was typed, for the only question or for those that its lines name."""
-        marked = self._marked(text)
+        marked = self._split_by_question(text)
         if marked is not None:
             for sheet, words in marked:
-                self.enter(sheet, self.said(sheet, words, typed=True))
+                self.enter(sheet, self.read_text(sheet, words, typed=True))
         elif len(self.sheets) == 1 or self.as_text:
-            self.enter(self.sheets[0], self.said(self.sheets[0], text, typed=True))
+            self.enter(self.sheets[0], self.read_text(self.sheets[0], text, typed=True))
         else:
             names = self._names()
             example = min((n for n in names if names[n] is self.sheets[0]), key=len, default="1")
@@ -258,9 +269,9 @@ class _Form:
                 f"{len(self.sheets)} questions wait; begin a line for each with its name, such as "
                 f"“{example}: …”, or answer one of them with --to"
             )
-        return self.reply()
+        return self.collect()
 
-    def _marked(self, text: str) -> list[tuple[Sheet, str]] | None:
+    def _split_by_question(self, text: str) -> list[tuple[Sheet, str]] | None:
         """The lines of a reply that say which question they answer, if the first one does."""
         names = self._names()
         if not names:
@@ -308,27 +319,29 @@ class _Form:
 
     # -- the answer to one question ----------------------------------------------------------------
 
-    def entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
+    def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
         comment = (text_of(entry.get("comment"), "comment") or "").strip()
         if entry.keys() & {"picked", "text"}:
-            return _remarked(self.own(sheet, entry), comment)
+            return _add_comment(self.read_own_entry(sheet, entry), comment)
         if "user_answer" in entry:
-            return _remarked(self.value(sheet, entry["user_answer"]), comment)
+            answer = self.read_value(sheet, entry["user_answer"])
+            return answer and _add_comment(answer, comment)
         if not entry.keys() & _ENTRY:
             raise ParseError(f"an answer to {sheet.question.key} says nothing; send {_SHAPES}")
         label, free = entry.get("option_label"), text_of(entry.get("free_text"), "free_text")
         typed = (free or "").strip()
-        chosen = self.value(sheet, label)
+        beside = typed and isinstance(label, str) and is_other(label)
+        chosen = self.read_value(sheet, None if beside else label)
         if not typed:
             return chosen if chosen is not None or free is None else Answer(sheet.question.key)
         if chosen is None or chosen.blank:
-            return self.typed(sheet, typed)
+            return self.read_words(sheet, typed)
         if sheet.question.multi:
-            return self.together(sheet, chosen.picked, typed)
-        return _remarked(chosen, typed)
+            return self.join_picks(sheet, chosen.picked, typed)
+        return _add_comment(chosen, typed)
 
-    def own(self, sheet: Sheet, entry: dict[str, Any]) -> Answer:
+    def read_own_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer:
         """Our own form: codes, or what stands in the Other line; with neither, Other is blank."""
         question = sheet.question
         picked = [] if entry.get("picked") is None else entry["picked"]
@@ -341,41 +354,41 @@ class _Form:
                 f"{question.key} takes one answer: a code in picked, or words in text; "
                 "a remark beside a pick goes into comment"
             )
-        return self.together(sheet, codes, typed)
+        return self.join_picks(sheet, codes, typed)
 
-    def value(self, sheet: Sheet, value: Any) -> Answer | None:  # noqa: ANN401 - any JSON
+    def read_value(self, sheet: Sheet, value: Any) -> Answer | None:  # noqa: ANN401 - any JSON
         """What a host gives as the answer: a label, text, several of them, or nothing."""
         if value is None:
             return None
         if isinstance(value, str):
-            return self.said(sheet, value)
+            return self.read_text(sheet, value)
         noted = isinstance(value, dict) and isinstance(value.get("answers"), list)
         values = value["answers"] if noted else value
         if not isinstance(values, list) or not all(isinstance(said, str) for said in values):
             raise ParseError(f"the answer to {sheet.question.key} is {kind_of(value)}, not text")
         if not noted:
-            return self.listed(sheet, values)
+            return self.read_values(sheet, values)
         notes = [said.removeprefix(NOTE) for said in values if said.startswith(NOTE)]
         chosen = [said for said in values if not said.startswith(NOTE)]
-        answer = self.listed(sheet, chosen) if chosen else None
+        answer = self.read_values(sheet, chosen) if chosen else None
         note = "\n".join(notes).strip()
         if note and (answer is None or answer.blank):
-            return self.typed(sheet, note)
-        return _remarked(answer, note)
+            return self.read_words(sheet, note)
+        return answer and _add_comment(answer, note)
 
-    def listed(self, sheet: Sheet, values: list[str]) -> Answer | None:
+    def read_values(self, sheet: Sheet, values: list[str]) -> Answer | None:
         """Several labels, and among them perhaps what was typed."""
         if len(values) <= 1:
-            return self.said(sheet, values[0] if values else "")
+            return self.read_text(sheet, values[0] if values else "")
         if not sheet.question.multi:
             raise QuandaryError(f"{sheet.question.key} takes one answer and got {len(values)}")
         codes = sheet.codes
         told = [value.strip() for value in values]
-        chosen = [codes.get(v, "") for v in told if v in codes or is_other(v)]
-        typed = [v for v in told if v not in codes and not is_other(v)]
-        return self.together(sheet, chosen, ", ".join(typed))
+        chosen = [codes.get(v, "") for v in told if v in codes or self.is_other(v)]
+        typed = [v for v in told if v not in codes and not self.is_other(v)]
+        return self.join_picks(sheet, chosen, ", ".join(typed))
 
-    def said(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
+    def read_text(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
         """A value that a host gives, or a line that was typed.
 
         In a multi-select value labels stand first, joined with commas, and what was typed last; a
@@ -386,14 +399,14 @@ class _Form:
         if text in NOTHING_CHOSEN:
             return None
         if sheet.question.multi and text not in codes:
-            labels, rest = split_labels(text, [*codes, *OTHERS])
+            labels, rest = split_labels(text, [*codes, *self.others])
             if labels and not (typed and rest):
-                return self.together(sheet, [codes.get(name, "") for name in labels], rest)
-        return self.typed(sheet, text)
+                return self.join_picks(sheet, [codes.get(name, "") for name in labels], rest)
+        return self.read_words(sheet, text)
 
-    def together(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
+    def join_picks(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
         """Ticked options, with what was typed beside them; "" is Other, which takes the text."""
-        answer = self.typed(sheet, text)
+        answer = self.read_words(sheet, text)
         codes = dict.fromkeys(picked)
         opened = _menu(sheet.question) if "" in codes and answer.blank else ""
         chosen = [code for code in (*codes, *answer.picked) if code]
@@ -401,7 +414,7 @@ class _Form:
             chosen.append(opened)
         return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
-    def typed(self, sheet: Sheet, text: str) -> Answer:
+    def read_words(self, sheet: Sheet, text: str) -> Answer:
         """A label as it was shown is that choice, no more than "Other" is Other left blank, and
         the rest is read.
         """
@@ -409,15 +422,19 @@ class _Form:
         key, codes = sheet.question.key, sheet.codes
         if text in codes:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
-        if not text or is_other(text):
+        if not text or self.is_other(text):
             return Answer(key)
         return self.read(text, sheet.question, "plain" if self.as_text else "strict").answer(
             key, text
         )
 
+    def is_other(self, text: str) -> bool:
+        """Whether it is a host's own word for Other, with nothing said beside it."""
+        return bool(self.others) and is_other(text)
+
     # -- which question, and the end ---------------------------------------------------------------
 
-    def _find(self, name: str) -> Sheet | None:
+    def find_sheet(self, name: str) -> Sheet | None:
         for sheet in self.sheets:
             if name in (sheet.question.key, sheet.text):
                 return sheet
@@ -425,9 +442,9 @@ class _Form:
         alike = [sheet for sheet in self.sheets if " ".join(sheet.text.split()) == line]
         return alike[0] if len(alike) == 1 else None
 
-    def sheet(self, name: str) -> Sheet:
+    def require_sheet(self, name: str) -> Sheet:
         """The question of that text or key; any other has been answered before."""
-        found = self._find(name)
+        found = self.find_sheet(name)
         if found is None:
             waiting = ", ".join(f"{s.question.key} “{shorten(s.text)}”" for s in self.sheets)
             raise AlreadyAnswered(
@@ -444,7 +461,7 @@ class _Form:
             raise QuandaryError(f"{key} is answered twice in one reply; send one answer")
         self.answers[key] = answer
 
-    def reply(self) -> Reply | Outcome:
+    def collect(self) -> Reply | Outcome:
         """The answers in the order of the questions."""
         keys = (sheet.question.key for sheet in self.sheets)
         found = tuple(self.answers[key] for key in keys if key in self.answers)
@@ -475,17 +492,10 @@ def _menu(question: Question) -> str:
     return next((code for code, slash, _ in behind if slash), "") if question.menu else ""
 
 
-@overload
-def _remarked(answer: Answer, remark: str) -> Answer: ...
-@overload
-def _remarked(answer: None, remark: str) -> None: ...
-@overload
-def _remarked(answer: Answer | None, remark: str) -> Answer | None: ...
-def _remarked(answer: Answer | None, remark: str) -> Answer | None:
+def _add_comment(answer: Answer, comment: str) -> Answer:
     """The answer with what was said beside it."""
-    if answer is None or not remark:
-        return answer
-    return replace(answer, comment="\n".join(filter(None, (answer.comment, remark))))
+    said = "\n".join(filter(None, (answer.comment, comment)))
+    return replace(answer, comment=said) if comment else answer
 
 
 # -- what a host says in its own words ------------------------------------------------------------
