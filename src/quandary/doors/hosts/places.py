@@ -57,15 +57,15 @@ _LOOP = """\
 
 1. When a decision is the person's, run `quandary ask SOURCE --item 'ID|Label|Title|Context'
    --context TEXT`. SOURCE is a tree of the project; `quandary check --format json .` lists them.
-2. More than four options go to `quandary split OPTIONS.json`. Leave none out to make them fit.
+2. For more than four options, run `quandary split OPTIONS.json`. Leave none out to make them fit.
 3. At the end of a phase, run `quandary gate DIR`. Nothing else moves a phase.
 4. Add `{way}` to all three. They print the state of the run as JSON.
 5. {ask}
-6. Hand what comes back, unchanged, to the command in `ask.reply_with`, on its standard input: from
+6. Pipe what comes back, unchanged, to the standard input of the command in `ask.reply_with`: from
    a file or a quoted here-document, never between quotation marks of a shell.
-7. That prints the next state. While its `status` is `waiting`, go on at 5.
+7. That prints the next state. While its `status` is `waiting`, continue at 5.
 8. `done`: act on `result`. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
-9. A note of kind `question` is for you: `quandary advise RUN TEXT` answers it. Go on at 5.
+9. A note of kind `question` is for you: answer it with `quandary advise RUN TEXT`. Continue at 5.
 10. Never answer for the person. Silence, a closed form, a time-out or an error is no answer: the
     question waits, and `quandary next RUN` shows it again.
 """
