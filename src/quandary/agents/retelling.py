@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -62,12 +62,6 @@ _NOWHERE = ("", "", 0)
 _VISIT = re.compile(r"S(.+)@([0-9]+)/([^~]+?)(?:~([0-9]+))?(-interrupted)?(?:~a?[0-9]+)*")
 """How keys are made of what was asked at a visit: the step, the visit, the name there, the showing,
 and whether it is about an interruption."""
-_EXPECTED: dict[Role, Expects | None] = {
-    "check": "validation",
-    "vote": "decision",
-    "tie": "decision",
-    "again": None,
-}
 _ROLES: dict[str, Role] = {"validate": "check", "vote": "vote", "tie": "tie"}
 
 
@@ -105,8 +99,10 @@ class Teller:
         self.remarks: list[Remark] = []
         self.taken_back: list[Exchange] = []
         self.pruned = 0
-        self._known: Known | None = None
-        self._route: Follower | None = None
+        self._defaults: Defaults | None = None
+        """What the run was begun with; nothing where that was pruned."""
+        self._codenames: tuple[str, ...] = ()
+        self._route = Follower(Chart(""), Defaults(), (), self._decided)
         self._assigned: dict[str, Assignment] = {}
         self._tried: dict[Place, int] = {}
         """The last attempt at each visit."""
@@ -179,18 +175,18 @@ class Teller:
         self.chart = _read(msgspec.json.decode(written) if written else given.get("chart"), Chart)
         self.name = self.chart.name if self.chart is not None else ""
         self.item = _read(given.get("item"), Item) or Item("")
+        self._codenames = tuple(map(str, given.get("codenames", ())))
         if matter.arguments is not None:
-            defaults = _read(given.get("defaults"), Defaults) or Defaults()
-            self._known = Known(defaults, tuple(map(str, given.get("codenames", ()))))
+            self._defaults = _read(given.get("defaults"), Defaults) or Defaults()
         self._follow()
 
     def _follow(self) -> None:
         """Go through the chart from the beginning, by all that counts."""
         self._places.clear()
-        if self.chart is not None:
-            self._route = Follower(self.chart, self._known, self._decided)
-            for key in self.exchanges:
-                self._place(key)
+        chart, defaults = self.chart or Chart(""), self._defaults or Defaults()
+        self._route = Follower(chart, defaults, self._codenames, self._decided)
+        for key in self.exchanges:
+            self._place(key)
 
     def _ask(self, body: Asked | Called, agent: str, request: Call | Ask | None) -> None:
         call = request if isinstance(request, Call) else None
@@ -244,15 +240,15 @@ class Teller:
     def _place(self, key: str) -> None:
         """Go to where this was asked, and keep it there."""
         assigned = self._assigned.get(key)
-        here = self._route.take(_place_of(assigned)) if self._route and assigned else None
+        here = self._route.take(_place_of(assigned)) if assigned else None
         if here is not None and assigned is not None:
             here.keys.append(key)
             self._places[key] = here
-            role, expects = assigned.role, _EXPECTED.get(assigned.role, "process")
-            if here.plan.routes and role == "work":
-                expects = "decision"
+            expects: Expects | None = "decision" if here.plan.routes else "process"
+            if assigned.role in ("check", "again"):
+                expects = "validation" if assigned.role == "check" else None
             self.exchanges[key] = replace(
-                self.exchanges[key], name=assigned.name, role=role, expects=expects
+                self.exchanges[key], name=assigned.name, role=assigned.role, expects=expects
             )
 
     def _answer(self, body: Answered, matter: Matter) -> None:
@@ -274,9 +270,9 @@ class Teller:
     def _note(self, body: Noted, matter: Matter) -> None:
         if body.amendment:  # a step that failed is tried anew: what came of it no longer counts
             self._reopen()
-            defaults = _read((matter.arguments or {}).get("defaults"), Defaults)
-            if defaults is not None and self._known is not None:
-                self._known = self._known._replace(defaults=defaults)
+            if self._defaults is not None:
+                given = (matter.arguments or {}).get("defaults")
+                self._defaults = _read(given, Defaults) or self._defaults
             self._follow()
         if body.kind not in _SILENT:
             said = (body.at, body.kind, body.key, matter.text)
@@ -291,33 +287,31 @@ class Teller:
 
     def _finish(self) -> None:
         """Go on to where the run ended: as far as it says itself, or as can be seen."""
-        route = self._route
-        if route is None or self.standing.status not in ("done", "failed"):
-            return
-        path = self.result.get("path")
-        while route.at is not None:
-            if self.standing.status == "done":
-                onward = True
-            elif isinstance(path, list):
-                onward = len(route.stops) < len(path)
-            else:
-                attempts = self._attempts(route.at)
-                onward = bool(attempts) and attempts[-1].verdict == "passed"
-            if not onward or not route.leave(None if self.standing.status == "done" else _NOWHERE):
-                return
+        route, path = self._route, self.result.get("path")
+        if self.standing.status == "done":
+            while route.leave(None):
+                pass
+        elif self.standing.status == "failed" and isinstance(path, list):
+            while len(route.stops) < len(path) and route.leave(_NOWHERE):
+                pass
+        elif self.standing.status == "failed":
+            while route.at and self._has_passed(route.at) and route.leave(_NOWHERE):
+                pass
+
+    def _has_passed(self, here: Here) -> bool:
+        attempts = self._attempts(here)
+        return bool(attempts) and attempts[-1].verdict == "passed"
 
     # -- all of it ---------------------------------------------------------------------------------
 
     def stops(self, first: int = 0, last: int | None = None) -> list[Stop]:
         """The steps that the run came to, from one of them on and as far as another."""
-        every = self._route.stops[first:last] if self._route is not None else []
+        every = self._route.stops[first:last]
         return [self._stop(number, here) for number, here in enumerate(every, first + 1)]
 
     @property
     def left(self) -> int:
         """How many of its stops the run has left behind for good."""
-        if self._route is None:
-            return 0
         return len(self._route.stops) if self.standing.status != "waiting" else self._route.left
 
     def place(self, key: str) -> str:
@@ -347,8 +341,8 @@ class Teller:
             error=self.error,
             began=self.began,
             ended=self.ended,
-            path=tuple(here.step.id for here in route.stops) if route else (),
-            legs=tuple(route.legs) if route else (),
+            path=tuple(here.step.id for here in route.stops),
+            legs=tuple(route.legs),
             stops=tuple(self.stops()),
             calls=len(counted),
             tokens=sum(exchange.tokens for exchange in counted),
@@ -367,7 +361,7 @@ class Teller:
             for attempt in attempts
             if attempt.verdict and any(e.role == "check" for e in attempt.exchanges)
         ]
-        stands = self._route is not None and here is self._route.at
+        stands = here is self._route.at
         failed = attempts and attempts[-1].verdict == "failed" and not here.route
         error = attempts[-1].critique if failed and not stands else ""
         working = [e for e in every if e.role in ("work", "vote", "tie")]
@@ -396,7 +390,7 @@ class Teller:
         groups: dict[int, list[Exchange]] = {}
         for key in here.keys:
             groups.setdefault(self._assigned[key].attempt, []).append(self.exchanges[key])
-        stands = self._route is not None and here is self._route.at
+        stands = here is self._route.at
         over = not stands or self._outcome == "failed"
         found = []
         for number, group in enumerate(groups.values(), 1):
@@ -407,7 +401,7 @@ class Teller:
                 decided = last and (here.route or self._decided(here))
                 verdict = ("passed", "") if decided else _undecided(group)
             else:
-                exact = self._known is not None and not here.plan.validates
+                exact = self._defaults is not None and not here.plan.validates
                 verdict = _judged(group, exact=exact, over=over or not last)
             found.append(Attempt(number, tuple(group), *verdict))
         return tuple(found)
@@ -428,13 +422,6 @@ class Teller:
 
 
 # -- the way through the chart -------------------------------------------------------------------
-
-
-class Known(NamedTuple):
-    """What is known of how a run was begun; nothing where that was pruned."""
-
-    defaults: Defaults
-    codenames: tuple[str, ...]
 
 
 class Here:
@@ -458,9 +445,16 @@ class Here:
 class Follower:
     """Goes through a chart as a run did, from one visit at which somebody was asked to the next."""
 
-    def __init__(self, chart: Chart, known: Known | None, decided: Callable[[Here], str]) -> None:
+    def __init__(
+        self,
+        chart: Chart,
+        defaults: Defaults,
+        codenames: tuple[str, ...],
+        decided: Callable[[Here], str],
+    ) -> None:
         self.chart = chart
-        self.known = known or Known(Defaults(), ())
+        self.defaults = defaults
+        self.codenames = codenames
         self.decided = decided
         self.stops: list[Here] = []
         self.legs: list[Leg] = []
@@ -552,12 +546,13 @@ class Follower:
         self.at = None
 
     def _stop(self, ways: Map, step: Step) -> Here:
-        defaults, codenames = self.known
-        plan = planned(ways, step, defaults, codenames)
+        plan = planned(ways, step, self.defaults, self.codenames)
         self._visits[ways.page.id, step.id] += 1
         depth, visit = len(self._outer), self._visits[ways.page.id, step.id]
         here = Here(ways, step, plan, visit, depth)
-        here.stuck = visit > defaults.max_visits or (plan.kind == "subprocess" and depth >= DEEPEST)
+        here.stuck = visit > self.defaults.max_visits or (
+            plan.kind == "subprocess" and depth >= DEEPEST
+        )
         self.stops.append(here)
         return here
 
