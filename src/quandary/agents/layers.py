@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 WIDTH, HEIGHT = 190.0, 62.0
 ACROSS, DOWN = 34.0, 62.0
@@ -41,37 +41,34 @@ class Layout(NamedTuple):
     height: float
 
 
-class _Chain(NamedTuple):
-    """A line as the spots that it goes through from top to bottom."""
-
-    spots: tuple[int, ...]
-    upward: bool
-    """It is drawn against that direction."""
-
-
 def lay_out(ids: Sequence[str], lines: Sequence[tuple[str, str]], most: int) -> Layout | None:
     """Boxes and lines in layers; nothing where that would take more than so many spots.
 
     The boxes come in the order in which they should be read. Lines that lead back to where one
-    came from are those that go up.
+    came from are those that go up. A line takes a spot in every layer that it passes through.
     """
     numbers = {key: n for n, key in enumerate(ids)}
     pairs = [(numbers[source], numbers[target]) for source, target in lines]
     upward = _backward(len(ids), pairs)
     down = [(b, a) if back else (a, b) for (a, b), back in zip(pairs, upward, strict=True)]
-    layer = _layers(len(ids), [(a, b) for a, b in down if a != b])
-    chains = []
-    for (upper, lower), back in zip(down, upward, strict=True):
-        spots = [upper]
-        for between in range(layer[upper] + 1, layer[lower]):
-            spots.append(len(layer))
-            layer.append(between)
-        chains.append(_Chain((*spots, lower), back))
+    layer = _layers(len(ids), down)
+    chains: list[list[int]] = []
+    for upper, lower in down:
+        between = range(layer[upper] + 1, layer[lower])
+        chains.append([upper, *range(len(layer), len(layer) + len(between)), lower])
+        layer += between
         if len(layer) > most:
             return None
-    rows = _ordered(layer, chains)
-    across = _across(rows, chains, len(ids))
-    return _drawn(ids, chains, across, layer)
+    across = _across(layer, chains, len(ids))
+    middles = [HEIGHT / 2 + number * (HEIGHT + DOWN) for number in layer]
+    drawn = _lines(chains, across, middles)
+    ways = [
+        Line(line.points[::-1], line.loop) if back else line
+        for line, back in zip(drawn, upward, strict=True)
+    ]
+    boxes = {key: (across[n], middles[n]) for n, key in enumerate(ids)}
+    width = max(across, default=0.0) + WIDTH / 2 + LOOP * any(line.loop for line in ways)
+    return Layout(boxes, ways, width, max(middles, default=0.0) + HEIGHT / 2)
 
 
 def _backward(count: int, pairs: Sequence[tuple[int, int]]) -> list[bool]:
@@ -80,35 +77,36 @@ def _backward(count: int, pairs: Sequence[tuple[int, int]]) -> list[bool]:
     for number, (source, _) in enumerate(pairs):
         out[source].append(number)
     back = [False] * len(pairs)
-    seen, open_ = [False] * count, [False] * count
+    seen: set[int] = set()
     for first in range(count):
-        if seen[first]:
-            continue
-        seen[first] = open_[first] = True
-        trail = [(first, iter(out[first]))]
+        trail = [] if first in seen else [(first, iter(out[first]))]
+        open_ = {box for box, _ in trail}
+        seen |= open_
         while trail:
             at, left = trail[-1]
             line = next(left, None)
             if line is None:
-                open_[at] = False
+                open_.discard(at)
                 trail.pop()
                 continue
             target = pairs[line][1]
-            if open_[target]:
+            if target in open_:
                 back[line] = target != at
-            elif not seen[target]:
-                seen[target] = open_[target] = True
+            elif target not in seen:
+                seen.add(target)
+                open_.add(target)
                 trail.append((target, iter(out[target])))
     return back
 
 
-def _layers(count: int, down: Iterable[tuple[int, int]]) -> list[int]:
+def _layers(count: int, down: Sequence[tuple[int, int]]) -> list[int]:
     """The layer of each box: one below the lowest of those that lead to it."""
     below: list[list[int]] = [[] for _ in range(count)]
     into = [0] * count
     for upper, lower in down:
-        below[upper].append(lower)
-        into[lower] += 1
+        if upper != lower:
+            below[upper].append(lower)
+            into[lower] += 1
     layer = [0] * count
     free = [box for box in range(count) if not into[box]]
     for box in free:  # grows while we look
@@ -120,54 +118,36 @@ def _layers(count: int, down: Iterable[tuple[int, int]]) -> list[int]:
     return layer
 
 
-def _neighbours(count: int, chains: Iterable[_Chain]) -> tuple[list[list[int]], list[list[int]]]:
-    """For each spot those joined to it in the layer above, and those in the layer below."""
-    above: list[list[int]] = [[] for _ in range(count)]
-    below: list[list[int]] = [[] for _ in range(count)]
-    for chain in chains:
-        for upper, lower in pairwise(chain.spots):
-            if upper != lower:
-                above[lower].append(upper)
-                below[upper].append(lower)
-    return above, below
+def _across(layer: Sequence[int], chains: Sequence[Sequence[int]], boxes: int) -> list[float]:
+    """How far right each spot is: near to those above and below that it is joined to.
 
-
-def _ordered(layer: Sequence[int], chains: Sequence[_Chain]) -> list[list[int]]:
-    """The spots of each layer from left to right, near to those that they are joined to."""
+    First the order in each layer is found, by what would be the places in it; then the places.
+    """
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
-    for spot, number in enumerate(layer):
-        rows[number].append(spot)
-    above, below = _neighbours(len(layer), chains)
+    above: list[list[int]] = [[] for _ in layer]
+    below: list[list[int]] = [[] for _ in layer]
     at = [0.0] * len(layer)
-    for row in rows:
-        for n, spot in enumerate(row):
-            at[spot] = float(n)
-    for sweep in range(SWEEPS):
+    for spot, number in enumerate(layer):
+        at[spot] = float(len(rows[number]))
+        rows[number].append(spot)
+    for upper, lower in (pair for chain in chains for pair in pairwise(chain)):
+        if upper != lower:
+            above[lower].append(upper)
+            below[upper].append(lower)
+    for sweep in range(3 * SWEEPS):
         joined = below if sweep % 2 else above
         for row in reversed(rows) if sweep % 2 else rows:
-            wanted = {spot: _mean([at[other] for other in joined[spot]], at[spot]) for spot in row}
-            row.sort(key=wanted.__getitem__)
-            for n, spot in enumerate(row):
-                at[spot] = float(n)
-    return rows
-
-
-def _across(rows: Sequence[list[int]], chains: Sequence[_Chain], boxes: int) -> list[float]:
-    """How far right each spot is: as near above and below its neighbours as there is room."""
-    count = sum(map(len, rows))
-    above, below = _neighbours(count, chains)
-    across = [0.0] * count
-    for row in rows:
-        for spot, place in zip(row, _apart(row, [0.0] * len(row), boxes), strict=True):
-            across[spot] = place
-    for sweep in range(2 * SWEEPS):
-        joined = below if sweep % 2 else above
-        for row in reversed(rows) if sweep % 2 else rows:
-            wanted = [_mean([across[o] for o in joined[spot]], across[spot]) for spot in row]
-            for spot, place in zip(row, _apart(row, wanted, boxes), strict=True):
-                across[spot] = place
-    left = min((place - WIDTH / 2 for place in across), default=0.0)
-    return [place - left for place in across]
+            wanted = {s: sum(at[o] for o in joined[s]) / (len(joined[s]) or 1) for s in row}
+            wanted |= {spot: at[spot] for spot in row if not joined[spot]}
+            places = [float(n) for n in range(len(row))]
+            if sweep < SWEEPS:
+                row.sort(key=wanted.__getitem__)
+            else:
+                places = _apart(row, [wanted[spot] for spot in row], boxes)
+            for spot, place in zip(row, places, strict=True):
+                at[spot] = place
+    left = min(at, default=0.0) - WIDTH / 2
+    return [place - left for place in at]
 
 
 def _apart(row: Sequence[int], wanted: Sequence[float], boxes: int) -> list[float]:
@@ -191,55 +171,30 @@ def _apart(row: Sequence[int], wanted: Sequence[float], boxes: int) -> list[floa
     return [place + before for place, before in zip(level, room, strict=True)]
 
 
-def _drawn(
-    ids: Sequence[str], chains: Sequence[_Chain], across: Sequence[float], layer: Sequence[int]
-) -> Layout:
-    down = [HEIGHT / 2 + number * (HEIGHT + DOWN) for number in layer]
-    leaving, arriving = _ports(len(layer), chains, across)
-    lines = []
+def _lines(
+    chains: Sequence[Sequence[int]], across: Sequence[float], middles: Sequence[float]
+) -> list[Line]:
+    """The lines from top to bottom; where several leave a box, or arrive at it, side by side."""
+    sides: dict[tuple[int, bool], list[tuple[float, int]]] = {}
     for number, chain in enumerate(chains):
-        first, *between, last = chain.spots
+        if chain[0] != chain[-1]:
+            sides.setdefault((chain[0], True), []).append((across[chain[1]], number))
+            sides.setdefault((chain[-1], False), []).append((across[chain[-2]], number))
+    port: dict[tuple[int, bool], float] = {}
+    for (spot, leaves), ends in sides.items():
+        step = min(APART, PORTS * WIDTH / max(len(ends) - 1, 1))
+        for n, (_, number) in enumerate(sorted(ends)):
+            port[number, leaves] = across[spot] + (n - (len(ends) - 1) / 2) * step
+    found = []
+    for number, (first, *between, last) in enumerate(chains):
         if first == last:
-            lines.append(_loop(across[first], down[first]))
+            right, y = across[first] + WIDTH / 2, middles[first]
+            found.append(Line(((right, y + 12), (right + LOOP, y), (right, y - 12)), loop=True))
             continue
-        points = [(leaving[number], down[first] + HEIGHT / 2)]
+        points = [(port[number, True], middles[first] + HEIGHT / 2)]
         for spot in between:
-            points.append((across[spot], down[spot] - HEIGHT / 2))
-            points.append((across[spot], down[spot] + HEIGHT / 2))
-        points.append((arriving[number], down[last] - HEIGHT / 2))
-        lines.append(Line(tuple(reversed(points) if chain.upward else points)))
-    boxes = {key: (across[n], down[n]) for n, key in enumerate(ids)}
-    loops = any(line.loop for line in lines)
-    width = max(across, default=0.0) + WIDTH / 2 + (LOOP if loops else 0)
-    return Layout(boxes, lines, width, max(down, default=0.0) + HEIGHT / 2)
-
-
-def _ports(
-    count: int, chains: Sequence[_Chain], across: Sequence[float]
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Where each line leaves the box above and arrives at the one below, side by side."""
-    lower: list[list[tuple[float, int]]] = [[] for _ in range(count)]
-    upper: list[list[tuple[float, int]]] = [[] for _ in range(count)]
-    for number, chain in enumerate(chains):
-        if chain.spots[0] != chain.spots[-1]:
-            lower[chain.spots[0]].append((across[chain.spots[1]], number))
-            upper[chain.spots[-1]].append((across[chain.spots[-2]], number))
-    found: list[dict[int, float]] = []
-    for side in (lower, upper):
-        places = {}
-        for spot, ends in enumerate(side):
-            ends.sort()
-            step = min(APART, PORTS * WIDTH / max(len(ends) - 1, 1))
-            for n, (_, number) in enumerate(ends):
-                places[number] = across[spot] + (n - (len(ends) - 1) / 2) * step
-        found.append(places)
-    return found[0], found[1]
-
-
-def _loop(x: float, y: float) -> Line:
-    right = x + WIDTH / 2
-    return Line(((right, y + 12), (right + LOOP, y), (right, y - 12)), loop=True)
-
-
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+            points.append((across[spot], middles[spot] - HEIGHT / 2))
+            points.append((across[spot], middles[spot] + HEIGHT / 2))
+        points.append((port[number, False], middles[last] - HEIGHT / 2))
+        found.append(Line(tuple(points)))
+    return found
