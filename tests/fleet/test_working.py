@@ -25,7 +25,7 @@ from quandary.fleet.worker import (
     GIVEN_UP,
     LONGEST_PAUSE,
     MOST_ATTEMPTS,
-    LocalAgents,
+    WorkerAgents,
     judge,
     put_back,
 )
@@ -184,7 +184,7 @@ def test_many_runs_look_up_a_login_once(tmp_path: Path) -> None:
     around = Surroundings(str(tmp_path), {"PATH": ""})
 
     async def ask() -> list[str]:
-        agents = LocalAgents(Catalogue({"guest": agent}), {})
+        agents = WorkerAgents(Catalogue({"guest": agent}), {})
         return await asyncio.gather(*(agents.obstacle("Guest", around) for _ in range(5)))
 
     said = asyncio.run(ask())

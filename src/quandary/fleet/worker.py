@@ -44,10 +44,8 @@ LONGEST_PAUSE = 60.0
 """Seconds before something is tried again that has failed many times."""
 MOST_ATTEMPTS = 5
 """How often an error is tried again that nobody foresaw."""
-REMEMBERED, LOGGED_IN = 30.0, 600.0
-"""Seconds for which it is known whether an agent can be asked here; and that somebody is logged in,
-which takes a program to find out."""
-MOST_PLACES = 1000
+LOGGED_OUT, LOGGED_IN = 30.0, 600.0
+"""Seconds for which it is remembered whether somebody is logged in: it takes a program to ask."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _FAREWELL = 5.0
 """Seconds that a worker tries to say that it is gone."""
@@ -106,13 +104,12 @@ def judge(error: Exception, attempts: int) -> Outcome:
 # -- what there is to drive it with --------------------------------------------------------------
 
 
-class LocalAgents:
+class WorkerAgents:
     """The agents of this machine: their programs, their logins, and room for so many calls."""
 
     def __init__(self, catalogue: Catalogue, limits: Mapping[str, int]) -> None:
         self.catalogue = catalogue
         self._room = {name: asyncio.Semaphore(most) for name, most in limits.items()}
-        self._places: dict[tuple[str, str], tuple[float, str]] = {}
         self._logins: dict[str, tuple[float, str]] = {}
         self._asking = asyncio.Lock()
 
@@ -122,27 +119,17 @@ class LocalAgents:
             agent = self.catalogue.find(codename)
         except NotFound as unknown:
             return str(unknown)
-        return self._obstacle(agent, around) or await self._logged_out(agent, around)
-
-    def _obstacle(self, agent: Agent, around: Surroundings) -> str:
-        place, moment = (agent.name, around.folder), time.monotonic()
-        until, why = self._places.get(place, (0.0, ""))
-        if moment >= until:
-            why = next(iter(obstacles(agent, around)), "")
-            if len(self._places) >= MOST_PLACES:  # there can be a folder for each run
-                self._places.clear()
-            self._places[place] = (moment + REMEMBERED, why)
-        return why
+        return next(iter(obstacles(agent, around)), "") or await self._logged_out(agent, around)
 
     async def _logged_out(self, agent: Agent, around: Surroundings) -> str:
-        """The same for logins; many runs that begin at once have it looked up once."""
+        """Why nobody can log in; many runs that begin at once have it looked up once."""
         if not agent.login:
             return ""
         async with self._asking:
             until, why = self._logins.get(agent.name, (0.0, ""))
             if time.monotonic() >= until:
                 why = await logged_out(agent, around)
-                until = time.monotonic() + (REMEMBERED if why else LOGGED_IN)
+                until = time.monotonic() + (LOGGED_OUT if why else LOGGED_IN)
                 self._logins[agent.name] = (until, why)
         return why
 
@@ -153,7 +140,7 @@ class LocalAgents:
     def unable(self, around: Surroundings) -> frozenset[str]:
         """The folded names of agents that are known here and cannot be asked."""
         agents = self.catalogue.agents
-        return frozenset(name for name, agent in agents.items() if self._obstacle(agent, around))
+        return frozenset(name for name, agent in agents.items() if obstacles(agent, around))
 
 
 # -- one run -------------------------------------------------------------------------------------
@@ -162,7 +149,7 @@ class LocalAgents:
 class Turn:
     """One run while this worker has it."""
 
-    def __init__(self, store: Store, agents: LocalAgents, around: Surroundings, job: Job) -> None:
+    def __init__(self, store: Store, agents: WorkerAgents, around: Surroundings, job: Job) -> None:
         self.store = store
         self.agents = agents
         self.around = around
@@ -294,7 +281,7 @@ class Worker:
         self.store = store
         self.around = around
         self.orders = orders
-        self.agents = LocalAgents(catalogue, orders.limits)
+        self.agents = WorkerAgents(catalogue, orders.limits)
         self.queue = JobQueue(store)
         self.id = 0
         self.turns: set[Turn] = set()
