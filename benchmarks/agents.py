@@ -19,7 +19,7 @@ from pathlib import Path
 from quandary.agents.calling import Surroundings, answer
 from quandary.agents.catalogue import Catalogue, read_catalogue
 from quandary.flows.responses import hear
-from quandary.model.call import Call
+from quandary.model.calls import Call
 
 STEPS = 100
 AT_ONCE = 8

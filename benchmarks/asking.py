@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Ask, Choice, Preamble, Question, Reply
+from quandary.model.asks import Answer, Ask, Choice, Preamble, Question, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

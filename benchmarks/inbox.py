@@ -25,7 +25,7 @@ from measuring import Row, at_most, table
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from quandary.flows.decide import Terms
 from quandary.journal import replay
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Item, Reply
+from quandary.model.asks import Answer, Item, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from asking import begin as begin_questions
 from asking import reply as reply_to
 from quandary.journal import replay
 from quandary.journal.postgres import PostgresStore
-from quandary.model.call import Call, Output
+from quandary.model.calls import Call, Output
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

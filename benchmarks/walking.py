@@ -33,7 +33,7 @@ from quandary.settings import Settings
 if TYPE_CHECKING:
     from measuring import Row
     from quandary.journal.store import State
-    from quandary.model.call import Call
+    from quandary.model.calls import Call
 
 STEPS = 10
 ROUNDS = 10

@@ -23,7 +23,7 @@ import screenshot
 from quandary import cli
 from quandary.journal import entries, replay
 from quandary.journal.store import open_store
-from quandary.model.ask import Answer, Ask, Reply
+from quandary.model.asks import Answer, Ask, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import quandary
 from quandary.flows.decide import decide
-from quandary.model.ask import Ask, Item
+from quandary.model.asks import Ask, Item
 from quandary.people.box import Box
 
 ROOT = Path(__file__).resolve().parent.parent

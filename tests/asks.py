@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from quandary.model import keys
-from quandary.model.ask import MORE, Ask, Choice, Limits, Note, Preamble, Question
+from quandary.model.asks import MORE, Ask, Choice, Limits, Note, Preamble, Question
 from quandary.model.tree import Extra
 from strategies import codes, lines, paragraphs
 

@@ -10,8 +10,8 @@ import small_flows
 import walks
 from quandary.journal import replay
 from quandary.journal.preferences import remember
-from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Done, Output
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.calls import Done, Output
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

@@ -15,7 +15,7 @@ from quandary.cli.serve import walks_of
 from quandary.desk.authority import scope_of
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 from quandary.people.mcp.server import build
 from runs import TREE
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.journal import progress, replay
 from quandary.model import keys
-from quandary.model.ask import Answer, Ask, Choice, Note, Preamble, Question, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import Answer, Ask, Choice, Note, Preamble, Question, Reply
+from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

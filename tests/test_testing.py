@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import quandary
-from quandary.model.call import Call, Output
+from quandary.model.calls import Call, Output
 
 TREES = Path(__file__).parents[1] / "examples/trees"
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from chart_strategies import page
 from quandary.errors import Failed
-from quandary.model.ask import Answer, Ask, Reply
-from quandary.model.call import Call, Output
+from quandary.model.asks import Answer, Ask, Reply
+from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Step
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.journal import replay
-from quandary.model.ask import Answer, Reply
-from quandary.model.call import Call, Output
+from quandary.model.asks import Answer, Reply
+from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Route, Step
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from quandary.flows.split import split
     from quandary.flows.walk import walk
     from quandary.formats.sources import load
-    from quandary.model.ask import Answer, Ask, Item, Limits, Outcome, Question, Reading, Reply
-    from quandary.model.call import Call, Output
+    from quandary.model.asks import Answer, Ask, Item, Limits, Outcome, Question, Reading, Reply
+    from quandary.model.calls import Call, Output
     from quandary.model.candidates import Candidate
     from quandary.model.chart import Chart
     from quandary.model.track import Phase, Track
@@ -74,9 +74,9 @@ __all__ = [
 _ROOMS = ("people", "testing")
 _HOMES = {
     "AlreadyAnswered": "quandary.errors",
-    "Answer": "quandary.model.ask",
-    "Ask": "quandary.model.ask",
-    "Call": "quandary.model.call",
+    "Answer": "quandary.model.asks",
+    "Ask": "quandary.model.asks",
+    "Call": "quandary.model.calls",
     "Candidate": "quandary.model.candidates",
     "Chart": "quandary.model.chart",
     "ContextRequired": "quandary.errors",
@@ -84,19 +84,19 @@ _HOMES = {
     "Diverged": "quandary.errors",
     "Extra": "quandary.model.tree",
     "Failed": "quandary.errors",
-    "Item": "quandary.model.ask",
-    "Limits": "quandary.model.ask",
+    "Item": "quandary.model.asks",
+    "Limits": "quandary.model.asks",
     "NotFound": "quandary.errors",
     "Option": "quandary.model.tree",
-    "Outcome": "quandary.model.ask",
-    "Output": "quandary.model.call",
+    "Outcome": "quandary.model.asks",
+    "Output": "quandary.model.calls",
     "ParseError": "quandary.errors",
     "Phase": "quandary.model.track",
     "QuandaryError": "quandary.errors",
-    "Question": "quandary.model.ask",
-    "Reading": "quandary.model.ask",
+    "Question": "quandary.model.asks",
+    "Reading": "quandary.model.asks",
     "Rejected": "quandary.errors",
-    "Reply": "quandary.model.ask",
+    "Reply": "quandary.model.asks",
     "Track": "quandary.model.track",
     "Tree": "quandary.model.tree",
     "decide": "quandary.flows.decide",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.model.ask import Ask, Outcome, Reply
-from quandary.model.call import Call, Do, Done
+from quandary.model.asks import Ask, Outcome, Reply
+from quandary.model.calls import Call, Do, Done
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.flows import Flow
-    from quandary.model.call import Output
+    from quandary.model.calls import Output
 
 
 class Asks(Protocol):

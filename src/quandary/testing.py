@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.flows.decide import decide
-from quandary.model.ask import Answer, Ask, Item, Reply
+from quandary.model.asks import Answer, Ask, Item, Reply
 from quandary.people.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from quandary.model.ask import Kind, Limits, Question
+    from quandary.model.asks import Kind, Limits, Question
     from quandary.model.tree import Tree
 
 CONTEXT = "A test walks through this tree."

@@ -15,8 +15,7 @@ import pytest
 
 from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
 from quandary.agents.catalogue import read_catalogue
-from quandary.model.call import Call, Output
-from quandary.model.response import Process, schema
+from quandary.model.calls import Call, Output, Process, schema
 from strategies import HOSTILE
 
 HERE = Path(__file__).parent

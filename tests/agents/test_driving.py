@@ -28,7 +28,7 @@ from quandary.errors import Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Noted, Returned
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Note
+from quandary.model.asks import Note
 from quandary.model.chart import Chart, Page, Route, Step
 from trips import START, chart, task
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.journal.store import State
-    from quandary.model.call import Call, Output
+    from quandary.model.calls import Call, Output
 
 FAKE = Path(__file__).parent / "fake.py"
 

@@ -13,8 +13,8 @@ import walks
 from quandary.agents.logs import LONGEST_NAME, Logs, folder_of
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Reply
-from quandary.model.call import Call, Output
+from quandary.model.asks import Answer, Reply
+from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Step
 from quandary.settings import Part, Settings, read_settings
 from walks import answer, begin, chose, did, good, judged, released, send

@@ -20,7 +20,7 @@ from quandary.agents.retelling import Told, retell
 from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Outcome
+from quandary.model.asks import Outcome
 from quandary.model.chart import Chart, Page, Route, Step
 from walks import answer, begin, go, released
 

@@ -13,7 +13,7 @@ from quandary.agents.retelling import Told, retell
 from quandary.agents.story import Exchange, Story
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.asks import Answer, Outcome, Reply
 from walks import answer, begin, go, released
 
 if TYPE_CHECKING:

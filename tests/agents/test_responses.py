@@ -13,8 +13,7 @@ from quandary.agents.agent import Agent
 from quandary.agents.catalogue import read_catalogue
 from quandary.agents.process import Ran
 from quandary.agents.responses import Unwrapped, output_of, unwrap
-from quandary.model.call import Call
-from quandary.model.response import Process
+from quandary.model.calls import Call, Process
 from strategies import HOSTILE
 
 CALL = Call("S1/run", "X", "Do it.", "process")

@@ -17,8 +17,8 @@ from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.entries import Asked, Called
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Call, Done, Output
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.calls import Call, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.soundness import check
 from walks import RELEASE, answer, begin, chose, did, failed, go, judged, released, send

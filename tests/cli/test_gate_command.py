@@ -22,7 +22,7 @@ from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from program import PROGRAM, at_terminal, environment
 from quandary.journal import replay
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.call import Output
+from quandary.model.calls import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable

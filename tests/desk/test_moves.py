@@ -10,8 +10,8 @@ from quandary.desk import phases
 from quandary.journal import replay
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import Answer, Reply
+from quandary.model.calls import Do, Done
 from quandary.model.track import Move
 
 if TYPE_CHECKING:

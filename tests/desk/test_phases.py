@@ -24,7 +24,7 @@ from quandary.journal import replay
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Who

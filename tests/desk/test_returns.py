@@ -17,7 +17,7 @@ from quandary.desk import returns, sheets
 from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import (
+from quandary.model.asks import (
     MORE,
     Answer,
     Ask,

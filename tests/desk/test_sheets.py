@@ -11,7 +11,7 @@ from asks import asks
 from quandary.desk import sheets
 from quandary.errors import QuandaryError
 from quandary.flows import wording
-from quandary.model.ask import Ask, Choice, Limits, Note, Preamble, Question
+from quandary.model.asks import Ask, Choice, Limits, Note, Preamble, Question
 from quandary.model.tree import Extra
 
 CHOICES = (

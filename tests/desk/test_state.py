@@ -11,7 +11,7 @@ from hypothesis import given
 from asks import asks
 from quandary.desk import sheets
 from quandary.desk.state import Status, state_json
-from quandary.model.ask import Ask, Choice, Note, Preamble, Question
+from quandary.model.asks import Ask, Choice, Note, Preamble, Question
 
 if TYPE_CHECKING:
     from quandary.desk.state import Via

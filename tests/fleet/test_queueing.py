@@ -25,7 +25,7 @@ from quandary.fleet.queue import (
 )
 from quandary.journal import replay
 from quandary.journal.postgres import PostgresStore
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

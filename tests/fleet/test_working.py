@@ -31,7 +31,7 @@ from quandary.fleet.worker import (
 )
 from quandary.journal import replay
 from quandary.journal.entries import Noted
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path

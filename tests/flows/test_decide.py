@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.flows.decide import decide, start
 from quandary.formats.markdown import parse
-from quandary.model.ask import MORE, Answer, Ask, Item, Limits, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import MORE, Answer, Ask, Item, Limits, Reply
+from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.tree import Extra, Tree, is_multi, walk
 from strategies import trees
 

@@ -20,8 +20,8 @@ from quandary.errors import QuandaryError, Rejected
 from quandary.flows import gate_menu
 from quandary.flows.gate import gate
 from quandary.flows.gate_menu import Custom
-from quandary.model.ask import Answer, Ask, Item, Limits, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import Answer, Ask, Item, Limits, Reply
+from quandary.model.calls import Do, Done
 from quandary.model.track import Field, Move, Phase, Track
 from quandary.people.reading import read
 

@@ -15,7 +15,7 @@ from quandary.flows.prompts import (
     slots,
     validation_prompt,
 )
-from quandary.model.response import Validation
+from quandary.model.calls import Validation
 from strategies import HOSTILE
 
 _TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=40)

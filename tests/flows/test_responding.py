@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from quandary.flows.prompts import again_prompt, run_prompt, validation_prompt
 from quandary.flows.responses import Heard, hear, heard, match_route
-from quandary.model.call import Call, Output
-from quandary.model.response import Decision, Expects, Process, Validation, schema
+from quandary.model.calls import Call, Decision, Expects, Output, Process, Validation, schema
 from strategies import HOSTILE
 
 DONE = '{"completed": true, "secs_taken": 2.5, "tokens_used": 40, "comments": "All of it."}'

@@ -8,8 +8,8 @@ import pytest
 
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.split import split, start
-from quandary.model.ask import MORE, Answer, Ask, Limits, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import MORE, Answer, Ask, Limits, Reply
+from quandary.model.calls import Do, Done
 from quandary.model.candidates import Candidate
 from quandary.model.tree import Extra
 

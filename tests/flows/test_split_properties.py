@@ -19,9 +19,9 @@ from quandary.flows.split import split
 from quandary.flows.split_wording import Links
 from quandary.flows.wording import require_filled
 from quandary.journal.progress import misfit
-from quandary.model.ask import MORE, Answer, Ask, Choice, Limits, Question, Reply
+from quandary.model.asks import MORE, Answer, Ask, Choice, Limits, Question, Reply
 from quandary.model.candidates import BUCKETS, Candidate, problem
-from quandary.model.question_ids import RESERVED, SplitIds, is_split, is_valid
+from quandary.model.keys import RESERVED, SplitIds, is_split, is_valid
 from strategies import lines
 
 if TYPE_CHECKING:

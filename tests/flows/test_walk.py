@@ -10,10 +10,9 @@ import pytest
 
 from quandary.errors import QuandaryError
 from quandary.flows.walk import start, walk
-from quandary.model.ask import Ask, Item, Limits
-from quandary.model.call import Assignment, Output
+from quandary.model.asks import Ask, Item, Limits
+from quandary.model.calls import Assignment, Output, Process, Validation
 from quandary.model.chart import Chart, Page, Route, Step
-from quandary.model.response import Process, Validation
 from trips import DONE, START, Trip, chart, task
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from quandary.flows.steps import LONGEST_SHOWN, route_codes
 from quandary.flows.walk import walk
-from quandary.model.ask import MORE, Ask, Item, Limits
-from quandary.model.call import Call, Output
+from quandary.model.asks import MORE, Ask, Item, Limits
+from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from trips import DONE, Trip, chart, task
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from quandary.errors import Failed
 from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.flows.walk import start, walk
-from quandary.model.ask import Answer, Ask, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import Answer, Ask, Reply
+from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.soundness import check
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from chart_strategies import charts, page, plain_page
 from quandary.formats.drawings import cells, draw_chart
-from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
+from quandary.model.text import printable
 
 MAIN = page(
     Step("s", "Start", "terminator"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from quandary.formats import drawings
 from quandary.formats.drawings import nodes
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 from quandary.model.tree import Decision, Option, Tree
 from strategies import HOSTILE, gathered
 

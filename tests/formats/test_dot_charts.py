@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from chart_strategies import HOSTILE_TEXTS, charts, page
 from quandary.formats import drawings
-from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Step
+from quandary.model.text import printable
 
 JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.formats.drawings import caption, cells, draw_tree, nodes
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import HOSTILE, trees
 

@@ -13,8 +13,8 @@ from chart_strategies import HOSTILE_TEXTS, charts, page
 from quandary.formats import drawings
 from quandary.formats.charts import mermaid
 from quandary.formats.charts.mermaid import compact, quote_lines, shown
-from quandary.formats.visible import printable
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
+from quandary.model.text import printable
 
 JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 

@@ -17,9 +17,8 @@ from quandary.flows.responses import hear
 from quandary.journal import replay
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Ask, Choice, Kind, Outcome, Preamble, Question, Reply
-from quandary.model.call import Output
-from quandary.model.response import Decision
+from quandary.model.asks import Answer, Ask, Choice, Kind, Outcome, Preamble, Question, Reply
+from quandary.model.calls import Decision, Output
 from quandary.model.tree import Extra
 from quandary.people.reading import read
 from quandary.settings import Part, Settings

@@ -23,8 +23,8 @@ from quandary.journal.counts import (
     summarize_questions,
 )
 from quandary.journal.preferences import remember
-from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Output
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.calls import Output
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

@@ -26,7 +26,7 @@ from quandary.errors import Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Ask, Outcome, Question, Reply
+from quandary.model.asks import Ask, Outcome, Question, Reply
 from quandary.model.tree import Tree, walk
 from quandary.people import reading
 from strategies import trees

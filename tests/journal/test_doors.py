@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.journal.doors import one_way
+from quandary.model.one_way import one_way
 
 CAUGHT = """\
 Delete the old branch?

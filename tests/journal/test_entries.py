@@ -8,7 +8,7 @@ import msgspec
 
 from quandary.journal import entries
 from quandary.journal.entries import Answered, Entry, Matter, Noted, seal_entry, sealed
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 RUN = "0" * 26
 SAID = Noted(at="2026-01-01T00:00:00.000000Z", who="person", through="web", kind="idle")

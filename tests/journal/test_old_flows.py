@@ -11,7 +11,7 @@ import small_flows
 from quandary.journal import progress, replay
 from quandary.journal.entries import Asked, offered
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Ask
+from quandary.model.asks import Ask
 
 JOURNALS = sorted((Path(__file__).parent.parent / "journals" / "flows").glob("*.sql"))
 

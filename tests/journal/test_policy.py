@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
 from quandary.journal import policy, replay
-from quandary.journal.doors import one_way
 from quandary.journal.policy import ASK, Policy, policy_of
 from quandary.journal.preferences import PREFERENCES, listed, preferred, remember
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Ask, Choice, Preamble, Question, Reply
+from quandary.model.asks import Ask, Choice, Preamble, Question, Reply
+from quandary.model.one_way import one_way
 from quandary.settings import Part, Settings, read_settings
 
 if TYPE_CHECKING:

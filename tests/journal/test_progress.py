@@ -18,8 +18,8 @@ from quandary.journal import replay
 from quandary.journal.entries import Asked, Began
 from quandary.journal.progress import FLOWS, rebuild
 from quandary.model import keys
-from quandary.model.ask import Answer, Ask, Outcome, Reply
-from quandary.model.call import Output
+from quandary.model.asks import Answer, Ask, Outcome, Reply
+from quandary.model.calls import Output
 from small_flows import requests
 
 if TYPE_CHECKING:

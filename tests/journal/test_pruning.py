@@ -25,7 +25,7 @@ from quandary.journal.entries import Answered, Source, stamp
 from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 from quandary.people.timeline import events
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from quandary.journal.recovery import Recovered, recover
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Done, Output
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.calls import Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

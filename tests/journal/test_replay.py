@@ -16,8 +16,8 @@ from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.entries import Answered, Asked, Called, Ended, Noted
 from quandary.journal.store import open_store
-from quandary.model.ask import Answer, Note, Outcome, Reply
-from quandary.model.call import Do, Done, Output
+from quandary.model.asks import Answer, Note, Outcome, Reply
+from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
     from pathlib import Path

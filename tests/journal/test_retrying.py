@@ -17,7 +17,7 @@ from quandary.journal.entries import Noted
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people.timeline import standing
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from quandary.journal.store import State
-    from quandary.model.call import Call, Output
+    from quandary.model.calls import Call, Output
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Reply
+    from quandary.model.asks import Reply
 
 
 def settled(store: Store, state: State, reply: Reply) -> State:

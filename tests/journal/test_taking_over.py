@@ -10,7 +10,7 @@ import small_flows
 from quandary.errors import NotFound
 from quandary.journal import replay
 from quandary.journal.entries import Answered, Began
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

@@ -14,8 +14,8 @@ from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.replay import replied
 from quandary.journal.sqlite import MEMORY, SqliteStore
-from quandary.model.ask import Answer, Note, Reply
-from quandary.model.call import Do, Done, Output
+from quandary.model.asks import Answer, Note, Reply
+from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

@@ -11,8 +11,8 @@ import small_flows
 from quandary.errors import NotFound
 from quandary.journal import replay
 from quandary.journal.verify import verify
-from quandary.model.ask import Answer, Outcome, Reply
-from quandary.model.call import Done, Output
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.calls import Done, Output
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,8 @@ from quandary.desk import returns
 from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Outcome, Question, Reply
-from quandary.model.call import Do, Done, Output
+from quandary.model.asks import Answer, Outcome, Question, Reply
+from quandary.model.calls import Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people.reading import read
 

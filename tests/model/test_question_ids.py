@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quandary.model.question_ids import RESERVED, SplitIds, is_split, is_valid, slug
+from quandary.model.keys import RESERVED, SplitIds, is_split, is_valid, slug
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mcp_types.methods import parse_server_request
 from msgspec.structs import replace
 
 from asks import asks, picks
-from quandary.model.ask import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
+from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import OTHER, Extra
 from quandary.people.mcp.forms import INSTANT, Came, came, form
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.model.ask import MORE, Choice, Question
+from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import Extra
 from quandary.people.reading import Mode, question_from_options, read
 from quandary.people.words import fold, words

@@ -30,17 +30,7 @@ from quandary.desk.drafts import Draft
 from quandary.flows.decide import decide
 from quandary.formats import prose
 from quandary.formats.markdown import parse
-from quandary.model.ask import (
-    MORE,
-    Answer,
-    Ask,
-    Choice,
-    Note,
-    Outcome,
-    Preamble,
-    Question,
-    Reply,
-)
+from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import Extra
 from quandary.people import terminal
 from quandary.people.box import Box

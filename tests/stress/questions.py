@@ -8,7 +8,7 @@ import msgspec
 
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.journal import replay
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store

@@ -19,8 +19,7 @@ from quandary.agents.agent import ALWAYS, words
 from quandary.agents.process import Command, NotStarted, run
 from quandary.agents.responses import output_of
 from quandary.errors import NotFound
-from quandary.model.call import Output
-from quandary.model.response import schema
+from quandary.model.calls import Output, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from quandary.agents.agent import Agent
     from quandary.agents.catalogue import Catalogue
     from quandary.agents.process import Ran
-    from quandary.model.call import Call
+    from quandary.model.calls import Call
 
 TIMEOUT = 600.0
 """Seconds for a call that does not say how long it may take."""

@@ -13,7 +13,7 @@ from quandary.agents.agent import Agent, Permissions, Way
 from quandary.agents.known import KNOWN
 from quandary.agents.paths import parse_path
 from quandary.errors import NotFound, ParseError
-from quandary.model.call import HUMAN, fold, is_human
+from quandary.model.calls import HUMAN, fold, is_human
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

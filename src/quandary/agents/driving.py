@@ -17,8 +17,8 @@ from quandary.agents.calling import Surroundings, answer
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import replay
 from quandary.journal.entries import Called, Noted
-from quandary.model.ask import Note
-from quandary.model.call import Output
+from quandary.model.asks import Note
+from quandary.model.calls import Output
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quandary.agents.catalogue import Catalogue
     from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
-    from quandary.model.call import Call
+    from quandary.model.calls import Call
 
 THROUGH = "agent"
 """What entries say that came from here."""

@@ -16,7 +16,7 @@ from quandary.agents import report_words as words
 from quandary.agents.retelling import Teller
 from quandary.errors import QuandaryError
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
-from quandary.model import question_ids
+from quandary.model import keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,7 +107,7 @@ class _Log:
             _block(teller, number, body) if self.logs.long else "" for number, body in teller.read()
         ]
         if teller.standing.n > before:
-            slug = question_ids.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
+            slug = keys.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
             path = os.path.join(self.logs.folder, f"{slug}-{teller.run}")
             if self.logs.long:
                 self._write_long(f"{path}.log", "".join(blocks))

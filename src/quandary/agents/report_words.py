@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quandary.formats.visible import printable
-from quandary.model.call import HUMAN
+from quandary.model.calls import HUMAN
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from quandary.agents.story import Attempt, Exchange, Stop, Story

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.agents.paths import follow, parse_path
 from quandary.flows.responses import clean, hear, last_objects
-from quandary.model.call import Output
+from quandary.model.calls import Output
 
 if TYPE_CHECKING:
     from quandary.agents.agent import Agent
     from quandary.agents.process import Ran
-    from quandary.model.call import Call
+    from quandary.model.calls import Call
 
 LONGEST_REASON = 300
 MOST_TOKENS = 2**53

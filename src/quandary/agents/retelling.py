@@ -33,10 +33,9 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Standing, fold
 from quandary.model import keys
-from quandary.model.ask import MORE, Item, Preamble
-from quandary.model.call import HUMAN, Assignment, Call, Output
+from quandary.model.asks import MORE, Item, Preamble
+from quandary.model.calls import HUMAN, Assignment, Call, Decision, Output, Process, Validation
 from quandary.model.chart import Chart, Map
-from quandary.model.response import Decision, Process, Validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,10 +44,9 @@ if TYPE_CHECKING:
     from quandary.flows.step_plans import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store
-    from quandary.model.ask import Answer, Ask, Question
-    from quandary.model.call import Role
+    from quandary.model.asks import Answer, Ask, Question
+    from quandary.model.calls import Expects, Role
     from quandary.model.chart import Page, Route, Step
-    from quandary.model.response import Expects
 
     Place = tuple[str, str, int]
     """One visit: the page, the step, and the number of the visit there."""

@@ -9,9 +9,8 @@ import msgspec
 from quandary.flows.walk import Outcome
 from quandary.journal.entries import Status, Who
 from quandary.journal.store import Waits
-from quandary.model.call import Role
+from quandary.model.calls import Expects, Meaning, Role
 from quandary.model.chart import Kind
-from quandary.model.response import Expects, Meaning
 
 Verdict = Literal["passed", "failed"]
 

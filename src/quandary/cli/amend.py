@@ -13,12 +13,12 @@ from quandary.cli.screen import tell
 from quandary.desk import reply as desk
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal.ids import find_run
-from quandary.model.ask import Outcome
+from quandary.model.asks import Outcome
 from quandary.people.timeline import answer_text, standing
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer
-    from quandary.model.ask import Ask
+    from quandary.model.asks import Ask
 
 
 @click.command()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from quandary.cli.screen import put, tell
-from quandary.formats.visible import printable
 from quandary.journal.counts import occasions
+from quandary.model.text import printable
 from quandary.people.timeline import moment
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our
 from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, Places, places
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import project_root, read_text
-from quandary.formats.visible import printable
-from quandary.model.call import fold
+from quandary.model.calls import fold
+from quandary.model.text import printable
 from quandary.settings import (
     KNOWN,
     Part,

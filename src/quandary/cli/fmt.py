@@ -12,7 +12,7 @@ from quandary.cli.screen import coloured, put, tell
 from quandary.errors import QuandaryError
 from quandary.formats.files import write_text
 from quandary.formats.markdown.writing import canonical
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 
 @click.command(

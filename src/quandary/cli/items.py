@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.files import read_standard_input, read_text
-from quandary.model.ask import Item
+from quandary.model.asks import Item
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:

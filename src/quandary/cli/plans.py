@@ -13,7 +13,7 @@ from quandary.doors.hosts.install import carry_out
 from quandary.doors.hosts.places import HOSTS
 from quandary.errors import QuandaryError
 from quandary.formats.files import project_root
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

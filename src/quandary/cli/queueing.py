@@ -16,7 +16,7 @@ from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.store import place_of
-from quandary.model.call import is_human
+from quandary.model.calls import is_human
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quandary.flows.step_plans import Planned
     from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Item
+    from quandary.model.asks import Item
 
 __all__ = ["THROUGH", "begun", "main_agent", "opened", "put_back", "require_fitting"]
 

@@ -12,12 +12,12 @@ from quandary.errors import ParseError
 from quandary.flows.decide import Decider, Terms
 from quandary.formats.files import read_standard_input, read_text
 from quandary.formats.sources import load
-from quandary.model.ask import Item
+from quandary.model.asks import Item
 from quandary.people.reading import question_from_options
 from quandary.people.reading import read as reader
 
 if TYPE_CHECKING:
-    from quandary.model.ask import Question, Reading
+    from quandary.model.asks import Question, Reading
 
 
 @click.command()

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from quandary.desk.state import outcome_lines
-from quandary.formats.visible import printable
 from quandary.journal import replay
+from quandary.model.text import printable
 from quandary.people.timeline import moment
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
 from quandary.formats.files import read_standard_input, read_text
 from quandary.journal.ids import find_run
-from quandary.model.ask import Outcome
+from quandary.model.asks import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import msgspec
 
 from quandary import __version__
 from quandary.formats.lint import explanations
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from quandary.desk.authority import Caller
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.store import NoStore, open_store
-from quandary.model.ask import Reply
+from quandary.model.asks import Reply
 from quandary.settings import project_of
 
 if TYPE_CHECKING:

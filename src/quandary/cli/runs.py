@@ -13,8 +13,8 @@ from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.desk.ages import end_what_expired
 from quandary.desk.state import encode_runs
-from quandary.formats.visible import printable
 from quandary.journal.entries import Status
+from quandary.model.text import printable
 from quandary.people.timeline import about, moment
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 
 def coloured() -> bool:

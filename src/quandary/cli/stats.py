@@ -8,8 +8,8 @@ import msgspec
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
-from quandary.formats.visible import printable
 from quandary.journal.counts import Statistics, Tally, occasions, summarize_questions
+from quandary.model.text import printable
 
 MANY = 20
 """So many questions in an hour tire anybody."""

@@ -8,7 +8,7 @@ import click
 
 from quandary.cli.screen import coloured
 from quandary.desk import phases
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from quandary.formats.tracks import Kept, Passage

@@ -23,7 +23,7 @@ from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError
 from quandary.journal import replay
 from quandary.journal.ids import find_run
-from quandary.model.ask import Item
+from quandary.model.asks import Item
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 from quandary.agents.driving import Watcher
 from quandary.cli.screen import tell
 from quandary.flows.steps import tokens_of
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.journal.store import State, Store
-    from quandary.model.call import Call, Output
+    from quandary.model.calls import Call, Output
     from quandary.settings import Settings
 
 ROWS = 12

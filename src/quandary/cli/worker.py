@@ -25,7 +25,7 @@ def _limits(
     parameter: click.Parameter,  # noqa: ARG001 - the same
     texts: tuple[str, ...],
 ) -> dict[str, int]:
-    from quandary.model.call import fold  # noqa: PLC0415 - only here
+    from quandary.model.calls import fold  # noqa: PLC0415 - only here
 
     found: dict[str, int] = {}
     for text in texts:
@@ -102,7 +102,7 @@ def worker(
     from quandary.desk import notices  # noqa: PLC0415 - the same
     from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
     from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
-    from quandary.model.call import fold  # noqa: PLC0415 - the same
+    from quandary.model.calls import fold  # noqa: PLC0415 - the same
 
     if workdir is not None and not os.path.isdir(workdir):
         raise QuandaryError(f"{workdir}: no such folder to work in")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Limits
+    from quandary.model.asks import Limits
 
 REQUEST = "request"
 """The argument of a run that says what was sent to begin it."""
@@ -309,7 +309,7 @@ def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing
 def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
     """A chart for one item, refused where it cannot be walked before anything is spent on it."""
     from quandary.desk.plans import prepare_walk  # noqa: PLC0415 - one flow at a time
-    from quandary.model.ask import Item  # noqa: PLC0415 - the same
+    from quandary.model.asks import Item  # noqa: PLC0415 - the same
 
     rows = [wanted.item] if wanted.item else []
     item = next(iter(given.from_rows("item", rows, bare=True)), Item("1"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quandary.formats.visible import printable
-from quandary.model.ask import MORE, Answer, Question, Reading
+from quandary.model.asks import MORE, Answer, Question, Reading
+from quandary.model.text import printable
 from quandary.people.reading import Mode, read
 
 if TYPE_CHECKING:
-    from quandary.model.ask import Choice
+    from quandary.model.asks import Choice
 
 CLOSED = "the terminal was closed"
 INTERRUPTED = "interrupted"

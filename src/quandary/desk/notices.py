@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from quandary.journal.store import Run, Store
-    from quandary.model.ask import Ask
+    from quandary.model.asks import Ask
 
 SECONDS = 10.0
 """How long a command or a webhook may take."""
@@ -72,7 +72,7 @@ def send_notice(run: Run, ask: Ask) -> None:
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
     """What a notice says of a question."""
     from quandary.desk.sheets import shorten  # noqa: PLC0415 - only where there is a notice
-    from quandary.formats.visible import printable  # noqa: PLC0415 - the same
+    from quandary.model.text import printable  # noqa: PLC0415 - the same
 
     texts = "; ".join(question.text or question.title for question in ask.questions)
     where = f" in {os.path.basename(run.project)}" if run.project else ""

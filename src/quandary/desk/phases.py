@@ -19,13 +19,13 @@ from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, Store
 from quandary.formats import proof, tracks
 from quandary.formats.files import SKIPPED
 from quandary.formats.tracks import Kept, Passage
-from quandary.formats.visible import printable
 from quandary.journal import entries as clock
 from quandary.journal import replay
 from quandary.journal.entries import Began, Called, Source
 from quandary.journal.ids import LENGTH, find_run
 from quandary.model import track as rules
-from quandary.model.call import Do, Done
+from quandary.model.calls import Do, Done
+from quandary.model.text import printable
 from quandary.model.track import Move, Refusal, Track, Transition
 
 if TYPE_CHECKING:

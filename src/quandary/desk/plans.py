@@ -14,10 +14,10 @@ from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import prompts
 from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
 from quandary.flows.walk import Budget, Terms, values_of
-from quandary.formats.visible import printable
 from quandary.journal.entries import Began, beginning, read_document
-from quandary.model.call import HUMAN, is_human
+from quandary.model.calls import HUMAN, is_human
 from quandary.model.soundness import named
+from quandary.model.text import printable
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quandary.desk.begin import Showing
     from quandary.formats.charts import Loaded
     from quandary.journal.store import Store
-    from quandary.model.ask import Item
+    from quandary.model.asks import Item
     from quandary.model.chart import Chart, Step
     from quandary.settings import Settings
 

@@ -12,8 +12,8 @@ from quandary.desk.authority import is_inside, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
 from quandary.journal import replay
 from quandary.journal.entries import beginning
-from quandary.model.ask import Answer, Note, Outcome, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import Answer, Note, Outcome, Reply
+from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Caller
     from quandary.desk.walks import Walks
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Ask, Question, Reading
+    from quandary.model.asks import Ask, Question, Reading
     from quandary.model.tree import Extra
 
 LARGEST_REFERENCE = 256 * 1024

@@ -37,7 +37,7 @@ from quandary.desk.sheets import (
     split_labels,
 )
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
-from quandary.model.ask import Answer, Ask, Outcome, Question, Reading, Reply
+from quandary.model.asks import Answer, Ask, Outcome, Question, Reading, Reply
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:

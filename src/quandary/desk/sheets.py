@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK
-from quandary.model.ask import Limits
+from quandary.model.asks import Limits
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from quandary.model.ask import Ask, Choice, Preamble, Question
+    from quandary.model.asks import Ask, Choice, Preamble, Question
 
 
 class Host(NamedTuple):

@@ -9,13 +9,13 @@ import msgspec
 from quandary.desk import sheets
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected
-from quandary.model.ask import Note
+from quandary.model.asks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from quandary.journal.store import Run, State, Store
-    from quandary.model.ask import Ask
+    from quandary.model.asks import Ask
 
     Told = Callable[[dict[str, Any]], list[str]]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import replay
-from quandary.model.ask import Note
+from quandary.model.asks import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable

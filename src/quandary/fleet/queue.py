@@ -26,7 +26,7 @@ from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal.progress import FLOWS, version_of
 from quandary.journal.store import open_store, place_of
-from quandary.model.call import fold
+from quandary.model.calls import fold
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable

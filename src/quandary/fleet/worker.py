@@ -20,8 +20,8 @@ from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import replay
 from quandary.journal.entries import readable
-from quandary.model.ask import Note
-from quandary.model.call import fold
+from quandary.model.asks import Note
+from quandary.model.calls import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quandary.fleet.queue import Job, Queue
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
-    from quandary.model.call import Call, Output
+    from quandary.model.calls import Call, Output
 
 log = logging.getLogger("quandary.fleet")
 STOPPING = "this worker stops"

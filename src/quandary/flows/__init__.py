@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from quandary.model.ask import Ask, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import Ask, Reply
+from quandary.model.calls import Call, Do, Done, Output
 
 Request = Ask | Call | tuple[Call, ...] | Do
 Response = Reply | Output | tuple[Output, ...] | Done

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from quandary.flows import wording
 from quandary.model import keys
-from quandary.model.ask import (
+from quandary.model.asks import (
     MORE,
     Answer,
     Ask,
@@ -30,7 +30,7 @@ from quandary.model.ask import (
     Question,
     Reply,
 )
-from quandary.model.call import Assignment, Call, Do, Done, Output
+from quandary.model.calls import Assignment, Call, Do, Done, Output
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:

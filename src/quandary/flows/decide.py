@@ -16,8 +16,9 @@ from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.flows import wording
 from quandary.flows.asking import Asking
 from quandary.flows.places import Level, Record, explain, level_problems
-from quandary.model import keys, question_ids
-from quandary.model.ask import Item, Kind, Limits, Question
+from quandary.model import keys
+from quandary.model import keys as question_ids
+from quandary.model.asks import Item, Kind, Limits, Question
 from quandary.model.tree import Extra, Tree, is_multi, trace
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from quandary.flows import Flow, Request, Response
     from quandary.flows.places import Part
-    from quandary.model.ask import Choice
+    from quandary.model.asks import Choice
     from quandary.model.tree import Option
 
 VERSION = 1

@@ -30,8 +30,8 @@ from quandary.flows.gate_menu import (
 )
 from quandary.flows.places import Record
 from quandary.model import keys
-from quandary.model.ask import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
+from quandary.model.calls import Do, Done
 from quandary.model.track import Field, Move, Phase, Track, shown
 from quandary.model.tree import OTHER
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quandary.model.ask import Item, Limits
+from quandary.model.asks import Item, Limits
 from quandary.model.track import Phase, Track, order
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 

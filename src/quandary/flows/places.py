@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.flows.asking import Place, page_of
-from quandary.model.ask import Choice, Item
+from quandary.model.asks import Choice, Item
 from quandary.model.tree import OTHER, Option, Tree, find, named_of, other_of, trace, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from quandary.flows.asking import Remarks
-    from quandary.model.ask import Question
+    from quandary.model.asks import Question
 
 _LAST = 1_000_000
 """Own words stand behind every option."""

@@ -11,12 +11,12 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from quandary.model.call import fold
+from quandary.model.calls import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from quandary.model.response import Validation
+    from quandary.model.calls import Validation
 
 
 _SLOT = re.compile(r"(?<!\$)\{\{([^{}]{1,200})\}\}")

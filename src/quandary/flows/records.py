@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.errors import Rejected
-from quandary.model.ask import Ask, Reply
-from quandary.model.call import Do, Done
+from quandary.model.asks import Ask, Reply
+from quandary.model.calls import Do, Done
 from quandary.model.track import Move
 
 if TYPE_CHECKING:

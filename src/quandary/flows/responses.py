@@ -12,13 +12,12 @@ import re
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.model.response import Decision, Process, Validation
+from quandary.model.calls import Decision, Process, Validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from quandary.model.call import Call, Output
-    from quandary.model.response import Expects, Meaning
+    from quandary.model.calls import Call, Expects, Meaning, Output
 
 
 DEEPEST_TEXT = 3

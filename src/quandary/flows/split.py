@@ -17,9 +17,9 @@ from quandary.flows import wording
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.flows.split_wording import CODES, VERBS, Breach, Links, Words
 from quandary.model import keys as made
-from quandary.model.ask import Choice, Item, Limits, Note
+from quandary.model.asks import Choice, Item, Limits, Note
 from quandary.model.candidates import Bucket, Candidate, problem
-from quandary.model.question_ids import SplitIds
+from quandary.model.keys import SplitIds
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.flows import wording
-from quandary.model.ask import Choice
+from quandary.model.asks import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from quandary.flows.prompts import CHECK
-from quandary.model.call import HUMAN, fold, is_human
+from quandary.model.calls import HUMAN, fold, is_human
 from quandary.model.chart import QUIET, Kind, Map
 from quandary.model.soundness import named
 

@@ -13,10 +13,10 @@ from quandary.flows import prompts
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import heard, match_route
 from quandary.flows.wording import summary
-from quandary.model import keys, question_ids
-from quandary.model.ask import Choice, Item
-from quandary.model.call import Assignment, Call, Output, is_human
-from quandary.model.response import Decision, Process, Validation
+from quandary.model import keys
+from quandary.model import keys as question_ids
+from quandary.model.asks import Choice, Item
+from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from quandary.flows.asking import Chooser
     from quandary.flows.step_plans import Planned
     from quandary.flows.walk import Spent, Terms
-    from quandary.model.call import Role
-    from quandary.model.response import Expects, Meaning
+    from quandary.model.calls import Expects, Meaning, Role
 
 INTERRUPTIONS = 3
 """How often a validator is asked once more because it was interrupted."""

@@ -18,7 +18,7 @@ from quandary.flows.asking import Chooser
 from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
 from quandary.flows.steps import Visit, shown
 from quandary.model import keys
-from quandary.model.ask import Item, Limits, Note
+from quandary.model.asks import Item, Limits, Note
 from quandary.model.chart import QUIET, Chart, Map, Page, plain
 from quandary.model.soundness import check
 

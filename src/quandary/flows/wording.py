@@ -10,7 +10,7 @@ from quandary.errors import ContextRequired
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from quandary.model.ask import Item
+    from quandary.model.asks import Item
 
 LABEL_LENGTH = 20
 BLANK = "blank opens more"

@@ -9,8 +9,8 @@ from unicodedata import category, east_asian_width
 import msgspec
 
 from quandary.formats.charts.mermaid import compact, outlined, quote, quote_lines, remark, shown
-from quandary.formats.visible import printable
 from quandary.model.chart import Map, plain
+from quandary.model.text import printable
 from quandary.model.tree import Option, is_multi, other_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.formats.markdown import Section
 from quandary.formats.rules import RULES, short
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 from quandary.model.tree import Tree
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from quandary.formats.visible import printable
+from quandary.model.text import printable
 
 WIDEST = 100
 """Lines with more cells than this are hard to read, however wide the terminal is."""

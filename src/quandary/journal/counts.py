@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from quandary.journal import entries as clock
-from quandary.journal.doors import one_way
 from quandary.journal.entries import Answered, Asked, Began, stamp
-from quandary.model.ask import MORE
-from quandary.model.question_ids import is_split
+from quandary.model.asks import MORE
+from quandary.model.keys import is_split
+from quandary.model.one_way import one_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from quandary.journal.store import Store
-    from quandary.model.ask import Answer, Ask, Question
+    from quandary.model.asks import Answer, Ask, Question
 
 PAGE = 5000
 SETTLED = 5

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import msgspec
 
 from quandary.errors import StoreError
-from quandary.model.ask import Answer, Ask, Question, Reply
-from quandary.model.call import Assignment, Call, Do, Done, Output
+from quandary.model.asks import Answer, Ask, Question, Reply
+from quandary.model.calls import Assignment, Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

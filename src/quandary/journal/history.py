@@ -34,8 +34,8 @@ from quandary.journal.entries import (
 )
 from quandary.journal.store import Run, State
 from quandary.model import keys
-from quandary.model.ask import Answer, Ask, Note, Question, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import Answer, Ask, Note, Question, Reply
+from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

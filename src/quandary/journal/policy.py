@@ -11,16 +11,16 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.errors import QuandaryError
-from quandary.journal.doors import one_way
 from quandary.journal.preferences import SUPPRESSING, preferred
 from quandary.journal.store import chosen_by_project
+from quandary.model.one_way import one_way
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from quandary.journal.store import Store
-    from quandary.model.ask import Ask, Question
+    from quandary.model.asks import Ask, Question
     from quandary.settings import Settings
 
 ID = re.compile(r"[a-z0-9-]{1,64}")

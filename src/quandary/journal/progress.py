@@ -21,8 +21,8 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Standing, history
 from quandary.model import keys
-from quandary.model.ask import Ask, Question, Reply
-from quandary.model.call import Call, Do, Done, Output
+from quandary.model.asks import Ask, Question, Reply
+from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

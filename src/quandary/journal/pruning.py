@@ -16,7 +16,7 @@ from quandary.errors import Rejected
 from quandary.journal import exporting, replay
 from quandary.journal.entries import Answered, Began, Called, Ended, Noted, Source
 from quandary.journal.verify import needs_documents
-from quandary.model.call import Do, Done
+from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -56,8 +56,8 @@ from quandary.journal.progress import (
 )
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
 from quandary.journal.verify import Report, verify
-from quandary.model.ask import Answer, Ask, Note, Outcome, Reply
-from quandary.model.call import Do, Done, Output
+from quandary.model.asks import Answer, Ask, Note, Outcome, Reply
+from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

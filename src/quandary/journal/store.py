@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError, Rejected, StoreError
 from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
-from quandary.model.ask import Ask, Note
-from quandary.model.call import Call, Do
+from quandary.model.asks import Ask, Note
+from quandary.model.calls import Call, Do
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
-from quandary.model.ask import MORE
+from quandary.model.asks import MORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

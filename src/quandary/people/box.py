@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
 from quandary.formats import prose
-from quandary.formats.visible import printable
-from quandary.model.ask import MORE, Outcome, Reply
+from quandary.model.asks import MORE, Outcome, Reply
+from quandary.model.text import printable
 from quandary.people import painting
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from quandary.model.ask import Ask
+    from quandary.model.asks import Ask
     from quandary.people.reading import Mode
 
 NARROW = 56

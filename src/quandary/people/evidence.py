@@ -25,7 +25,7 @@ from quandary.people.words import denial, resembles, root, slips, spans, stem, w
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.model.ask import Choice
+    from quandary.model.asks import Choice
 
 _OBJECTS = wordset("it them this that all both everything me us him her")
 _WHOLE = frozenset(("both", "all", "every"))

@@ -43,7 +43,7 @@ from quandary.people.phrases import (
 from quandary.people.words import ARTICLES, stem, wordings, words, wordset
 
 if TYPE_CHECKING:
-    from quandary.model.ask import Choice, Question
+    from quandary.model.asks import Choice, Question
     from quandary.people.clauses import Clause
 
 Words = tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from quandary.model.ask import MORE
+from quandary.model.asks import MORE
 from quandary.people.evidence import lexicon, phrasal
 from quandary.people.manner import (
     FILLERS,
@@ -37,7 +37,7 @@ from quandary.people.words import words, wordset
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from quandary.model.ask import Question
+    from quandary.model.asks import Question
     from quandary.people.evidence import Fit
 
 OTHER = "OTH"

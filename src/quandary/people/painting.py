@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from quandary.formats import prose
-from quandary.formats.visible import printable
-from quandary.model.ask import MORE
+from quandary.model.asks import MORE
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quandary.desk.drafts import Draft
-    from quandary.model.ask import Ask, Question
+    from quandary.model.asks import Ask, Question
 
 HELP = """\
 **In the list**

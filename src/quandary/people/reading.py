@@ -12,12 +12,12 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from quandary.model.ask import MORE, Choice, Question, Reading
+from quandary.model.asks import MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
 from quandary.people.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
-    from quandary.model.ask import Prefix
+    from quandary.model.asks import Prefix
 
 Mode = Literal["strict", "plain"]
 HEAD = 400

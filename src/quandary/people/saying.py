@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quandary.model.ask import MORE, Reading
+from quandary.model.asks import MORE, Reading
 from quandary.people.clauses import Clause, split
 from quandary.people.manner import (
     afterwards,
@@ -44,7 +44,7 @@ from quandary.people.phrases import (
 from quandary.people.reading import HEAD, OWN, reading
 
 if TYPE_CHECKING:
-    from quandary.model.ask import Question
+    from quandary.model.asks import Question
 
 Words = tuple[str, ...]
 # These are compiled when they are needed, which for most replies is never.

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, TextIO
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft
 from quandary.errors import QuandaryError
 from quandary.formats import prose
-from quandary.formats.visible import printable
-from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.model.ask import Ask, Question
+    from quandary.model.asks import Ask, Question
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
 WAITS = "Not answered. The question still waits."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Store
-    from quandary.model.ask import Answer, Question
+    from quandary.model.asks import Answer, Question
 
 _MARKS = {
     "question": "Q: ",

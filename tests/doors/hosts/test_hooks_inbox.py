@@ -23,7 +23,7 @@ from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered, Ended
 from quandary.journal.replay import answer_of
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.ask import Answer, Outcome, Reply
+from quandary.model.asks import Answer, Outcome, Reply
 from quandary.settings import Part, Settings
 
 if TYPE_CHECKING:

@@ -335,7 +335,7 @@ def test_more_queues_than_anybody_watches(site: Site) -> None:
 def test_agents(site: Site) -> None:
     """Calls and failures by agent; one that never failed is told as such."""
     import small_flows  # noqa: PLC0415 - registers a flow
-    from quandary.model.call import Output  # noqa: PLC0415 - only here
+    from quandary.model.calls import Output  # noqa: PLC0415 - only here
 
     state = small_flows.answer(site.store, small_flows.begin(site.store, "errand"))
     replay.record_output(site.store, state.run, Output("1:/run"), through="agent")

@@ -39,17 +39,8 @@ from quandary.journal.entries import Answered, Asked, Noted, Source, sha256, sta
 from quandary.journal.policy import policy_of
 from quandary.journal.replay import answer_of, settle
 from quandary.journal.store import open_store
-from quandary.model import question_ids
-from quandary.model.ask import (
-    Answer,
-    Ask,
-    Choice,
-    Outcome,
-    Preamble,
-    Question,
-    Reading,
-    Reply,
-)
+from quandary.model import keys
+from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
 from quandary.settings import project_of, read_settings
 
 if TYPE_CHECKING:
@@ -200,7 +191,7 @@ def _read_question(number: int, entry: dict[str, Any]) -> Question:
         choices=tuple(choices),
         multi=entry.get("multiSelect") is True,
         item=str(number),
-        id=own if question_ids.is_valid(own) else question_id(text),
+        id=own if keys.is_valid(own) else question_id(text),
     )
 
 
@@ -215,11 +206,11 @@ def _label(option: object) -> str:
 
 def question_id(text: str) -> str:
     """What a question without an id is known by: its words, and a checksum where they are cut."""
-    slug = question_ids.slug(text)
-    if len(slug) <= question_ids.LONGEST:
-        return slug or question_ids.NO_SLUG
+    slug = keys.slug(text)
+    if len(slug) <= keys.LONGEST:
+        return slug or keys.NO_SLUG
     digest = sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
-    return f"{slug[: question_ids.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
+    return f"{slug[: keys.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
 
 
 # -- before the question is shown ------------------------------------------------------------------

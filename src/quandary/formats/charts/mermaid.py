@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from quandary.errors import ParseError
 from quandary.formats.charts.shapes import Direction, Sheet
-from quandary.formats.visible import printable
 from quandary.model.chart import (
     STARTS,
     Chart,
@@ -30,6 +29,7 @@ from quandary.model.chart import (
     loosened,
 )
 from quandary.model.soundness import Problem
+from quandary.model.text import printable
 
 MOST_AT_ONCE = 10_000
 """`a & b --> c & d` multiplies; more lines than this are not drawn by one arrow."""

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from quandary.errors import AlreadyAnswered, QuandaryError
 from quandary.journal import replay
-from quandary.model.ask import Outcome, Reply
+from quandary.model.asks import Outcome, Reply
 from quandary.people.mcp import forms
 from quandary.people.mcp.house import THROUGH, WHO
 

@@ -23,7 +23,7 @@ from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import fold, plain_text, sheets, shorten
 from quandary.errors import ParseError, QuandaryError
-from quandary.model.ask import Note, Outcome, Reply
+from quandary.model.asks import Note, Outcome, Reply
 from quandary.model.tree import OTHER
 from quandary.people.reading import read
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from quandary.desk.sheets import Sheet
-    from quandary.model.ask import Ask, Question
+    from quandary.model.asks import Ask, Question
 
 CHOICE, WORDS, COMMENT, REPLY = "answer", "other", "comment", "reply"
 INSTANT = 0.5

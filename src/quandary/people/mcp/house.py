@@ -17,8 +17,8 @@ from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.files import markdown_files, read_text
 from quandary.formats.markdown import parse
-from quandary.formats.visible import printable
 from quandary.journal import replay
+from quandary.model.text import printable
 from quandary.people.timeline import events
 from quandary.settings import project_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Walks
     from quandary.formats.lint import Checked
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Reply
+    from quandary.model.asks import Reply
     from quandary.people.mcp.tools import Checking, Listing
 
 WHO: Final = "agent"

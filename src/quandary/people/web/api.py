@@ -19,7 +19,7 @@ from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.journal.replay import replied
 from quandary.journal.store import State
-from quandary.model.ask import Outcome
+from quandary.model.asks import Outcome
 from quandary.people.reading import read as reader
 from quandary.people.web.going_on import resume
 from quandary.people.web.house import House, TheHouse, Visit

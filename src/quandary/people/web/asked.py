@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from quandary.formats import prose
-from quandary.formats.visible import printable
 from quandary.journal.entries import Began
-from quandary.model.ask import MORE
+from quandary.model.asks import MORE
+from quandary.model.text import printable
 from quandary.model.tree import Tree
 from quandary.people.web.forms import COMMENT, OTHER, PICK, TEXT, field
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from quandary.journal.store import State, Store
-    from quandary.model.ask import Ask, Question
+    from quandary.model.asks import Ask, Question
     from quandary.model.tree import Option
 
     Levels = set[frozenset[tuple[str, str, str]]]

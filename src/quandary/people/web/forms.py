@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.desk.drafts import Draft
-from quandary.model.ask import MORE, Reply
+from quandary.model.asks import MORE, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from quandary.model.ask import Answer, Ask, Question
+    from quandary.model.asks import Answer, Ask, Question
 
 OTHER = "\N{WHITE CIRCLE}"
 """What stands for Other in a form; no code looks like that."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.entries import Status
     from quandary.journal.store import Run, Store
-    from quandary.model.ask import Ask
+    from quandary.model.asks import Ask
 
 PAGE = 50
 FURTHEST = 1000

@@ -13,7 +13,7 @@ from quandary.desk import phases
 from quandary.desk.state import outcome_lines
 from quandary.errors import QuandaryError
 from quandary.journal.entries import now
-from quandary.model.call import HUMAN
+from quandary.model.calls import HUMAN
 from quandary.model.track import split
 from quandary.people import timeline
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quandary.model.call import Assignment
+from quandary.model.calls import Assignment
 from quandary.model.tree import Extra
 
 Kind = Literal["transition", "advisory"]
