@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from quandary.agents.calling import Surroundings, answer
-from quandary.agents.catalogue import Catalogue, read_catalogue
 from quandary.flows.responses import hear
 from quandary.model.calls import Call
+from quandary.settings.agents import Catalogue, read_catalogue
 
 STEPS = 100
 AT_ONCE = 8

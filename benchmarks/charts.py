@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from measuring import at_most, best, table, told
 from quandary.formats import charts
 from quandary.formats.charts import lucid
-from quandary.formats.files import read_text
+from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
     from measuring import Row

@@ -21,7 +21,6 @@ import msgspec
 
 from measuring import at_most, best, table, timed
 from quandary.agents.calling import Surroundings
-from quandary.agents.catalogue import read_catalogue
 from quandary.agents.driving import Driver
 from quandary.cli.watching import Lines, Scribe, watcher
 from quandary.flows.step_plans import Defaults, most_calls, plan
@@ -29,6 +28,7 @@ from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.settings import Settings
+from quandary.settings.agents import read_catalogue
 
 if TYPE_CHECKING:
     from measuring import Row

@@ -20,12 +20,12 @@ import psycopg
 from outings import Outing
 from program import PROGRAM
 from quandary.agents.calling import Surroundings
-from quandary.agents.catalogue import read_catalogue
 from quandary.fleet.queue import open_shared
 from quandary.fleet.worker import Orders, Worker
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.settings import read_settings
+from quandary.settings.agents import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

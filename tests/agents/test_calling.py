@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
-from quandary.agents.catalogue import read_catalogue
 from quandary.model.calls import Call, Output, Process, schema
+from quandary.settings.agents import read_catalogue
 from strategies import HOSTILE
 
 HERE = Path(__file__).parent

@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quandary.agents.agent import MOST, Agent, words
-from quandary.agents.catalogue import Catalogue, read_catalogue
-from quandary.agents.known import KNOWN
-from quandary.agents.paths import follow, parse_path
 from quandary.errors import NotFound, ParseError
+from quandary.settings.agents import KNOWN_AGENTS as KNOWN
+from quandary.settings.agents import (
+    MOST,
+    Agent,
+    Catalogue,
+    follow,
+    parse_path,
+    read_catalogue,
+    words,
+)
 from strategies import HOSTILE
 
 KNOWN_NAMES = [agent.name for agent in KNOWN]

@@ -21,7 +21,6 @@ from outings import AGENT, DONE
 from processes import children, told
 from quandary.agents import calling, driving, leftovers
 from quandary.agents.calling import Surroundings
-from quandary.agents.catalogue import read_catalogue
 from quandary.agents.driving import Driver, Watcher, begun
 from quandary.agents.process import run as run_program
 from quandary.errors import Rejected
@@ -30,6 +29,7 @@ from quandary.journal.entries import Noted, Returned
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Note
 from quandary.model.chart import Chart, Page, Route, Step
+from quandary.settings.agents import read_catalogue
 from trips import START, chart, task
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.agents.agent import MOST
 from quandary.agents.process import MOST_ERRORS, Command, NotStarted, Ran, drive, run
+from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

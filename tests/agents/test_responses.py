@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.agents.agent import Agent
-from quandary.agents.catalogue import read_catalogue
 from quandary.agents.process import Ran
 from quandary.agents.responses import Unwrapped, output_of, unwrap
 from quandary.model.calls import Call, Process
+from quandary.settings.agents import Agent, read_catalogue
 from strategies import HOSTILE
 
 CALL = Call("S1/run", "X", "Do it.", "process")

@@ -10,8 +10,9 @@ import pytest
 
 import program
 from quandary import __version__
-from quandary.agents.known import KNOWN, TRIED
 from quandary.cli import doctor
+from quandary.settings.agents import KNOWN_AGENTS as KNOWN
+from quandary.settings.agents import TRIED
 
 if TYPE_CHECKING:
     from pathlib import Path

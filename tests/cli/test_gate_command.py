@@ -498,7 +498,7 @@ def test_a_full_disk_keeps_the_answer(tried: Tried, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("quandary.formats.files._replace", full)
+        patch.setattr("quandary.settings.files._replace", full)
         ended = tried.run("reply", run, "PRC")
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     assert tried.file.read_bytes() == before

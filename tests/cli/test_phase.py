@@ -18,10 +18,10 @@ from phases import EVERYTHING, PLANNED, Tried
 from program import at_terminal
 from quandary.cli import piping
 from quandary.errors import StoreError
-from quandary.formats import files
 from quandary.journal import replay
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
+from quandary.settings import files
 
 
 @pytest.fixture

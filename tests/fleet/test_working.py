@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 from fleets import COUNTING, ended, patched, until
 from outings import DONE, GOOD, lucid
-from quandary.agents.agent import Agent
 from quandary.agents.calling import Surroundings
-from quandary.agents.catalogue import Catalogue
 from quandary.agents.driving import SET_ASIDE, STOPPED
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
 from quandary.fleet.worker import (
@@ -32,6 +30,7 @@ from quandary.fleet.worker import (
 from quandary.journal import replay
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
+from quandary.settings.agents import Agent, Catalogue
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats import files
-from quandary.formats.files import (
+from quandary.settings import files
+from quandary.settings.files import (
     markdown_files,
     project_root,
     read_standard_input,
@@ -428,7 +428,7 @@ def test_standard_input_that_fails() -> None:
     """A folder as standard input is refused like one that is named."""
     code = (
         "import os, sys; os.dup2(os.open('/', os.O_RDONLY), 0);"
-        "from quandary.formats.files import read_standard_input as r\n"
+        "from quandary.settings.files import read_standard_input as r\n"
         "try: r()\n"
         "except Exception as e: print(e)"
     )
@@ -593,7 +593,7 @@ def test_no_project_in_a_folder_that_is_gone(here: Path) -> None:
 def test_imports_stay_light() -> None:
     """Finding files needs nothing that is slow to load."""
     code = (
-        "import sys; before = set(sys.modules); import quandary.formats.files;"
+        "import sys; before = set(sys.modules); import quandary.settings.files;"
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(

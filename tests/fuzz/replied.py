@@ -8,7 +8,6 @@ import msgspec
 
 import walks
 from fuzz.target import Target, hold, shaped, text_of
-from quandary.agents.known import KNOWN
 from quandary.agents.responses import unwrap
 from quandary.desk import returns
 from quandary.doors.hosts import hooks
@@ -22,6 +21,7 @@ from quandary.model.calls import Decision, Output
 from quandary.model.tree import Extra
 from quandary.people.reading import read
 from quandary.settings import Part, Settings
+from quandary.settings.agents import KNOWN_AGENTS as KNOWN
 
 if TYPE_CHECKING:
     from quandary.people.reading import Mode

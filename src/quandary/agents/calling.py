@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from quandary.agents.agent import ALWAYS, words
 from quandary.agents.process import Command, NotStarted, run
 from quandary.agents.responses import output_of
 from quandary.errors import NotFound
 from quandary.model.calls import Output, schema
+from quandary.settings.agents import ALWAYS, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.agents.agent import Agent
-    from quandary.agents.catalogue import Catalogue
     from quandary.agents.process import Ran
     from quandary.model.calls import Call
+    from quandary.settings.agents import Agent, Catalogue
 
 TIMEOUT = 600.0
 """Seconds for a call that does not say how long it may take."""

@@ -23,10 +23,10 @@ from quandary.model.calls import Output
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from quandary.agents.catalogue import Catalogue
     from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call
+    from quandary.settings.agents import Catalogue
 
 THROUGH = "agent"
 """What entries say that came from here."""

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from quandary.agents import leftovers
-from quandary.agents.agent import MOST
 from quandary.agents.leftovers import group_lives, reap_group, signal_group
 from quandary.errors import QuandaryError
 from quandary.flows.responses import GAP
+from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

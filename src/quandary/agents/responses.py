@@ -6,14 +6,14 @@ import json
 import signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.agents.paths import follow, parse_path
 from quandary.flows.responses import clean, hear, last_objects
 from quandary.model.calls import Output
+from quandary.settings.agents import follow, parse_path
 
 if TYPE_CHECKING:
-    from quandary.agents.agent import Agent
     from quandary.agents.process import Ran
     from quandary.model.calls import Call
+    from quandary.settings.agents import Agent
 
 LONGEST_REASON = 300
 MOST_TOKENS = 2**53

@@ -98,8 +98,8 @@ def _read(gathered: Gathered, mend: set[str]) -> tuple[list[tuple[str, Document]
     fixed = 0
     for path, text in gathered.texts():
         if mend:
-            from quandary.formats.files import write_text  # noqa: PLC0415 - only for --fix
             from quandary.formats.markdown.writing import fix  # noqa: PLC0415
+            from quandary.settings.files import write_text  # noqa: PLC0415 - only for --fix
 
             mended, count = fix(text, mend)
             if mended != text:

@@ -20,9 +20,6 @@ import click
 import msgspec
 
 from quandary import __version__
-from quandary.agents.catalogue import read_catalogue
-from quandary.agents.known import KNOWN as KNOWN_AGENTS
-from quandary.agents.known import TRIED
 from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put
 from quandary.desk import notices
@@ -30,7 +27,6 @@ from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
 from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, Places, places
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats.files import project_root, read_text
 from quandary.model.calls import fold
 from quandary.model.text import printable
 from quandary.settings import (
@@ -42,14 +38,16 @@ from quandary.settings import (
     read_settings,
     user_settings,
 )
+from quandary.settings.agents import KNOWN_AGENTS, TRIED, read_catalogue
+from quandary.settings.files import project_root, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from quandary.agents.agent import Agent
     from quandary.doors.hosts.install import Call
     from quandary.journal.store import Store
     from quandary.settings import Origin
+    from quandary.settings.agents import Agent
 
 Status = Literal["ok", "note", "broken"]
 SECONDS = 5.0

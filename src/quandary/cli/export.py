@@ -7,8 +7,8 @@ import click
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
-from quandary.formats.files import write_text
 from quandary.journal import exporting
+from quandary.settings.files import write_text
 
 
 @click.command(epilog="Exit status: 0 exported; 1 the run is not as it was written.")

@@ -10,9 +10,9 @@ from quandary.cli import completing
 from quandary.cli.gathering import gather
 from quandary.cli.screen import coloured, put, tell
 from quandary.errors import QuandaryError
-from quandary.formats.files import write_text
 from quandary.formats.markdown.writing import canonical
 from quandary.model.text import printable
+from quandary.settings.files import write_text
 
 
 @click.command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quandary.cli.screen import complain
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats.files import markdown_files, read_standard_input, read_text
+from quandary.settings.files import markdown_files, read_standard_input, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import ParseError
-from quandary.formats.files import read_standard_input, read_text
 from quandary.journal import exporting
 from quandary.people.timeline import about, events
+from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
     from quandary.journal.exporting import Exported

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats.files import read_standard_input, read_text
 from quandary.model.asks import Item
 from quandary.model.tree import Extra
+from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

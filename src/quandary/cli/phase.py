@@ -15,8 +15,8 @@ from quandary.cli.screen import complain, put, tell
 from quandary.desk import phases
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
-from quandary.formats.files import read_standard_input, read_text
 from quandary.journal.entries import Source
+from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
     from quandary.model.track import Track

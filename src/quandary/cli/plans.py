@@ -12,8 +12,8 @@ from quandary.cli.screen import coloured, put, tell
 from quandary.doors.hosts.install import carry_out
 from quandary.doors.hosts.places import HOSTS
 from quandary.errors import QuandaryError
-from quandary.formats.files import project_root
 from quandary.model.text import printable
+from quandary.settings.files import project_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -71,7 +71,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
     """
     _valid(id_)
     if summary == "-":
-        from quandary.formats.files import read_standard_input  # noqa: PLC0415 - rarely piped
+        from quandary.settings.files import read_standard_input  # noqa: PLC0415 - rarely piped
 
         summary = read_standard_input()
     project = running.project()

@@ -10,11 +10,11 @@ import msgspec
 from quandary.cli.screen import put
 from quandary.errors import ParseError
 from quandary.flows.decide import Decider, Terms
-from quandary.formats.files import read_standard_input, read_text
 from quandary.formats.sources import load
 from quandary.model.asks import Item
 from quandary.people.reading import question_from_options
 from quandary.people.reading import read as reader
+from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
     from quandary.model.asks import Question, Reading

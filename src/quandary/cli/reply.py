@@ -12,9 +12,9 @@ from quandary.cli import running
 from quandary.cli.screen import complain
 from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
-from quandary.formats.files import read_standard_input, read_text
 from quandary.journal.ids import find_run
 from quandary.model.asks import Outcome
+from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.desk.ages import end_what_expired
 from quandary.errors import QuandaryError
-from quandary.formats.files import write_text
 from quandary.journal.exporting import find
+from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store

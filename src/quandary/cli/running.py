@@ -67,7 +67,7 @@ def caller(by: str | None = None) -> Caller:
 
 def script(path: str) -> list[Any]:
     """The replies of a script, one for each Ask in turn."""
-    from quandary.formats.files import read_standard_input, read_text  # noqa: PLC0415 - for scripts
+    from quandary.settings.files import read_standard_input, read_text  # noqa: PLC0415 - for scripts
 
     try:
         entries = msgspec.json.decode(read_standard_input() if path == "-" else read_text(path))

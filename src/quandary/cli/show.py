@@ -9,8 +9,8 @@ import click
 from quandary.cli import completing
 from quandary.cli.naming import OneSource
 from quandary.cli.screen import coloured, put, tell, width
-from quandary.formats.files import read_standard_input
 from quandary.formats.sources import CHARTS, load, split
+from quandary.settings.files import read_standard_input
 
 if TYPE_CHECKING:
     from quandary.formats.charts import Loaded

@@ -16,13 +16,12 @@ from quandary.errors import QuandaryError, Rejected
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
-    from quandary.agents.agent import Agent
     from quandary.agents.calling import Surroundings
-    from quandary.agents.catalogue import Catalogue
     from quandary.agents.driving import Driver
     from quandary.cli.asking import Way
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
+    from quandary.settings.agents import Agent, Catalogue
 
     Work = Callable[[], Awaitable[State]]
     """What drives one run, when there is room for it."""
@@ -36,7 +35,7 @@ class LocalAgents:
     """The programs that a walk calls, as this machine has them."""
 
     def __init__(self, settings: Settings) -> None:
-        from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - only for charts
+        from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - only for charts
 
         self.settings = settings
         self.catalogue: Catalogue = read_catalogue(settings.table("agents"))

@@ -97,12 +97,12 @@ def worker(
     """
     import asyncio  # noqa: PLC0415 - slow
 
-    from quandary.agents.catalogue import read_catalogue  # noqa: PLC0415 - the same
     from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
     from quandary.desk import notices  # noqa: PLC0415 - the same
     from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
     from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
     from quandary.model.calls import fold  # noqa: PLC0415 - the same
+    from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - the same
 
     if workdir is not None and not os.path.isdir(workdir):
         raise QuandaryError(f"{workdir}: no such folder to work in")

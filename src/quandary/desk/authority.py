@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.errors import NotFound, PersonRequired, Rejected
-from quandary.formats.files import project_root
 from quandary.settings import project_of
+from quandary.settings.files import project_root
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Who

@@ -17,7 +17,6 @@ import msgspec
 
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import proof, tracks
-from quandary.formats.files import SKIPPED
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import entries as clock
 from quandary.journal import replay
@@ -27,6 +26,7 @@ from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable
 from quandary.model.track import Move, Refusal, Track, Transition
+from quandary.settings.files import SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

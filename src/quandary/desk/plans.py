@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from quandary.agents.agent import words
 from quandary.desk.begin import Beginning
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import prompts
@@ -19,18 +18,18 @@ from quandary.model.calls import HUMAN, is_human
 from quandary.model.soundness import named
 from quandary.model.text import printable
 from quandary.settings import read_settings
+from quandary.settings.agents import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from quandary.agents.agent import Agent
-    from quandary.agents.catalogue import Catalogue
     from quandary.desk.begin import Showing
     from quandary.formats.charts import Loaded
     from quandary.journal.store import Store
     from quandary.model.asks import Item
     from quandary.model.chart import Chart, Step
     from quandary.settings import Settings
+    from quandary.settings.agents import Agent, Catalogue
 
 _NO_BUDGET = Budget()
 

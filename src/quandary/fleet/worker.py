@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
 
-    from quandary.agents.agent import Agent
-    from quandary.agents.catalogue import Catalogue
     from quandary.fleet.queue import Job, Queue
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output
+    from quandary.settings.agents import Agent, Catalogue
 
 log = logging.getLogger("quandary.fleet")
 STOPPING = "this worker stops"

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.formats.files import read_standard_input, read_text
 from quandary.model.candidates import BUCKETS, Candidate, problem
+from quandary.settings.files import read_standard_input, read_text
 
 _TEXT = (str | None, "text")
 _KEYS = (list[str] | None, 'a list of keys, like ["E1"]')

@@ -6,17 +6,17 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.errors import NotFound, ParseError
-from quandary.formats.files import (
+from quandary.formats.markdown import parse
+from quandary.formats.markdown.notation import plain_name
+from quandary.model.tree import extend
+from quandary.settings import read_settings
+from quandary.settings.files import (
     SUFFIXES,
     markdown_files,
     project_root,
     read_standard_input,
     read_text,
 )
-from quandary.formats.markdown import parse
-from quandary.formats.markdown.notation import plain_name
-from quandary.model.tree import extend
-from quandary.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

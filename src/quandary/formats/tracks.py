@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.formats import proof
-from quandary.formats.files import read_text, write_text
 from quandary.model.track import Phase, Track, Transition, canonical, split
+from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

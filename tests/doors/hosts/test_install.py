@@ -18,8 +18,8 @@ from quandary.doors.hosts import install as installing
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
 from quandary.doors.hosts.places import HOSTS, MATCHER, Places, places
 from quandary.errors import QuandaryError
-from quandary.formats import files
 from quandary.formats.markdown import parse
+from quandary.settings import files
 from settings_texts import settings_texts
 
 NAME = "quandary"

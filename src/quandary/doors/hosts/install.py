@@ -18,8 +18,8 @@ import msgspec
 
 from quandary.doors.hosts.places import HOOKS, MATCHER, NAME
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats.files import read_text, write_text
 from quandary.settings import data_folder
+from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

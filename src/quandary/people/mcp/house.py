@@ -15,12 +15,12 @@ from quandary.desk.begin import Asking, Showing
 from quandary.desk.state import encode_runs, encode_state
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
-from quandary.formats.files import markdown_files, read_text
 from quandary.formats.markdown import parse
 from quandary.journal import replay
 from quandary.model.text import printable
 from quandary.people.timeline import events
 from quandary.settings import project_of
+from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.errors import QuandaryError
-from quandary.formats.files import markdown_files, read_text
 from quandary.formats.markdown import parse
 from quandary.people.web.asked import lines
 from quandary.settings import read_settings
+from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

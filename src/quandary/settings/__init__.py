@@ -12,7 +12,7 @@ import sys
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import ParseError
-from quandary.formats.files import project_root, read_text
+from quandary.settings.files import project_root, read_text
 
 Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})

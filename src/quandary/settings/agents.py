@@ -1,0 +1,443 @@
+"""An agent: a program that takes a prompt, and how to talk to it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from quandary.errors import NotFound, ParseError
+from quandary.model.calls import HUMAN, fold, is_human
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Way = Literal["argument", "stdin", "file"]
+Permissions = Literal["safe", "full"]
+ALWAYS = ("PATH", "HOME", "LANG", "TERM")
+"""The variables that every agent sees."""
+MOST = 10 * 1024 * 1024
+"""The bytes of output that are kept unless the settings say otherwise."""
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A program and its ways.
+
+    Its words may hold `{prompt}`, `{prompt_file}`, `{schema}` and `{schema_file}`. No shell ever
+    sees them.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    prompt: Way = "stdin"
+    """How it takes its prompt."""
+    large: tuple[str, ...] = ()
+    """Its words for a prompt that cannot be an argument: it comes by standard input, or in a file
+    if they name `{prompt_file}`."""
+    output: str = "text"
+    """`text`, `json:PATH` for one document, `jsonl:PATH` for one in each line; further paths, after
+    `|`, count where the one before leads nowhere."""
+    usage: tuple[str, ...] = ()
+    """Paths to numbers of tokens, which are added up."""
+    failure: tuple[str, ...] = ()
+    """Paths at which anything but nothing, false or an empty text means that it failed."""
+    schema: tuple[str, ...] = ()
+    """Words that hold it to a JSON Schema."""
+    env: tuple[str, ...] = ()
+    """Variables that it may see besides those that every agent sees."""
+    safe: tuple[str, ...] | None = ()
+    """Words that keep it from changing anything; None if there are none that do."""
+    safe_values: dict[str, str] = {}
+    """Variables that do the same."""
+    full: tuple[str, ...] = ()
+    """Words that let it do whatever it likes."""
+    permissions: Permissions = "safe"
+    args: tuple[str, ...] = ()
+    """Further words, from the settings."""
+    model: str = ""
+    model_flag: str = ""
+    model_needed: str = ""
+    """What would happen without a model, if that is bad."""
+    key_needed: str = ""
+    """A variable without which it would start to log in."""
+    login: tuple[str, ...] = ()
+    """A command that ends with status 0 if somebody is logged in."""
+    max_output: int = MOST
+
+
+def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[str, ...]:
+    """An agent's command line, with its placeholders still in place.
+
+    What the settings and the permissions add stands at the end, or before a `--`.
+    """
+    chosen = agent.large if large else agent.argv
+    granted = agent.full if agent.permissions == "full" else agent.safe or ()
+    model = (agent.model_flag, agent.model) if agent.model and agent.model_flag else ()
+    more = (*granted, *model, *(agent.schema if schema else ()), *agent.args)
+    place = chosen.index("--") if "--" in chosen else len(chosen)
+    return (*chosen[:place], *more, *chosen[place:])
+
+
+_PART = re.compile(r"([^.\[\]=]*)(?:\[([^\[\]=]+)=([^\[\]=]*)\])?(?:\.|$)")
+_NUMBER = re.compile(r"-?\d{1,9}")
+
+
+class Part(NamedTuple):
+    """One step of a path."""
+
+    name: str
+    key: str = ""
+    value: str = ""
+
+
+Path = tuple[Part, ...]
+
+
+def parse_path(text: str) -> Path | None:
+    """A path as it is written in the settings; nothing where it is none."""
+    parts = []
+    position = 0
+    while position < len(text):
+        found = _PART.match(text, position)
+        if found is None or found.end() == position or not (found[1] or found[2]):
+            return None
+        parts.append(Part(found[1], found[2] or "", found[3] or ""))
+        position = found.end()
+    return tuple(parts) if parts and not text.endswith(".") else None
+
+
+def follow(value: Any, path: Path) -> Iterator[Any]:  # noqa: ANN401 - any JSON
+    """Everything that a path leads to, in order."""
+    if not path:
+        yield value
+        return
+    for reached in _reach(value, path[0].name):
+        if not path[0].key or (
+            isinstance(reached, dict) and reached.get(path[0].key) == path[0].value
+        ):
+            yield from follow(reached, path[1:])
+
+
+def _reach(value: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 - any JSON
+    if not name:
+        yield value
+    elif isinstance(value, dict):
+        if name == "*":
+            yield from value.values()
+        elif name in value:
+            yield value[name]
+    elif isinstance(value, list):
+        if name == "*":
+            yield from value
+        elif _NUMBER.fullmatch(name) and -len(value) <= int(name) < len(value):
+            yield value[int(name)]
+
+
+_CLAUDE_LIKE = ("[type=result].usage.input_tokens", "[type=result].usage.output_tokens")
+
+KNOWN_AGENTS: tuple[Agent, ...] = (
+    Agent(
+        name="CLAUDE",
+        argv=("claude", "-p", "--output-format", "json"),
+        output="json:structured_output|result",
+        usage=_CLAUDE_LIKE,
+        # It says `"subtype": "success"` even when nobody is logged in; only this can be trusted.
+        failure=("is_error",),
+        schema=("--json-schema", "{schema}"),
+        env=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+        safe=("--permission-mode", "dontAsk"),
+        full=("--dangerously-skip-permissions",),
+        model_flag="--model",
+        login=("claude", "auth", "status"),
+    ),
+    Agent(
+        name="CODEX",
+        argv=("codex", "exec", "--json", "--skip-git-repo-check", "-"),
+        output="jsonl:[type=item.completed].item[type=agent_message].text",
+        usage=(
+            "[type=turn.completed].usage.input_tokens",
+            "[type=turn.completed].usage.output_tokens",
+        ),
+        failure=("[type=turn.failed].error.message",),
+        schema=("--output-schema", "{schema_file}"),
+        env=("CODEX_API_KEY",),
+        safe=("-s", "read-only"),
+        full=("--dangerously-bypass-approvals-and-sandbox",),
+        model_flag="-m",
+        login=("codex", "login", "status"),
+    ),
+    Agent(
+        name="GEMINI",
+        argv=("gemini", "-o", "json", "--skip-trust"),
+        output="json:response",
+        usage=("stats.models.*.tokens.total",),
+        failure=("error.message",),
+        env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        safe=("--approval-mode", "plan"),
+        full=("--approval-mode", "yolo"),
+        model_flag="-m",
+    ),
+    Agent(
+        # Read in its documentation, never run.
+        name="CURSOR",
+        argv=("agent", "--output-format", "json", "-p", "{prompt}"),
+        prompt="argument",
+        large=("agent", "--output-format", "json", "-p"),
+        output="json:result",
+        failure=("is_error",),
+        env=("CURSOR_API_KEY",),
+        safe=("--mode", "ask"),
+        full=("--force", "--trust"),
+        model_flag="--model",
+    ),
+    Agent(
+        name="COPILOT",
+        argv=("copilot", "--output-format", "json"),
+        output="jsonl:[type=assistant.message].data.content",
+        env=("COPILOT_GITHUB_TOKEN",),
+        # Without anything said it runs no command.
+        full=("--yolo",),
+        model_flag="--model",
+    ),
+    Agent(
+        name="QODO",
+        argv=("qodo", "{prompt}", "--ci", "-y", "-q"),
+        prompt="argument",
+        safe=("--permissions=r",),
+        full=("--permissions=rwx",),
+        model_flag="-m",
+    ),
+    Agent(
+        name="AIDER",
+        # `--message-file -` would open a conversation, so it gets a file.
+        argv=("aider", "--message-file", "{prompt_file}"),
+        prompt="file",
+        safe=("--chat-mode", "ask", "--dry-run"),
+        full=("--yes-always",),
+        model_flag="--model",
+        model_needed="it would open a login page and wait",
+    ),
+    Agent(
+        name="OPENCODE",
+        argv=("opencode", "run", "--format", "json"),
+        output="jsonl:[type=text].part.text",
+        usage=("[type=step_finish].part.tokens.input", "[type=step_finish].part.tokens.output"),
+        failure=("[type=error].error.data.message",),
+        # Neither its default nor `--agent plan` keeps it from running commands.
+        safe_values={"OPENCODE_PERMISSION": '{"bash":"deny","edit":"deny"}'},
+        full=("--auto",),
+        model_flag="-m",
+        model_needed="it could send the prompt to a free model of somebody else's",
+    ),
+    Agent(
+        name="AMP",
+        argv=("amp", "-x", "--stream-json"),
+        output="jsonl:[type=result].result",
+        usage=_CLAUDE_LIKE,
+        failure=("[type=result].is_error",),
+        env=("AMP_API_KEY",),
+        # What it may do stands in a settings file of its own.
+        safe=None,
+        model_flag="-m",
+        # It would take its standard input for the code of a login.
+        key_needed="AMP_API_KEY",
+    ),
+    Agent(
+        name="QWEN",
+        argv=("qwen", "-o", "json"),
+        output="json:-1.structured_result|-1.result",
+        usage=("-1.usage.input_tokens", "-1.usage.output_tokens"),
+        failure=("-1.is_error", "error.message"),
+        schema=("--json-schema", "{schema}"),
+        safe=("--approval-mode", "plan"),
+        full=("--approval-mode", "yolo"),
+        model_flag="-m",
+    ),
+    Agent(
+        name="LLM",
+        argv=("llm", "--json"),
+        output="json:0.response",
+        usage=("0.input_tokens", "0.output_tokens"),
+        schema=("--schema", "{schema}"),
+        # It has no tools unless it is given some.
+        model_flag="-m",
+    ),
+)
+
+TRIED = {
+    "CLAUDE": "2.1.325",
+    "CODEX": "0.166.0",
+    "GEMINI": "0.61.0",
+    "COPILOT": "1.0.102",
+    "QODO": "0.36.0",
+    "AIDER": "0.86.2",
+    "OPENCODE": "1.18.33",
+    "AMP": "0.0.1790142911",
+    "QWEN": "0.24.4",
+    "LLM": "0.36",
+}
+"""The versions that the facts above were tried with, on Linux in 2026-11."""
+
+
+_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+_PROMPTS = {"{prompt}", "{prompt_file}"}
+_SCHEMAS = {"{schema}", "{schema_file}"}
+_TAKEN_BY = {"argument": {"{prompt}"}, "file": {"{prompt_file}"}, "stdin": set[str]()}
+
+
+class Catalogue:
+    """Agents by codename; case, spaces, hyphens and underscores in it do not count."""
+
+    def __init__(self, agents: Mapping[str, Agent]) -> None:
+        self.agents = dict(agents)
+
+    def find(self, codename: str) -> Agent:
+        """The agent of that name."""
+        if is_human(codename):
+            raise NotFound(f"{HUMAN} stands for a person and cannot be run as a program")
+        agent = self.agents.get(fold(codename))
+        if agent is None:
+            raise NotFound(
+                f"there is no agent {codename.strip() or '(blank)'}; there are "
+                f"{', '.join(self.names)}, and others are defined with [agents.NAME]"
+            )
+        return agent
+
+    @property
+    def names(self) -> list[str]:
+        """The codenames, in order."""
+        return sorted(agent.name for agent in self.agents.values())
+
+
+def read_catalogue(tables: Mapping[str, Any] | None = None) -> Catalogue:
+    """The known agents, changed and added to by the `[agents.NAME]` tables of the settings.
+
+    A table with an `argv` describes an agent from scratch; one without changes a known agent.
+    """
+    agents = {fold(agent.name): agent for agent in KNOWN_AGENTS}
+    named: dict[str, str] = {}
+    for name, table in (tables or {}).items():
+        where = f"[agents.{name}]"
+        key = fold(name)
+        if not key or is_human(name):
+            raise ParseError(f"{where}: this name is reserved; choose another")
+        if key in named:
+            raise ParseError(f"{where} is the same name as [agents.{named[key]}]; keep one")
+        named[key] = name
+        if not isinstance(table, dict):
+            raise ParseError(f"{where} is a table with an argv, not {table!r}")
+        agents[key] = _agent(where, name, table, agents.get(key))
+    return Catalogue(agents)
+
+
+def _agent(where: str, name: str, table: dict[str, Any], known: Agent | None) -> Agent:
+    """An agent as a table describes it; everything that is wrong with the table is said at once."""
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            problems.append(f"there is no key {key} (there are {', '.join(_KEYS)})")
+            continue
+        try:
+            values[key] = _value(key, value)
+        except ValueError:
+            problems.append(f"{key} is {_KEYS[key][1]}, not {value!r}")
+    agent = known
+    if "argv" in values:  # unless the table says how it takes its prompt, its words show it
+        found = _placeholders(values["argv"])
+        ways = (way for way in ("argument", "file") if _TAKEN_BY[way] <= found)
+        values.setdefault("prompt", next(ways, "stdin"))
+        agent = Agent(name=name.strip(), **values)
+    elif agent is not None:
+        agent = replace(agent, **values)
+    elif "argv" not in table:
+        problems.append('argv is missing, like ["program", "--flag"]')
+    if agent is not None and not problems:
+        problems = _misfits(agent, values)
+    if agent is None or problems:
+        raise ParseError(f"{where}: {'; '.join(problems)}")
+    return agent
+
+
+def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
+    """Keys of a table that do not go together."""
+    problems = []
+    wanted, found = _TAKEN_BY[agent.prompt], _placeholders(agent.argv) & _PROMPTS
+    if wanted != found:
+        belongs = next(iter(wanted), "neither {prompt} nor {prompt_file}")
+        problems.append(f'argv needs {belongs} with prompt = "{agent.prompt}"')
+    if _PLACEHOLDER.search(agent.argv[0]):
+        problems.append("argv begins with the program, which cannot be a placeholder")
+    if agent.large and agent.prompt != "argument":
+        problems.append('large is for prompt = "argument"; other prompts have no limit')
+    if "{prompt}" in _placeholders(agent.large):
+        problems.append("large takes the prompt by standard input or as {prompt_file}")
+    if agent.schema and not _placeholders(agent.schema) & _SCHEMAS:
+        problems.append("schema needs {schema} or {schema_file}")
+    if agent.model and not agent.model_flag:
+        problems.append("model is for agents known from the start; put it into argv")
+    if agent.output == "text":
+        problems += [
+            f"{key} needs an output of json" for key in ("usage", "failure") if given.get(key)
+        ]
+    for key in ("safe", "full", "args"):
+        if _placeholders(getattr(agent, key) or ()):
+            problems.append(f"{key} cannot have placeholders")
+    return problems
+
+
+def _placeholders(words: tuple[str, ...]) -> set[str]:
+    found = {one for word in words for one in _PLACEHOLDER.findall(word)}
+    return found & (_PROMPTS | _SCHEMAS)
+
+
+# -- the keys of a table -------------------------------------------------------------------------
+
+_Text = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
+_Texts = tuple[_Text, ...]
+_Words = Annotated[_Texts, Meta(min_length=1)]
+_Variable = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
+_Model = Annotated[str, Meta(pattern=r"^[^-\s{}\0][^\s{}\0]*\Z")]
+_FLAGS = 'a list of texts without NUL, like ["--flag"]'
+_PROGRAM = 'a list of texts that begins with a program, like ["program", "--flag"]'
+_PATHS = 'a path, like "usage.input_tokens", or a list of paths'
+_SMALLEST_OUTPUT = 1024
+_KEYS: dict[str, tuple[Any, str]] = {
+    "argv": (_Words, _PROGRAM),
+    "prompt": (Way, "'argument' or 'stdin' or 'file'"),
+    "large": (_Words, _PROGRAM),
+    "output": (str, '"text", "json:path.to.text" or "jsonl:path.to.text"'),
+    "usage": (str | _Texts, _PATHS),
+    "failure": (str | _Texts, _PATHS),
+    "schema": (_Texts, _FLAGS),
+    "env": (tuple[_Variable, ...], 'a list of names of variables, like ["HTTPS_PROXY"]'),
+    "permissions": (Permissions, "'safe' or 'full'"),
+    "safe": (_Texts, _FLAGS),
+    "full": (_Texts, _FLAGS),
+    "args": (_Texts, _FLAGS),
+    "model": (_Model, "the name of a model"),
+    "max_output": (
+        Annotated[int, Meta(ge=_SMALLEST_OUTPUT)],
+        f"a number of bytes from {_SMALLEST_OUTPUT} up",
+    ),
+}
+"""What can stand in an `[agents.NAME]` table, and what each key is."""
+
+
+def _value(key: str, given: object) -> object:
+    """The value of a key; a ValueError where it cannot have that value."""
+    value = msgspec.convert(given, _KEYS[key][0])
+    if key in ("usage", "failure"):
+        value = (value,) if isinstance(value, str) else value
+        paths = value
+    elif key == "output":
+        kind, _, text = value.partition(":")
+        paths = text.split("|") if kind in ("json", "jsonl") else () if value == "text" else ("",)
+    else:
+        paths = ()
+    if not all(map(parse_path, paths)) or (key in ("argv", "large") and not value[0].strip()):
+        raise ValueError(key)
+    return value
