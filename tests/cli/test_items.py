@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.cli.items import from_file
 from quandary.desk.ages import age
 from quandary.errors import QuandaryError
+from quandary.formats.items import from_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quandary.formats.markdown import parse, read
+from quandary.formats.markdown import parse
+from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import scan
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import split_lines

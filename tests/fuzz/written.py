@@ -8,14 +8,14 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from fuzz.target import EXAMPLES, REPOSITORY, Target, files, hold, text_of
-from quandary.cli import items
 from quandary.cli.doctor import CHECKS
 from quandary.errors import QuandaryError
-from quandary.formats import drawings, tracks
+from quandary.formats import drawings, items, tracks
 from quandary.formats.charts import lucid, mermaid
-from quandary.formats.markdown import parse, read
+from quandary.formats.items import parse_options
+from quandary.formats.markdown import parse
+from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.writing import canonical
-from quandary.formats.option_lists import parse_options
 from quandary.model.soundness import check as sound
 from quandary.settings import KNOWN, Part, Settings
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
+from quandary.formats import items as given
 from quandary.journal.ids import find_run
 
 

@@ -7,10 +7,10 @@ from typing import Literal
 import click
 from msgspec import UNSET
 
-from quandary.cli import items as given
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.naming import OneSource
 from quandary.desk.begin import Asking, decide
+from quandary.formats import items as given
 
 
 @click.command(

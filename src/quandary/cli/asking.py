@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Showing
 from quandary.desk.reply import play_script
+from quandary.formats import items as given
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.cli.piping import piped
 from quandary.cli.screen import complain, tell
 from quandary.desk import begin as desk
 from quandary.desk.begin import Gating
+from quandary.formats import items as given
 from quandary.formats import proof
 
 

@@ -10,7 +10,7 @@ import msgspec
 from quandary.cli.asking import Way, asking_options, begin
 from quandary.desk import begin as desk
 from quandary.desk.begin import Splitting
-from quandary.formats.option_lists import read_options
+from quandary.formats.items import read_options
 
 if TYPE_CHECKING:
     from quandary.flows.split import Relation

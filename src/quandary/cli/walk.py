@@ -11,7 +11,6 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from quandary.cli import items as given
 from quandary.cli import running
 from quandary.cli.asking import Way, asking_options
 from quandary.cli.screen import put, tell
@@ -21,6 +20,7 @@ from quandary.desk import plans
 from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError
+from quandary.formats import items as given
 from quandary.journal import replay
 from quandary.journal.ids import find_run
 from quandary.model.asks import Item

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from quandary.cli import items as given
 from quandary.desk import sheets
 from quandary.desk.ages import later
 from quandary.desk.authority import require_may
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
+from quandary.formats import items as given
 from quandary.formats import sources
 from quandary.journal import replay
 from quandary.journal.entries import sha256
@@ -246,7 +246,7 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
 def split(wanted: Splitting, showing: Showing) -> Beginning:
     """Questions on a list of options."""
     from quandary.flows.split import Terms  # noqa: PLC0415 - one flow at a time
-    from quandary.formats.option_lists import options_from_rows  # noqa: PLC0415 - the same
+    from quandary.formats.items import options_from_rows  # noqa: PLC0415 - the same
 
     terms = Terms(
         options=options_from_rows(wanted.options, "options"),

@@ -57,7 +57,7 @@ def parse(text: str) -> Document:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "quandary:" in text:
         # A comment may speak for a tree far from it, so the document is read as one.
-        return read(text.split("\n"))
+        return read_sections(text.split("\n"))
     start = line = 0
     if text.startswith(("---", "+++")):
         line = front_matter(text.split("\n"))
@@ -67,7 +67,7 @@ def parse(text: str) -> Document:
     return _document(sections, notes)
 
 
-def read(lines: list[str]) -> Document:
+def read_sections(lines: list[str]) -> Document:
     """The same, and every section knows where its parts stand, for those who rewrite them."""
     from quandary.formats.markdown.sections import Reader  # noqa: PLC0415 - canonical trees do without
 

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from quandary.formats.lint import judge
-from quandary.formats.markdown import notation, parse, read
+from quandary.formats.markdown import notation, parse
+from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import expand
 from quandary.formats.markdown.notation import read_head, write_head
 from quandary.formats.markdown.sections import body_lines, first_line
