@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from measuring import Row, table
-from quandary.people.reading import question_from_options, read
+from quandary.reading import question_from_options, read
 
 REPLIES = Path(__file__).parent.parent / "tests" / "people" / "replies.jsonl"
 ROUNDS = 5

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quandary.model.chart import Chart
     from quandary.model.track import Phase, Track
     from quandary.model.tree import Decision, Extra, Option, Tree
-    from quandary.people.reading import read
+    from quandary.reading import read
 
 __all__ = [
     "AlreadyAnswered",
@@ -102,7 +102,7 @@ _HOMES = {
     "decide": "quandary.flows.decide",
     "gate": "quandary.flows.gate",
     "load": "quandary.formats.sources",
-    "read": "quandary.people.reading",
+    "read": "quandary.reading",
     "run": "quandary.driving",
     "split": "quandary.flows.split",
     "walk": "quandary.flows.walk",

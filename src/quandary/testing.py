@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.flows.decide import decide
 from quandary.model.asks import Answer, Ask, Item, Reply
-from quandary.people.reading import read
+from quandary.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -555,7 +555,7 @@ def test_a_move_loads_nothing_that_it_does_not_need(tried: Tried) -> None:
     script = (
         "import sys\nfrom quandary.cli import run\nstatus = run(sys.argv[1:])\n"
         "heavy = {'rapidfuzz', 'platformdirs', 'rich', 'asyncio', 'textual', 'json', 'tomllib',"
-        " 'subprocess', 'pathlib', 'quandary.desk.returns', 'quandary.people.reading',"
+        " 'subprocess', 'pathlib', 'quandary.desk.returns', 'quandary.reading',"
         " 'quandary.flows.gate', 'quandary.flows.decide'}\n"
         "print(status, sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )

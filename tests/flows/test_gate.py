@@ -23,7 +23,7 @@ from quandary.flows.gate_menu import Custom
 from quandary.model.asks import Answer, Ask, Item, Limits, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.track import Field, Move, Phase, Track
-from quandary.people.reading import read
+from quandary.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

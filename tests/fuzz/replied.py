@@ -19,12 +19,12 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Ask, Choice, Kind, Outcome, Preamble, Question, Reply
 from quandary.model.calls import Decision, Output
 from quandary.model.tree import Extra
-from quandary.people.reading import read
+from quandary.reading import read
 from quandary.settings import Part, Settings
 from quandary.settings.agents import KNOWN_AGENTS as KNOWN
 
 if TYPE_CHECKING:
-    from quandary.people.reading import Mode
+    from quandary.reading import Mode
 
 # -- people ------------------------------------------------------------------------------------
 

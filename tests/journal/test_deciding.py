@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 import small_flows
+from quandary import reading
 from quandary.desk import returns
 from quandary.errors import Rejected
 from quandary.journal import replay
@@ -28,7 +29,6 @@ from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask, Outcome, Question, Reply
 from quandary.model.tree import Tree, walk
-from quandary.people import reading
 from strategies import trees
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ from small_flows import requests
 from quandary.journal.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])
 asked = [msgspec.to_builtins(r) for r in requests(store, sys.argv[2])]
-assert "quandary.people.reading" not in sys.modules
+assert "quandary.reading" not in sys.modules
 print(json.dumps(asked, sort_keys=True))
 """
 

@@ -24,7 +24,7 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Question, Reply
 from quandary.model.calls import Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
-from quandary.people.reading import read
+from quandary.reading import read
 
 
 def fill(store: SqliteStore) -> None:

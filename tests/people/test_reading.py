@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import Extra
-from quandary.people.reading import Mode, question_from_options, read
-from quandary.people.words import fold, words
+from quandary.reading import Mode, question_from_options, read
+from quandary.reading.words import fold, words
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
 
@@ -633,7 +633,7 @@ def test_an_exact_answer_leaves_rapidfuzz_alone() -> None:
     """The typo library is loaded only when nothing fits exactly."""
     program = (
         "import sys\n"
-        "from quandary.people.reading import question_from_options as q, read\n"
+        "from quandary.reading import question_from_options as q, read\n"
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "asked = q('?', options)\n"
         "for text in ('OK', 'looks good', 'rework', '?', ''):\n"
@@ -650,7 +650,7 @@ def test_an_exact_answer_loads_no_lists_of_words() -> None:
     """A code or a label needs nothing of what plain replies are held against."""
     program = (
         "import sys\n"
-        "from quandary.people.reading import question_from_options as q, read\n"
+        "from quandary.reading import question_from_options as q, read\n"
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "for text in ('OK', 'no', 'looks good', 'Rework.', '?', '', '!OK', 'Q: why'):\n"
         "    read(text, q('?', options)), read(text, q('?', options), 'strict')\n"

@@ -12,8 +12,8 @@ from quandary.errors import ParseError
 from quandary.flows.decide import Decider, Terms
 from quandary.formats.sources import load
 from quandary.model.asks import Item
-from quandary.people.reading import question_from_options
-from quandary.people.reading import read as reader
+from quandary.reading import question_from_options
+from quandary.reading import read as reader
 from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:

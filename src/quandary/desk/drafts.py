@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quandary.model.asks import MORE, Answer, Question, Reading
 from quandary.model.text import printable
-from quandary.people.reading import Mode, read
+from quandary.reading import Mode, read
 
 if TYPE_CHECKING:
     from quandary.model.asks import Choice

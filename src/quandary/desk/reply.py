@@ -31,7 +31,7 @@ RESUMED = "resumed"
 
 def read_text(text: str, question: Question, mode: str) -> Reading:
     """The one reader, loaded when there is text to read."""
-    from quandary.people.reading import read  # noqa: PLC0415 - many replies are exact
+    from quandary.reading import read  # noqa: PLC0415 - many replies are exact
 
     return read(text, question, "strict" if mode == "strict" else "plain")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from quandary.model.asks import Ask
-    from quandary.people.reading import Mode
+    from quandary.reading import Mode
 
 NARROW = 56
 """Below this many columns there is no frame, and the line of keys is short."""

@@ -25,7 +25,7 @@ from quandary.desk.sheets import fold, plain_text, sheets, shorten
 from quandary.errors import ParseError, QuandaryError
 from quandary.model.asks import Note, Outcome, Reply
 from quandary.model.tree import OTHER
-from quandary.people.reading import read
+from quandary.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

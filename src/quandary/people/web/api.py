@@ -20,7 +20,6 @@ from quandary.journal.ids import find_run
 from quandary.journal.replay import replied
 from quandary.journal.store import State
 from quandary.model.asks import Outcome
-from quandary.people.reading import read as reader
 from quandary.people.web.going_on import resume
 from quandary.people.web.house import House, TheHouse, Visit
 from quandary.people.web.shapes import (
@@ -34,6 +33,7 @@ from quandary.people.web.shapes import (
     runs_out,
     state_out,
 )
+from quandary.reading import read as reader
 
 LONGEST_WAIT = 60.0
 RunId = Annotated[

@@ -8,8 +8,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.people.numbers import cardinal
-from quandary.people.phrases import (
+from quandary.reading.numbers import cardinal
+from quandary.reading.phrases import (
     ALIKE,
     FUNCTION,
     MODIFIERS,
@@ -20,7 +20,7 @@ from quandary.people.phrases import (
     STATING,
     UNDOINGS,
 )
-from quandary.people.words import denial, resembles, root, slips, spans, stem, words, wordset
+from quandary.reading.words import denial, resembles, root, slips, spans, stem, words, wordset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

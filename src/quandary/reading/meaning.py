@@ -5,23 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from quandary.people.evidence import phrasal
-from quandary.people.manner import (
-    DETERMINERS,
-    FILLERS,
-    another_deed,
-    at_a_loss,
-    conditional,
-    edges,
-    stripped,
-    tells,
-    unpraised,
-    untailed,
-    unwilled,
-)
-from quandary.people.naming import Meaning, Namer, options_of
-from quandary.people.numbers import counting
-from quandary.people.phrases import (
+from quandary.reading.evidence import phrasal
+from quandary.reading.names import Meaning, Namer, options_of
+from quandary.reading.numbers import counting
+from quandary.reading.phrases import (
     AFFIRMING,
     APPROVING,
     CHOOSING,
@@ -40,11 +27,24 @@ from quandary.people.phrases import (
     REST,
     YES,
 )
-from quandary.people.words import ARTICLES, stem, wordings, words, wordset
+from quandary.reading.tone import (
+    DETERMINERS,
+    FILLERS,
+    another_deed,
+    at_a_loss,
+    conditional,
+    edges,
+    stripped,
+    tells,
+    unpraised,
+    untailed,
+    unwilled,
+)
+from quandary.reading.words import ARTICLES, stem, wordings, words, wordset
 
 if TYPE_CHECKING:
     from quandary.model.asks import Choice, Question
-    from quandary.people.clauses import Clause
+    from quandary.reading.clauses import Clause
 
 Words = tuple[str, ...]
 _REFERRING = wordset("a an when if where another")
@@ -57,7 +57,7 @@ _LEADING = wordset("but and also plus so or then")
 _JOINTS = frozenset(("and", "plus", "also"))
 _ALTERNATIVES = frozenset(("or", "nor", "/"))
 _NAMING = frozenset(("pick", "either"))
-_LONGEST = 60
+_LONGEST_CLAUSE = 60
 
 
 class Interpreter(Namer):
@@ -65,7 +65,7 @@ class Interpreter(Namer):
 
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
-        said = clause.words[:_LONGEST]
+        said = clause.words[:_LONGEST_CLAUSE]
         if not self.lexicon.verbatim(said):
             said = untailed(said)
         opening = self._opening(said)

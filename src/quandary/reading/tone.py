@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from quandary.people.phrases import (
+from quandary.reading.phrases import (
     CHOOSERS,
     CHOOSING,
     CONDITIONS,
@@ -24,10 +24,10 @@ from quandary.people.phrases import (
     TAILS,
     WRONGS,
 )
-from quandary.people.words import stem, wordset
+from quandary.reading.words import stem, wordset
 
 if TYPE_CHECKING:
-    from quandary.people.evidence import Lexicon
+    from quandary.reading.evidence import Lexicon
 
 Words = tuple[str, ...]
 FILLERS = CHOOSING | INTERJECTIONS

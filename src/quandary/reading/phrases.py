@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quandary.people.words import wordings, wordset
+from quandary.reading.words import wordings, wordset
 
 STATING = wordset("he she they has had was were did done been")
 """Words of a statement about others: never a choice, and no option's telling words."""

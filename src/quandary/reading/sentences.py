@@ -6,21 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from quandary.model.asks import MORE, Reading
-from quandary.people.clauses import Clause, split
-from quandary.people.manner import (
-    afterwards,
-    announces,
-    chatter,
-    chosen,
-    complaint,
-    conditional,
-    excuse,
-    hinges,
-    hurried,
-)
-from quandary.people.meaning import Interpreter, sides
-from quandary.people.naming import OTHER, Meaning
-from quandary.people.phrases import (
+from quandary.reading import HEAD, OWN, reading
+from quandary.reading.clauses import Clause, split
+from quandary.reading.meaning import Interpreter, sides
+from quandary.reading.names import OTHER, Meaning
+from quandary.reading.phrases import (
     ASKING,
     ASKING_ANYTHING,
     ASKING_BEFORE_A_VERB,
@@ -41,7 +31,17 @@ from quandary.people.phrases import (
     VERBS,
     YES,
 )
-from quandary.people.reading import HEAD, OWN, reading
+from quandary.reading.tone import (
+    afterwards,
+    announces,
+    chatter,
+    chosen,
+    complaint,
+    conditional,
+    excuse,
+    hinges,
+    hurried,
+)
 
 if TYPE_CHECKING:
     from quandary.model.asks import Question

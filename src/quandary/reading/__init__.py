@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from quandary.model.asks import MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
-from quandary.people.words import ARTICLES, fold, slips, trim, words
+from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
@@ -112,7 +112,7 @@ def _adds(argument: str, question: Question) -> bool:
     """
     if not re.fullmatch(_ADDED, argument):
         return False
-    known = names((*question.choices, *question.named))
+    known = option_names((*question.choices, *question.named))
     parts = [part for part in re.split(r"[+,&\s]+", argument) if part]
     if question.multi and len(parts) == 1:
         return True
@@ -139,7 +139,7 @@ def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
     if mode == "plain" and _wondering(bare, question):
         return None
-    known = names((*question.choices, *question.named))
+    known = option_names((*question.choices, *question.named))
     found = known.code(bare) or known.label(bare)
     if found and mode == "plain" and trim(bare).casefold() in _SENSES:
         found = (*found, *known.beginning(words(bare)))
@@ -174,7 +174,7 @@ def _strictly(bare: str, question: Question) -> Reading:
     """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
     found = re.match(_REMARK, bare) if len(bare) <= HEAD else None
     if found and not bare.endswith("?"):
-        known = names((*question.choices, *question.named))
+        known = option_names((*question.choices, *question.named))
         codes = known.code(found["pick"]) or known.label(found["pick"])
         if codes:
             return reading(codes, question, comment=found["remark"])
@@ -185,19 +185,19 @@ def _nearly(bare: str, question: Question) -> Reading:
     """A whole label with a slip or two; else the person's own words."""
     if len(bare) > HEAD:
         return OWN
-    found = names((*question.choices, *question.named)).mistyped(bare)
+    found = option_names((*question.choices, *question.named)).mistyped(bare)
     return reading(found, question) if found else OWN
 
 
 def _loosely(bare: str, question: Question) -> Reading:
-    from quandary.people.saying import loosely  # noqa: PLC0415 - exact answers need none of it
+    from quandary.reading.sentences import loosely  # noqa: PLC0415 - exact answers need none of it
 
     found = loosely(bare, question)
     remark = re.match(_REMARK, bare) if found.kind == "own-words" and len(bare) <= HEAD else None
     if remark is None or bare.endswith("?") or not re.match(_BUT, bare[remark.end("pick") :]):
         return found
     # A code may be a word that says little by itself, such as OK; before a "but" it says enough.
-    codes = names((*question.choices, *question.named)).code(remark["pick"])
+    codes = option_names((*question.choices, *question.named)).code(remark["pick"])
     if not codes or re.match(_WAITING, remark["remark"]):
         return found
     if loosely(remark["remark"], question).kind != "own-words":
@@ -372,6 +372,6 @@ def _bare(label: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def names(choices: tuple[Choice, ...]) -> Names:
+def option_names(choices: tuple[Choice, ...]) -> Names:
     """The names of these choices; the last few are kept."""
     return Names(choices)

@@ -6,19 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.asks import MORE
-from quandary.people.evidence import lexicon, phrasal
-from quandary.people.manner import (
-    FILLERS,
-    described,
-    edges,
-    of_a_kind,
-    referring,
-    stripped,
-    superlative,
-    unpraised,
-)
-from quandary.people.numbers import cardinal, counting, ordering, places
-from quandary.people.phrases import (
+from quandary.reading import option_names as names
+from quandary.reading.evidence import lexicon, phrasal
+from quandary.reading.numbers import cardinal, counting, ordering, places
+from quandary.reading.phrases import (
     DECLARING,
     ENDINGS,
     EXCLUDERS,
@@ -31,14 +22,23 @@ from quandary.people.phrases import (
     VERBS,
     YES,
 )
-from quandary.people.reading import names
-from quandary.people.words import words, wordset
+from quandary.reading.tone import (
+    FILLERS,
+    described,
+    edges,
+    of_a_kind,
+    referring,
+    stripped,
+    superlative,
+    unpraised,
+)
+from quandary.reading.words import words, wordset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from quandary.model.asks import Question
-    from quandary.people.evidence import Fit
+    from quandary.reading.evidence import Fit
 
 OTHER = "OTH"
 """Stands for Other where it is chosen by its number."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from quandary.people.numbers import cardinal, counting
-from quandary.people.phrases import CONNECTIVES, CORRECTIONS, INTERJECTIONS, QUANTIFIERS
-from quandary.people.words import spans, wordset
+from quandary.reading.numbers import cardinal, counting
+from quandary.reading.phrases import CONNECTIVES, CORRECTIONS, INTERJECTIONS, QUANTIFIERS
+from quandary.reading.words import spans, wordset
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
 _MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant"))

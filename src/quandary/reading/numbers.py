@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from quandary.people.words import counted, wordings, wordset
+from quandary.reading.words import counted, wordings, wordset
 
 _CARDINALS = counted(
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
