@@ -20,7 +20,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any, Literal
 
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Ask, Choice, Preamble, Question, Reply
 
@@ -72,20 +72,18 @@ def register() -> None:
     flow = types.ModuleType("benchmark_flow")
     vars(flow).update(VERSION=1, start=start)
     sys.modules["benchmark_flow"] = flow
-    replay.FLOWS["benchmark"] = "benchmark_flow"
+    runs.FLOWS["benchmark"] = "benchmark_flow"
 
 
 def begin(store: Store, questions: int = REPLIES) -> State:
     """A new run of so many questions."""
-    return replay.begin(
-        store, "benchmark", {"questions": questions}, who="agent", through="command"
-    )
+    return runs.begin(store, "benchmark", {"questions": questions}, who="agent", through="command")
 
 
 def reply(store: Store, state: State, number: int) -> State:
     """Answer what waits."""
     said = Reply((Answer(str(state.key), (answer(number),)),))
-    return replay.advance(store, state.run, said, to=state.key, who="person", through="terminal")
+    return runs.advance(store, state.run, said, to=state.key, who="person", through="terminal")
 
 
 def quandary(path: Path, keep: Keep) -> Iterator[str]:
@@ -100,7 +98,7 @@ def quandary(path: Path, keep: Keep) -> Iterator[str]:
         if keep in ANEW:
             store = SqliteStore(path)
         elif keep == "replayed":
-            replay._opened.clear()
+            runs._opened.clear()
         state = reply(store, state, number)
         if keep in ANEW:
             store.close()

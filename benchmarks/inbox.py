@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from measuring import Row, at_most, table
 from quandary.desk.begin import Asking, Showing, decide
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 
@@ -118,7 +118,7 @@ def fill(path: Path) -> None:
     for number in range(1, FEW + 1):
         wanted = Asking(context=f"Plan {number} has a few steps.", text=TREE)
         begun = decide(wanted, Showing())
-        state = replay.begin(
+        state = runs.begin(
             store,
             begun.flow,
             begun.arguments,
@@ -129,7 +129,7 @@ def fill(path: Path) -> None:
         )
         if number % WAITING:
             reply = Reply((Answer(str(state.key), ("OK",)),))
-            replay.advance(store, state.run, reply, to=state.key, who="person", through="web")
+            runs.advance(store, state.run, reply, to=state.key, who="person", through="web")
     store.close()
 
 

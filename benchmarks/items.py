@@ -20,7 +20,7 @@ from measuring import Row, at_most, by_turns, table, timed, told, turns
 from quandary import load
 from quandary.desk import sheets
 from quandary.flows.decide import Terms
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Item, Reply
@@ -88,7 +88,7 @@ def replies(path: Path, skipped: int, rebuilt: bool) -> Iterator[None]:
     yield
     while state.status == "waiting":
         if rebuilt:
-            replay._opened.clear()
+            runs._opened.clear()
         state = reply(store, state)
         yield
 
@@ -104,14 +104,14 @@ def begin(store: SqliteStore) -> State:
         Terms(load(str(TREE)), context, items, limits=sheets.limits("claude"))
     )
     tree = {"tree": arguments.pop("tree")}
-    return replay.begin(store, "decide", arguments, documents=tree, who="agent", through="command")
+    return runs.begin(store, "decide", arguments, documents=tree, who="agent", through="command")
 
 
 def reply(store: SqliteStore, state: State) -> State:
     """Approve of what is asked."""
     questions = state.ask.questions if state.ask else ()
     answers = Reply(tuple(Answer(question.key, ("OK",)) for question in questions))
-    return replay.advance(store, state.run, answers, to=state.key, who="person", through="terminal")
+    return runs.advance(store, state.run, answers, to=state.key, who="person", through="terminal")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import msgspec
 
 from asking import REPLIES, Keep, bare, begin, quandary, register, reply
 from measuring import Row, at_least, at_most, best, by_turns, table, timed, told, turns
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 
@@ -108,7 +108,7 @@ def an_inbox(folder: Path) -> Row:
         )
         db.commit()
         db.close()
-        taken.append(best(lambda s=store: replay.inbox(s, limit=10), 200))  # type: ignore[misc]
+        taken.append(best(lambda s=store: driver.inbox(s, limit=10), 200))  # type: ignore[misc]
         store.close()
     what = f"inbox page among 1,000,000 runs ({taken[1] * 1e6:.0f} µs) against 1,000"
     return at_most(taken[1] / taken[0], 2, what)

@@ -16,7 +16,7 @@ import psycopg
 from asking import CONTEXT, answer, asked
 from asking import begin as begin_questions
 from asking import reply as reply_to
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.postgres import PostgresStore
 from quandary.model.calls import Call, Output
 
@@ -47,7 +47,7 @@ def register() -> None:
     flow = types.ModuleType("stepping_flow")
     vars(flow).update(VERSION=1, start=start)
     sys.modules["stepping_flow"] = flow
-    replay.FLOWS["stepping"] = "stepping_flow"
+    runs.FLOWS["stepping"] = "stepping_flow"
 
 
 def steps(place: Path, _keep: str) -> Iterator[str | None]:
@@ -56,10 +56,10 @@ def steps(place: Path, _keep: str) -> Iterator[str | None]:
     store = opened(place)
     yield None
     while True:
-        state = replay.begin(store, "stepping", {"steps": STEPS}, who="agent", through="command")
+        state = runs.begin(store, "stepping", {"steps": STEPS}, who="agent", through="command")
         for number in range(STEPS):
             output = Output(state.calls[0].key, text=made(number), status=0)
-            state = replay.record_output(store, state.run, output, through="agent")
+            state = runs.record_output(store, state.run, output, through="agent")
         yield " ".join(state.result)
 
 

@@ -24,7 +24,7 @@ from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver
 from quandary.cli.watching import Lines, Scribe, watcher
 from quandary.flows.step_plans import Defaults, most_calls, plan
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.settings import Settings
@@ -72,7 +72,7 @@ class House:
 
     def begin(self, chart: Chart, number: int = 1) -> State:
         """A run of a chart."""
-        return replay.begin(
+        return runs.begin(
             self.store,
             "walk",
             {"defaults": {"cli": "BENCH"}, "item": {"id": str(number)}},

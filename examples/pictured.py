@@ -21,7 +21,8 @@ from unittest.mock import patch
 import screenshot
 
 from quandary import cli
-from quandary.journal import entries, replay
+from quandary.journal import entries
+from quandary.journal import runs as driver
 from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Ask, Reply
 
@@ -169,12 +170,12 @@ class House:
     def answer(self, run: str, code: str, ago: timedelta, through: str) -> None:
         """Book what a person chose."""
         store = open_store(str(self.journal))
-        waiting = replay.look(store, run).ask
+        waiting = driver.look(store, run).ask
         if not isinstance(waiting, Ask):
             raise TypeError(f"{run} waits for nothing")
         reply = Reply(tuple(Answer(q.key, picked=(code,)) for q in waiting.questions))
         with clock(ago):
-            replay.advance(store, run, reply, who="person", through=through)
+            driver.advance(store, run, reply, who="person", through=through)
         store.close()
 
 

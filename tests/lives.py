@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import small_flows
 import walks
-from quandary.journal import replay
-from quandary.journal.preferences import remember
+from quandary.journal import runs
+from quandary.journal.policy import remember
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
 
@@ -55,7 +55,7 @@ def _live(store: Store, kind: str, what: list[Any]) -> str:
     given: dict[str, Any] = {"kind": kind, "context": WORD, "questions": 2}
     given |= {"items": ["1", "2"], "most": 3} if kind == "maze" else {}
     words = {"words": {"1:": f"What of {WORD}?"}} if kind == "chain" else {}
-    state = replay.begin(
+    state = runs.begin(
         store,
         small_flows.NAME,
         given,
@@ -77,14 +77,14 @@ def _go_on(store: Store, state: State, what: Any) -> State:  # noqa: ANN401 - as
             return state
         key = getattr(answered[0].read(), "key", "")
         reply = small_flows.pick(key, "NO", comment=WORD)
-        return replay.amend(store, state.run, reply, key=key, why=WORD, **source)
+        return runs.amend(store, state.run, reply, key=key, why=WORD, **source)
     if state.ask is None:
         return state
     if what == "withdraw":
-        return replay.withdraw(store, state.run, WORD, **source)
+        return runs.withdraw(store, state.run, WORD, **source)
     if what in ("idle", "decline"):
         outcome = Outcome("idle" if what == "idle" else "declined", WORD)
-        return replay.note(store, state.run, outcome, **source)
+        return runs.note(store, state.run, outcome, **source)
     code, said = what
     answers = [
         Answer(q.key, (code,), comment=said, raw=said)
@@ -92,7 +92,7 @@ def _go_on(store: Store, state: State, what: Any) -> State:  # noqa: ANN401 - as
         else Answer(q.key, text=said, raw=said)
         for q in state.ask.questions
     ]
-    return replay.advance(store, state.run, Reply(tuple(answers)), to=state.key, **source)
+    return runs.advance(store, state.run, Reply(tuple(answers)), to=state.key, **source)
 
 
 def errand(store: Store) -> State:
@@ -100,8 +100,8 @@ def errand(store: Store) -> State:
     state = small_flows.answer(store, small_flows.begin(store, "errand", file="notes.md"))
     for key in ("1:/run", "1:/vote-1", "1:/vote-2", "1:/vote-3"):
         output = Output(key, WORD, seconds=0.1)
-        state = replay.record_output(store, state.run, output, through="worker")
-    state = replay.advance(
+        state = runs.record_output(store, state.run, output, through="worker")
+    state = runs.advance(
         store, state.run, who="policy", through="mending", deeds=lambda do: Done(do.key, WORD)
     )
     return small_flows.answer(store, state)

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from quandary.cli.mcp import house_of
 from quandary.cli.serve import walks_of
 from quandary.desk.authority import scope_of
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from quandary.people.mcp.server import build
@@ -170,6 +170,6 @@ def booked(place: Place, state: State, code: str) -> State:
     """Somebody at a terminal answers what waits."""
     assert state.key is not None
     reply = Reply((Answer(state.key, (code,)),))
-    return replay.advance(
+    return runs.advance(
         place.store, state.run, reply, to=state.key, who="person", through="terminal"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError
-from quandary.journal import progress, replay
+from quandary.journal import progress, runs
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Note, Preamble, Question, Reply
 from quandary.model.calls import Call, Do, Done, Output
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 NAME = "small"
-replay.FLOWS[NAME] = "small_flows"
+runs.FLOWS[NAME] = "small_flows"
 
 CODES = ("OK", "NO", "SUB")
 
@@ -159,13 +159,13 @@ def pick(key: str | None, code: str = "OK", **more: Any) -> Reply:  # noqa: ANN4
 def begin(store: Store, kind: str = "chain", **arguments: Any) -> State:  # noqa: ANN401
     """A run of one of these flows."""
     given = {"kind": kind, **({"questions": 3} if kind == "chain" else {}), **arguments}
-    return replay.begin(store, NAME, given, project="here", who="agent", through="relay")
+    return runs.begin(store, NAME, given, project="here", who="agent", through="relay")
 
 
 def answer(store: Store, state: State, reply: Reply | str = "OK") -> State:
     """A person's reply at the terminal to what waits."""
     if isinstance(reply, str):
         reply = pick(state.key, reply)
-    return replay.advance(
+    return runs.advance(
         store, state.run, reply, to=state.key, who="person", through="terminal", by="ada"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.asks import Answer, Reply
 from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Route, Step
@@ -57,7 +57,7 @@ def begin(store: Store, chart: Chart = RELEASE, **arguments: Any) -> State:  # n
         **arguments,
     }
     documents = {"chart": msgspec.to_builtins(chart)}
-    return replay.begin(
+    return runs.begin(
         store, "walk", given, documents=documents, project="here", who="agent", through="command"
     )
 
@@ -95,7 +95,7 @@ def good(call: Call) -> Output:
 def send(store: Store, state: State, *outputs: Output) -> State:
     """Book what came back."""
     for output in outputs:
-        state = replay.record_output(store, state.run, output, through="worker")
+        state = runs.record_output(store, state.run, output, through="worker")
     return state
 
 
@@ -103,7 +103,7 @@ def answer(store: Store, state: State, code: str = "", **more: Any) -> State:  #
     """A person at the terminal answers what waits."""
     assert state.key is not None
     reply = Reply((Answer(state.key, (code,) if code else (), **more),))
-    return replay.advance(
+    return runs.advance(
         store, state.run, reply, to=state.key, who="person", through="terminal", by="ada"
     )
 

@@ -24,7 +24,7 @@ from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver, Watcher, begun
 from quandary.agents.process import run as run_program
 from quandary.errors import Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Noted, Returned
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Note
@@ -229,7 +229,7 @@ def test_a_crash_after_that_is_noticed(house: House) -> None:
     drawn = chart(START, Step("a", "Go?", tags=("HUMAN",)), task("b"), routes="s>a a>b")
     state = walks.answer(house.store, house.begin(drawn), "DONE")
     note = Note(driving.STARTED, "")
-    replay.note(house.store, state.run, note, who="agent", through=driving.THROUGH)
+    runs.note(house.store, state.run, note, who="agent", through=driving.THROUGH)
     state = asyncio.run(house.driver.drive(state.run))
     assert [step["attempts"] for step in state.result["steps"]] == [1, 2]
 
@@ -250,7 +250,7 @@ def test_whoever_is_stopped_ends_the_programs_and_says_so(house: House, way: str
 
     # Nobody has begun: as after a reply.
     note = Note(driving.STOPPED, "")
-    replay.note(house.store, began.run, note, who="agent", through=driving.THROUGH)
+    runs.note(house.store, began.run, note, who="agent", through=driving.THROUGH)
     if way == "ask":
         state = asyncio.run(house.driver.drive(began.run))
         assert state.key == "Sa@1/run-interrupted"
@@ -305,7 +305,7 @@ def test_a_run_that_is_withdrawn_meanwhile_is_left_alone(
             while not house.called:
                 await asyncio.sleep(0.01)
             run = house.store.runs(status="waiting")[0].id
-            replay.withdraw(house.store, run, "no need", who="person", through="terminal")
+            runs.withdraw(house.store, run, "no need", who="person", through="terminal")
 
         asking = asyncio.ensure_future(withdraw())
         other = {"defaults": {"cli": "BEN"}}

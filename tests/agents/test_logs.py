@@ -11,7 +11,7 @@ import pytest
 
 import walks
 from quandary.agents.logs import LONGEST_NAME, Logs, folder_of
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from quandary.model.calls import Call, Output
@@ -222,7 +222,7 @@ def test_after_an_amendment_the_short_log_is_written_anew(house: House) -> None:
     state = answer(house.store, state, "SHIP-IT")
     logs.write(state.run)
     reply = Reply((Answer(key, ("NOT-YET",)),))
-    state = replay.amend(
+    state = runs.amend(
         house.store, state.run, reply, key=key, why="wait", who="person", through="terminal"
     )
     logs.write(state.run)
@@ -341,9 +341,7 @@ def test_a_log_that_vanishes_on_the_way_is_begun_again(house: House) -> None:
     logs.write(state.run)
     state = answer(house.store, walks.go(house.store, state), "SHIP-IT")
     logs.write(state.run)
-    assert entries(house.long(state.run)) == list(
-        range(1, replay.look(house.store, state.run).n + 1)
-    )
+    assert entries(house.long(state.run)) == list(range(1, runs.look(house.store, state.run).n + 1))
     assert house.short(state.run)["outcome"] == "completed"
 
 

@@ -18,7 +18,7 @@ from quandary.agents import report_html
 from quandary.agents.report_drawing import MOST_STEPS
 from quandary.agents.retelling import Told, retell
 from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Outcome
 from quandary.model.chart import Chart, Page, Route, Step
@@ -217,7 +217,7 @@ def test_whatever_is_written_in_a_chart_stays_text(store: SqliteStore) -> None:
     state = walks.send(store, state, replace(said, stderr="\n".join(HOSTILE)))
     state = walks.send(store, state, walks.judged(state.calls[0]))
     no = Outcome("dismissed", "\n".join(HOSTILE))
-    replay.note(store, state.run, no, who="agent", through="relay", by=HOSTILE[2])
+    runs.note(store, state.run, no, who="agent", through="relay", by=HOSTILE[2])
     assert state.ask is not None
     state = answer(store, state, state.ask.questions[0].choices[0].code, comment=HOSTILE[0])
     assert state.status == "done"

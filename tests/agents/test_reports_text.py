@@ -11,7 +11,7 @@ from quandary.agents.report_text import report
 from quandary.agents.report_words import count, duration, lines
 from quandary.agents.retelling import Told, retell
 from quandary.agents.story import Exchange, Story
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
 from walks import answer, begin, go, released
@@ -95,7 +95,7 @@ def test_the_first_line_says_where_a_run_stands(store: SqliteStore, way: str, li
     if way != "begun":
         state = go(store, state, walks.failed if way == "failed" else walks.good)
     if way == "withdrawn":
-        replay.withdraw(store, state.run, "enough", who="person", through="terminal")
+        runs.withdraw(store, state.run, "enough", who="person", through="terminal")
     assert shown(store, state)[0] == line
 
 
@@ -104,10 +104,10 @@ def test_what_was_taken_back_and_noted_is_shown_at_the_end(store: SqliteStore) -
     state = go(store, begin(store))
     key = str(state.key)
     no = Outcome("idle", "nobody there")
-    replay.note(store, state.run, no, who="agent", through="relay")
+    runs.note(store, state.run, no, who="agent", through="relay")
     state = answer(store, state, "NOT-YET")
     reply = Reply((Answer(key, ("SHIP-IT",)),))
-    replay.amend(store, state.run, reply, key=key, why="", who="person", through="terminal")
+    runs.amend(store, state.run, reply, key=key, why="", who="person", through="terminal")
     text = shown(store, state)
     at = text.index("Taken back, and tried or answered anew")
     assert text[at + 1] == "  ada (person, terminal) decides: chose “not yet”"

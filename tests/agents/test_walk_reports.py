@@ -14,7 +14,7 @@ import walks
 from quandary.agents.retelling import retell
 from quandary.agents.story import Exchange, Story
 from quandary.errors import QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Asked, Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
@@ -236,7 +236,7 @@ def test_a_run_under_way_is_told_up_to_where_it_stands(store: SqliteStore) -> No
 def test_a_run_that_waits_for_a_person_says_so(store: SqliteStore) -> None:
     """And what happened beside it is remarked, without being an answer."""
     state = go(store, begin(store))
-    replay.note(store, state.run, Outcome("dismissed", "later"), who="agent", through="relay")
+    runs.note(store, state.run, Outcome("dismissed", "later"), who="agent", through="relay")
     told = story(store, state)
     assert (told.waits, told.stops[-1].name) == ("person", "May it be shipped?")
     assert [(remark.kind, remark.text) for remark in told.remarks] == [("dismissed", "later")]
@@ -249,10 +249,10 @@ def test_a_run_that_was_ended_from_outside_stands_where_it_stood(
     """It has no outcome of its own."""
     state = go(store, begin(store))
     if status == "withdrawn":
-        replay.withdraw(store, state.run, "nobody needs it", who="person", through="terminal")
+        runs.withdraw(store, state.run, "nobody needs it", who="person", through="terminal")
     else:
         no = Outcome("declined", "nobody needs it")
-        replay.note(store, state.run, no, who="person", through="terminal")
+        runs.note(store, state.run, no, who="person", through="terminal")
     told = story(store, state)
     assert (told.status, told.outcome, told.error) == (status, None, "nobody needs it")
     assert (told.path[-1], told.stops[-1].current) == ("ship", True)
@@ -278,7 +278,7 @@ def test_an_amended_answer_leads_on_and_the_old_one_is_kept(store: SqliteStore) 
     key = str(state.key)
     state = go(store, answer(store, state, "NOT-YET"))
     assert story(store, state).path[-3:] == ("mend", "tests", "ship")
-    state = replay.amend(
+    state = runs.amend(
         store,
         state.run,
         Reply((Answer(key, ("SHIP-IT",)),)),
@@ -303,7 +303,7 @@ def test_amending_back_and_forth_follows_the_last_answer(store: SqliteStore) -> 
     for code in ("NOT-YET", "SHIP-IT", "NOT-YET"):
         reply = Reply((Answer(key, (code,)),))
         said = {"key": key, "why": "", "who": "person", "through": "terminal"}
-        state = go(store, replay.amend(store, state.run, reply, **said))  # type: ignore[arg-type]  # spelt out above
+        state = go(store, runs.amend(store, state.run, reply, **said))  # type: ignore[arg-type]  # spelt out above
     told = story(store, state)
     assert (told.waits, told.path[-3:]) == ("person", ("mend", "tests", "ship"))
     assert told.unplaced == ()
@@ -379,14 +379,14 @@ def test_a_file_that_was_shown_on_the_way_is_no_step(store: SqliteStore) -> None
     assert state.deed is not None
     told = story(store, state)
     assert (told.waits, told.stops[-1].id, told.unplaced) == ("house", "ship", ())
-    replay.advance(
+    runs.advance(
         store,
         state.run,
         who="person",
         through="terminal",
         deeds=lambda do: Done(do.key, text="Read it."),
     )
-    state = answer(store, replay.look(store, state.run), "SHIP-IT")
+    state = answer(store, runs.look(store, state.run), "SHIP-IT")
     told = story(store, state)
     assert (told.outcome, told.path[-2:]) == ("completed", ("ship", "end"))
     shown, asked = told.stops[-2].exchanges

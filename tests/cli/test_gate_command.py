@@ -18,7 +18,7 @@ from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
 from quandary.desk import phases
 from quandary.desk.reply import actions
 from quandary.errors import Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -62,10 +62,10 @@ def answer(
 ) -> State:
     """Answer what waits, as somebody at a terminal does."""
     store = SqliteStore(tried.store)
-    key = replay.look(store, run).key
+    key = runs.look(store, run).key
     reply = Reply((Answer(str(key), (code,)),))
     do = actions(store, run)
-    return replay.advance(store, run, reply, to=key, who=who, through=through, deeds=do)
+    return runs.advance(store, run, reply, to=key, who=who, through=through, deeds=do)
 
 
 def result(ended: Any) -> dict[str, Any]:  # noqa: ANN401 - an Ended
@@ -321,7 +321,7 @@ def test_a_person_changes_their_mind(tried: Tried) -> None:
     store = SqliteStore(tried.store)
     reply = Reply((Answer("1:", ("OTH/RST",)),))
     do = actions(store, run)
-    state = replay.amend(
+    state = runs.amend(
         store, run, reply, key="1:", why="no", who="person", through="terminal", deeds=do
     )
     assert state.status == "failed"
@@ -465,7 +465,7 @@ def test_killed_while_moving(tried: Tried, after: bool, mender: str) -> None:
     history = [entry["phase"] for entry in tried.state["phaseHistory"]]
     assert history[:2] == ["1: Plan", "2: Build"]
     assert len(history) == (3 if mender == "go" else 2)
-    assert replay.look(store, run).result["nextPhase"] == "2: Build"
+    assert runs.look(store, run).result["nextPhase"] == "2: Build"
     assert tried.state["phaseHistory"][1]["run"] == run
     assert tried.state["phaseHistory"][1]["who"] == "agent"
     assert verify(store).ok

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import program
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 
@@ -29,7 +29,7 @@ def test_killing_replies_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     began = program.start(*asking, "--items", str(tmp_path / "items.json"), "--store", path)
     run = json.loads(began.out)["run"]
     store = SqliteStore(path)
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     chance = random.Random(7)  # noqa: S311 - when to kill is no secret
     longest, killed = 0.3, 0
     acknowledged: dict[str | None, str] = {}
@@ -60,7 +60,7 @@ def test_killing_replies_at_any_moment_loses_nothing(tmp_path: Path) -> None:
             killed += 1
         if said.endswith(b"\n"):
             acknowledged[state.key] = token
-        state = replay.look(store, run)
+        state = runs.look(store, run)
     booked: dict[str | None, str | None] = {}
     for entry in store.entries(run, kinds=("answered",)):
         body = entry.read()
@@ -70,4 +70,4 @@ def test_killing_replies_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     assert killed >= KILLS / 3
     assert len(acknowledged) >= KILLS / 5
     assert acknowledged.items() <= booked.items()
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok

@@ -18,7 +18,7 @@ from phases import EVERYTHING, PLANNED, Tried
 from program import at_terminal
 from quandary.cli import piping
 from quandary.errors import StoreError
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.settings import files
@@ -574,7 +574,7 @@ def test_state_of_a_phase_run(tried: Tried) -> None:
     """The run of a move can be looked at like any other."""
     tried.stand("1")
     store = SqliteStore(tried.store)
-    state = replay.look(store, store.runs()[0].id)
+    state = driver.look(store, store.runs()[0].id)
     assert state.result == {"from": "", "phase": "1: Plan"}
     ended = tried.run("log")
     assert "rel: 1: Plan" in ended.out

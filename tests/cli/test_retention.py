@@ -14,7 +14,7 @@ import walks
 from program import at_terminal
 from quandary.errors import StoreError
 from quandary.journal import entries as clock
-from quandary.journal import pruning, replay
+from quandary.journal import pruning, runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT, Project
@@ -307,7 +307,7 @@ def test_a_file_that_tells_nothing_is_refused(project: Project) -> None:
     """Its chain may hold all the same."""
     store = SqliteStore(project.folder / "odd.db")
     given: dict[str, Any] = {"options": [{"key": "E1", "title": "One"}], "item": "no item"}
-    odd = replay.begin(store, "split", given, who="agent", through="x")
+    odd = runs.begin(store, "split", given, who="agent", through="x")
     store.close()
     file = project.folder / "odd.json"
     project.call("export", odd.run, "--output", str(file), "--store", str(store.path))

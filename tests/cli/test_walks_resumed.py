@@ -14,7 +14,7 @@ import pytest
 
 from outings import DONE, Outing, lucid
 from program import PROGRAM, at_terminal, environment
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.calls import Output
@@ -411,5 +411,5 @@ def test_no_recorded_call_is_made_again_however_often_it_is_killed(outing: Outin
         assert 1 <= made[step] <= 1 + lost[step]
     # A program may have been left without all of its prompt when its caller was killed.
     assert sum(made.values()) <= STEPS + sum(lost.values())
-    assert replay.verify(store).ok
+    assert driver.verify(store).ok
     store.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quandary.desk import phases
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
@@ -43,17 +43,17 @@ def gated(store: Store, who: Who, through: str, folder: str = "/t", at: str = "1
     """A gate that somebody passed."""
     track = {**TRACK, "current": next(p for p in TRACK["phases"] if p["label"] == at)}  # type: ignore[index]  # a list
     terms = {"folder": folder, "track": track, "seen": 4}
-    state = replay.begin(store, "gate", terms, who="agent", through="command")
+    state = runs.begin(store, "gate", terms, who="agent", through="command")
     if state.deed is None:
         reply = Reply((Answer(str(state.key), ("PRC",)),))
-        return replay.advance(store, state.run, reply, who=who, through=through, deeds=done)
-    return replay.advance(store, state.run, who=who, through=through, deeds=done)
+        return runs.advance(store, state.run, reply, who=who, through=through, deeds=done)
+    return runs.advance(store, state.run, who=who, through=through, deeds=done)
 
 
 def moved(store: Store, approval: str = "", folder: str = "/t", *, whole: bool = True) -> State:
     """A move that somebody made with a command."""
     told = {"folder": folder, "from": "1", "to": "2", "approval": approval}
-    return replay.begin(
+    return runs.begin(
         store,
         "phase",
         told,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import program
 from quandary.desk import notices
 from quandary.errors import ParseError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from small_flows import begin, pick
 
@@ -390,18 +390,18 @@ def test_who_answers_in_person_has_the_next_question_before_them(home: Path) -> 
     """At a terminal or in the browser; the listener is the store's own."""
     heard: list[str] = []
     store, other = SqliteStore(home / "a.db"), SqliteStore(home / "b.db")
-    replay.listen(store, lambda run, ask: heard.append(f"{run.key} {ask.key}"))
+    runs.listen(store, lambda run, ask: heard.append(f"{run.key} {ask.key}"))
     begin(other, kind="chain", questions=1)
     assert heard == []
     state = begin(store, kind="chain", questions=4)
     assert heard == [f"{state.key} {state.key}"]
     for through in ("terminal", "web"):
         reply = pick(state.key)
-        state = replay.advance(store, state.run, reply, who="person", through=through)
+        state = runs.advance(store, state.run, reply, who="person", through=through)
         assert state.status == "waiting"
     assert len(heard) == 1
     reply = pick(state.key)
-    state = replay.advance(store, state.run, reply, who="agent", through="relay")
+    state = runs.advance(store, state.run, reply, who="agent", through="relay")
     assert heard[1:] == [f"{state.key} {state.key}"]
 
 

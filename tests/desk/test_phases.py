@@ -20,7 +20,7 @@ from quandary.desk.reply import actions
 from quandary.errors import QuandaryError
 from quandary.formats import tracks
 from quandary.formats.proof import Given
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -157,11 +157,11 @@ class Commands(RuleBasedStateMachine):
             "seen": len(kept.history),
             "proof": {f"p{self.here}": "done"} if proven else {},
         }
-        state = replay.begin(self.store, "gate", terms, who="agent", through="command")
+        state = runs.begin(self.store, "gate", terms, who="agent", through="command")
         reply = Reply((Answer(str(state.key), (choice,)),))
         do = actions(self.store, state.run)
         try:
-            state = replay.advance(
+            state = runs.advance(
                 self.store, state.run, reply, to=state.key, who=who[0], through=who[1], deeds=do
             )
         except QuandaryError:

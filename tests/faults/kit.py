@@ -20,7 +20,7 @@ import pytest
 
 from phases import PHASES
 from program import Ended
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT, ITEMS, TREE
 
@@ -166,13 +166,13 @@ class Trouble:
         ended = self.start("verify")
         assert ended.status == 0, ended
         store = SqliteStore(self.store)
-        assert replay.verify(store).ok
+        assert runs.verify(store).ok
         store.close()
 
     def waits(self) -> State:
         """Where the run stands that waits."""
         store = SqliteStore(self.store)
-        state = replay.look(store, self.names["waiting"])
+        state = runs.look(store, self.names["waiting"])
         store.close()
         return state
 

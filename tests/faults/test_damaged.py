@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from faults.kit import complaint
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_what_is_left_is_saved_and_what_is_not_is_named(trouble: Trouble, name: 
     assert lost == (name == "one page"), ended
     with closing(SqliteStore(trouble.folder / "saved.db")) as store:
         for run in store.runs():
-            replay.look(store, run.id)
+            runs.look(store, run.id)
     if not lost:
         again = trouble.start(*REPLY, "--store", "saved.db")
         assert again.status == 0, again
@@ -163,8 +163,8 @@ def test_an_empty_file_is_an_empty_journal(trouble: Trouble) -> None:
 def test_newest_changes_without_their_file_are_nobodys(trouble: Trouble) -> None:
     """A write-ahead log that was left behind is not taken for the journal, nor mixed into one."""
     with closing(SqliteStore(trouble.store)) as store:
-        state = replay.look(store, trouble.names["waiting"])
-        replay.withdraw(store, state.run, "because", who="person", through="web")
+        state = runs.look(store, trouble.names["waiting"])
+        runs.withdraw(store, state.run, "because", who="person", through="web")
         shutil.copy(f"{trouble.store}-wal", trouble.folder / "left")
     trouble.store.unlink()
     shutil.move(trouble.folder / "left", f"{trouble.store}-wal")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from faults.kit import HOOKED, UNTIDY, complaint, mounted
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT
 from served import TOKEN, Site
@@ -118,7 +118,7 @@ def test_a_reply_with_some_room_is_booked_or_is_not(trouble: Trouble) -> None:
             else:
                 assert "full" in complaint(ended)
             with closing(SqliteStore(trouble.store)) as store:
-                assert replay.verify(store).ok
+                assert runs.verify(store).ok
     assert 0 < booked < 14
 
 
@@ -172,7 +172,7 @@ def test_a_server_without_room_says_so_and_goes_on_later(trouble: Trouble) -> No
             filler.unlink()
             answer = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
             assert answer.json()["status"] == "done"
-        assert replay.verify(site.store).ok
+        assert runs.verify(site.store).ok
         site.store.close()
 
 

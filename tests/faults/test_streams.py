@@ -11,7 +11,7 @@ import pytest
 from faults.kit import HOOKED, complaint
 from faults.nursery import BROKEN, CLOSED
 from quandary.cli import COMMANDS
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -160,4 +160,4 @@ def test_with_every_stream_closed_the_work_is_done(trouble: Trouble, name: str) 
     ended = trouble.start(*words, stdin=CLOSED, stdout=CLOSED, stderr=CLOSED)
     assert ended.status == (2 if name in NEEDS_INPUT else status)
     with closing(SqliteStore(trouble.store)) as store:
-        assert replay.verify(store).ok
+        assert runs.verify(store).ok

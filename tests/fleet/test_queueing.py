@@ -23,7 +23,7 @@ from quandary.fleet.queue import (
     share,
     takeable,
 )
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.postgres import PostgresStore
 from quandary.model.asks import Answer, Reply
 
@@ -176,7 +176,7 @@ def _begun(store: PostgresStore) -> None:
     arguments = {"defaults": {"cli": "ANN"}, "codenames": ["ANN"]}
     steps = [{"id": "1", "text": "Write it", "kind": "process"}]
     chart = {"name": "C", "pages": [{"id": "p", "steps": steps}]}
-    replay.begin(store, "walk", arguments, documents={"chart": chart}, who="agent", through="fleet")
+    driver.begin(store, "walk", arguments, documents={"chart": chart}, who="agent", through="fleet")
 
 
 # -- answering -----------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def by_store(camp: Camp, run: str) -> None:
     """Any door that goes on with a run in the store; none of them knows of workers."""
     with camp.opened() as store:
         reply = Reply((Answer("S3@1/run", ("YES",)),))
-        replay.advance(store, run, reply, to="S3@1/run", who="person", through="web")
+        driver.advance(store, run, reply, to="S3@1/run", who="person", through="web")
 
 
 def by_amending(camp: Camp, run: str) -> None:

@@ -27,7 +27,7 @@ from quandary.fleet.worker import (
     judge,
     put_back,
 )
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
 from quandary.settings.agents import Agent, Catalogue
@@ -360,10 +360,10 @@ def test_what_the_house_has_to_do_is_done_by_a_worker(camp: Camp) -> None:
     camp.draw(lucid(steps, "0>1 1>2:yes 1>1:no"))
     (run,) = camp.queue()
     with camp.opened() as store:
-        key = replay.look(store, run).key
+        key = driver.look(store, run).key
         assert key is not None
         reply = Reply((Answer(key, prefix="reference", argument="notes.md"),))
-        state = replay.advance(store, run, reply, to=key, who="person", through="web")
+        state = driver.advance(store, run, reply, to=key, who="person", through="web")
         assert state.deed is not None
     assert camp.jobs() == [(run, "due")]
     camp.drain()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import small_flows
 from fuzz.target import Target, folder, hold
 from quandary.errors import QuandaryError, StoreError
-from quandary.journal import exporting, replay
+from quandary.journal import archive, runs
 from quandary.journal.entries import Noted
 from quandary.journal.recovery import recover
 from quandary.journal.sqlite import SqliteStore
@@ -34,20 +34,20 @@ def _original() -> bytes:
     state = small_flows.begin(store, questions=3)
     state = small_flows.answer(store, state)
     state = small_flows.answer(store, state, small_flows.pick(state.key, "NO", comment="because"))
-    return exporting.write(exporting.export(store, state.run))
+    return archive.write(archive.export(store, state.run))
 
 
 def _exported(data: bytes) -> None:
     """A file is taken in only as it was written, however it is laid out."""
-    found = exporting.read(data, "run.json")
-    whole = exporting.read(_original(), "run.json")
+    found = archive.read(data, "run.json")
+    whole = archive.read(_original(), "run.json")
     hold(found.run != whole.run or found.entries == whole.entries[: len(found.entries)], "changed")
     store = SqliteStore(":memory:")
-    brought = exporting.bring_in(
+    brought = archive.bring_in(
         store, found, about="x", project="here", who="agent", through="command"
     )
-    hold(replay.verify(store).ok, "the store does not verify")
-    hold(exporting.imported(store, brought.record) == found, "another run came out")
+    hold(runs.verify(store).ok, "the store does not verify")
+    hold(archive.imported(store, brought.record) == found, "another run came out")
     store.close()
 
 
@@ -98,7 +98,7 @@ def _damaged(data: bytes) -> None:
         hold(saved <= _bodies(), "an entry was made up")
         hold(saved == _bodies() or bool(found.losses), "entries are missing, and nobody says so")
         for run in store.runs():
-            replay.look(store, run.id)
+            runs.look(store, run.id)
 
 
 def _before_recovery(entries: list[Entry]) -> Iterator[tuple[str, int, bytes]]:
@@ -116,10 +116,10 @@ def _looked_at(path: Path) -> None:
         with closing(SqliteStore(path, patience=0.1)) as store:
             for run in store.runs():
                 try:
-                    replay.look(store, run.id)
+                    runs.look(store, run.id)
                 except QuandaryError:
                     continue
-            replay.verify(store)
+            runs.verify(store)
     except StoreError:
         return
 

@@ -13,7 +13,7 @@ from quandary.desk import returns
 from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError
 from quandary.flows.responses import hear
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Ask, Choice, Kind, Outcome, Preamble, Question, Reply
@@ -141,7 +141,7 @@ def _store(name: str) -> SqliteStore:
     """A store of a target's own, made anew before it grows large."""
     found = _STORE.get(name)
     if found is not None and found.newest() > 400:
-        report = replay.verify(found)
+        report = runs.verify(found)
         hold(report.ok, f"the store does not verify: {report.problems[:2]}")
         found.close()
         found = None
@@ -225,7 +225,7 @@ def _walked(data: bytes) -> None:
     if state.ask is not None:
         hold(state.status == "waiting", "nobody answered, and it does not wait")
         try:
-            replay.record_output(store, state.run, Output(str(state.key), text=text), through="x")
+            runs.record_output(store, state.run, Output(str(state.key), text=text), through="x")
         except QuandaryError:
             return
         hold(not store.entries(state.run, kinds=("answered",)), "an output became an answer")

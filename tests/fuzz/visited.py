@@ -17,7 +17,7 @@ from quandary.cli.mcp import house_of
 from quandary.desk.authority import scope_of
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.desk.walks import Walks
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.people.mcp.server import build, mounted
@@ -73,7 +73,7 @@ class Site:
         items = [{"id": "1", "title": "One"}, {"id": "2", "title": "Two"}]
         wanted = {"context": CONTEXT, "text": TREE, "items": items}
         begun = decide(msgspec.convert(wanted, Asking), Showing())
-        state = replay.begin(
+        state = runs.begin(
             self.store,
             begun.flow,
             begun.arguments,
@@ -109,12 +109,12 @@ class Site:
 
     def refresh(self) -> None:
         """Check what was kept, and ask anew once the run is over."""
-        if replay.look(self.store, self.run).status == "waiting":
+        if runs.look(self.store, self.run).status == "waiting":
             return
         for entry in self.store.entries(self.run, kinds=("answered",)):
             body = entry.read()
             hold(isinstance(body, Answered) and body.who != "person", "nobody had logged in")
-        hold(replay.verify(self.store, self.run).ok, "the run does not verify")
+        hold(runs.verify(self.store, self.run).ok, "the run does not verify")
         self.run = self.ask()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from hosts.clients import NODE, ROOT
 from program import DEPLOY
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Place:
         """All runs in which something was asked."""
         store = self.store
         rows = [row for row in store.runs() if row.flow != "prefer"]
-        return [replay.look(store, row.id) for row in rows]
+        return [runs.look(store, row.id) for row in rows]
 
     def only_run(self) -> State:
         """The one run that there should be."""

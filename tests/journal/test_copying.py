@@ -13,8 +13,8 @@ import databases
 import processes
 import small_flows
 from quandary.errors import Rejected, StoreError
-from quandary.journal import replay
-from quandary.journal.copying import backup, copy
+from quandary.journal import runs
+from quandary.journal.archive import backup, copy
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES, open_store
 from quandary.journal.verify import verify
@@ -57,7 +57,7 @@ def live(store: Store) -> State:
     small_flows.answer(store, done, small_flows.pick("1:", "NO", comment="é \U0001f600 \x7f"))
     waiting = small_flows.answer(store, small_flows.begin(store))
     small_flows.answer(store, small_flows.begin(store, "errand"))
-    gone = replay.begin(
+    gone = runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1},
@@ -67,7 +67,7 @@ def live(store: Store) -> State:
         through="relay",
         name="the one",
     )
-    replay.withdraw(store, gone.run, "no need", who="person", through="web", by="ada")
+    runs.withdraw(store, gone.run, "no need", who="person", through="web", by="ada")
     return waiting
 
 
@@ -101,8 +101,8 @@ def test_a_copy_may_be_of_the_same_kind(tmp_path: Path) -> None:
 def test_runs_go_on_in_the_copy(old: Store, new: Store) -> None:
     """What waited waits, and the next run follows the last one."""
     copy(old, new)
-    waiting = next(replay.look(new, row.id) for row in new.runs(waits="person"))
-    assert replay.look(old, waiting.run) == waiting
+    waiting = next(runs.look(new, row.id) for row in new.runs(waits="person"))
+    assert runs.look(old, waiting.run) == waiting
     assert small_flows.answer(new, waiting).key == "3:"
     small_flows.begin(new)
     assert [run.number for run in new.runs()] == [1, 2, 3, 4, 5]

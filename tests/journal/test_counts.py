@@ -12,7 +12,7 @@ import pytest
 import small_flows
 from quandary.formats.markdown import parse
 from quandary.journal import counts as counted
-from quandary.journal import entries, replay
+from quandary.journal import entries, runs
 from quandary.journal.counts import (
     MOST_NAMES,
     OTHER,
@@ -22,7 +22,7 @@ from quandary.journal.counts import (
     occasions,
     summarize_questions,
 )
-from quandary.journal.preferences import remember
+from quandary.journal.policy import remember
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Output
 
@@ -46,7 +46,7 @@ def begin(store: Store, count: int = 1, project: str = "here", text: str = TREE)
     """A run about a few services."""
     (tree,) = parse(text).trees
     items = [{"id": str(n), "label": f"Service {n}"} for n in range(1, count + 1)]
-    return replay.begin(
+    return runs.begin(
         store,
         "decide",
         {"context": "Each service has a log, and its level is to be set.", "items": items},
@@ -64,7 +64,7 @@ def reply(store: Store, state: State, *codes: str, text: str | None = None) -> S
     answers = [
         Answer(q.key, (c,) if c else (), text=text) for q, c in zip(asked, codes, strict=False)
     ]
-    return replay.advance(store, state.run, Reply(tuple(answers)), to=state.key, **PERSON)
+    return runs.advance(store, state.run, Reply(tuple(answers)), to=state.key, **PERSON)
 
 
 def test_an_empty_journal_has_no_questions(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_each_question_is_counted_with_its_answers(store: Store) -> None:
     """Two of a batch, one left open, one in another project, one that was no answer."""
     reply(store, begin(store, 2), "LOW", "MID")
     state = begin(store)
-    replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")
+    runs.note(store, state.run, Outcome("idle"), who="agent", through="relay")
     reply(store, begin(store, project="elsewhere"), "", text="my own")
     here = statistics(store, "here")
     assert (here.asked, here.answered, here.last_hour) == (3, 2, 3)
@@ -100,10 +100,10 @@ def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
     ]
     for way in ways:
         answer = Answer(state.key or "", **way)
-        state = replay.advance(store, state.run, Reply((answer,)), to=state.key, **PERSON)
+        state = runs.advance(store, state.run, Reply((answer,)), to=state.key, **PERSON)
     skipped = begin(store)
     force = Answer(skipped.key or "", prefix="force", argument="skip")
-    replay.advance(store, skipped.run, Reply((force,)), **PERSON)
+    runs.advance(store, skipped.run, Reply((force,)), **PERSON)
     assert [found.answer for found in occasions(store)] == [("Wait a week",), ("!skip",)]
     assert (statistics(store).asked, statistics(store).answered) == (2, 2)
 
@@ -158,13 +158,13 @@ def errand(store: Store, *, error: str = "") -> str:
     """A run that asks agents for something."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     output = Output("1:/run", error=error)
-    return replay.record_output(store, state.run, output, through="agent").run
+    return runs.record_output(store, state.run, output, through="agent").run
 
 
 def test_all_that_happened_is_counted(store: Store) -> None:
     """Answers by whose they are, calls and failures by agent, ends by outcome."""
     small_flows.answer(store, small_flows.begin(store, questions=1))
-    replay.withdraw(store, small_flows.begin(store).run, "no need", **PERSON)
+    runs.withdraw(store, small_flows.begin(store).run, "no need", **PERSON)
     errand(store)
     errand(store, error="no such program")
     counts, behind = Counting(store).up_to_now(LONG)
@@ -228,7 +228,7 @@ def test_calls_that_never_come_back_are_forgotten_with_their_run(store: Store) -
     run = errand(store)
     counting = Counting(store)
     assert counting.up_to_now(LONG).counts.under_way == 3
-    replay.withdraw(store, run, "no need", **PERSON)
+    runs.withdraw(store, run, "no need", **PERSON)
     assert counting.up_to_now(LONG).counts.under_way == 0
     assert counting._under_way == {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import processes
 import small_flows
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
 
@@ -73,10 +73,10 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path 
         kept = comments(store, run)
         assert all(len(tokens) == 1 for tokens in kept.values())
         assert all(kept[key] == [token] for name, key, token in booked if name == run)
-        before = replay.look(store, run)
+        before = driver.look(store, run)
         after = small_flows.answer(store, before)
         assert f"{len(kept) + 2}:" == after.key
-    assert replay.verify(store).ok
+    assert driver.verify(store).ok
 
 
 def test_of_two_replies_at_once_one_is_booked_and_the_other_told(path: Path | str) -> None:
@@ -101,7 +101,7 @@ def test_of_two_replies_at_once_one_is_booked_and_the_other_told(path: Path | st
         one.communicate()
         two.communicate()
     assert winners == {"one", "two"}
-    assert replay.look(store, state.run).key == "201:"
+    assert driver.look(store, state.run).key == "201:"
 
 
 def test_of_eight_writers_none_starves(path: Path | str) -> None:
@@ -111,7 +111,7 @@ def test_of_eight_writers_none_starves(path: Path | str) -> None:
     writers = [processes.spawn("crowd", path, moment, 2) for _ in range(8)]
     counts = [int(writer.communicate(timeout=60)[0]) for writer in writers]
     assert min(counts) >= sum(counts) / 8 / 4, counts
-    assert replay.verify(open_store(path)).ok
+    assert driver.verify(open_store(path)).ok
 
 
 def test_many_processes_may_open_a_new_store_at_once(path: Path | str) -> None:
@@ -120,4 +120,4 @@ def test_many_processes_may_open_a_new_store_at_once(path: Path | str) -> None:
     runs = [starter.communicate(timeout=60)[0].strip() for starter in starters]
     store = open_store(path)
     assert sorted(runs) == [run.id for run in store.runs()]
-    assert replay.verify(store).ok
+    assert driver.verify(store).ok

@@ -24,7 +24,7 @@ import small_flows
 from quandary import reading
 from quandary.desk import returns
 from quandary.errors import Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask, Outcome, Question, Reply
@@ -98,7 +98,7 @@ class Deciding(RuleBasedStateMachine):
             "items": [{"id": str(n), "label": f"Step {n}"} for n in range(1, count + 1)],
             "limits": {"questions": room[0], "options": room[1]},
         }
-        self.state: State = replay.begin(
+        self.state: State = runs.begin(
             self.store,
             "decide",
             arguments,
@@ -118,7 +118,7 @@ class Deciding(RuleBasedStateMachine):
         return self.state.ask is not None
 
     def _advance(self, reply: Reply | Outcome) -> None:
-        self.state = replay.advance(self.store, self.state.run, reply, to=self.state.key, **PERSON)
+        self.state = runs.advance(self.store, self.state.run, reply, to=self.state.key, **PERSON)
 
     @precondition(_waits)
     @rule(numbers=st.lists(st.integers(0, 20), max_size=4), fewer=st.booleans())
@@ -152,7 +152,7 @@ class Deciding(RuleBasedStateMachine):
         """The process is gone; another one goes on."""
         self.store.close()
         self.store = SqliteStore(self.path)
-        again = replay.advance(self.store, self.state.run, **PERSON)
+        again = runs.advance(self.store, self.state.run, **PERSON)
         assert (again.status, again.key, again.ask) == (
             self.state.status,
             self.state.key,
@@ -169,7 +169,7 @@ class Deciding(RuleBasedStateMachine):
         reply = returns.parse(msgspec.json.encode(data), earlier, reading.read)
         assert isinstance(reply, Reply)
         try:
-            self.state = replay.amend(
+            self.state = runs.amend(
                 self.store, self.state.run, reply, key=earlier.key, why="a new fact", **PERSON
             )
         except Rejected as refused:
@@ -207,7 +207,7 @@ class Deciding(RuleBasedStateMachine):
         asked = asks_of(self.store, self.state.run)
         now = list(small_flows.requests(self.store, self.state.run))
         assert [ask for ask in asked if ask in now] == [r for r in now if isinstance(r, Ask)]
-        assert replay.verify(self.store).ok
+        assert runs.verify(self.store).ok
         self.store.close()
         self.folder.cleanup()
 
@@ -253,7 +253,7 @@ def typed(store: SqliteStore) -> State:
 
     (tree,) = parse(TREE).trees
     items = [{"id": str(n), "label": f"Step {n}"} for n in range(1, 6)]
-    state = replay.begin(
+    state = runs.begin(
         store,
         "decide",
         {"context": CONTEXT, "items": items},
@@ -266,7 +266,7 @@ def typed(store: SqliteStore) -> State:
             break
         data = [{"key": q.key, "text": text} for q in state.ask.questions]
         reply = returns.parse(msgspec.json.encode({"answers": data}), state.ask, reading.read)
-        state = replay.advance(store, state.run, reply, to=state.key, **PERSON)
+        state = runs.advance(store, state.run, reply, to=state.key, **PERSON)
     return state
 
 
@@ -298,7 +298,7 @@ def test_a_reader_that_reads_otherwise_changes_nothing(
         raise AssertionError("an old reply was read again")
 
     monkeypatch.setattr(reading, "read", otherwise)
-    replay._opened.clear()
-    again = replay.advance(store, state.run, **PERSON)
+    runs._opened.clear()
+    again = runs.advance(store, state.run, **PERSON)
     assert (again.status, again.key, again.ask) == (state.status, state.key, state.ask)
     assert list(small_flows.requests(store, state.run)) == asks_of(store, state.run)

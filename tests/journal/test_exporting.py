@@ -21,10 +21,10 @@ import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.agents.retelling import retell
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
+from quandary.journal import archive, pruning, runs
 from quandary.journal import entries as clock
-from quandary.journal import exporting, pruning, replay
+from quandary.journal.archive import export, find, read, write
 from quandary.journal.entries import Source
-from quandary.journal.exporting import export, find, read, write
 from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import Wanted
 from quandary.journal.sqlite import SqliteStore
@@ -34,7 +34,7 @@ from quandary.people.timeline import events
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.journal.exporting import Brought, Exported
+    from quandary.journal.archive import Brought, Exported
     from quandary.journal.store import State, Store
 
 SOURCE = Source("person", "terminal", "grace")
@@ -52,14 +52,14 @@ def other(tmp_path: Path) -> Iterator[SqliteStore]:
 def bring(store: Store, exported: Exported) -> Brought:
     """Import, as `quandary import` does."""
     about = "something"
-    return exporting.bring_in(
+    return archive.bring_in(
         store, exported, about=about, project="", who="person", through="web", by="grace"
     )
 
 
 def done(store: Store) -> str:
     """A run with a document that is done, with a word from everybody."""
-    state = replay.begin(
+    state = runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1, "context": lives.WORD},
@@ -89,12 +89,12 @@ def test_what_was_exported_and_imported_is_exported_as_the_same_bytes(
         for row in ours.runs():
             data = write(export(ours, row.id))
             assert not bring(theirs, read(data, "f")).known
-            assert write(exporting.fetch(theirs, row.id)) == data
+            assert write(archive.fetch(theirs, row.id)) == data
             copy, name = find(theirs, row.id)
             assert name == row.id
             assert list(events(copy, name)) == list(events(ours, row.id))
-            assert replay.look(copy, name) == replay.look(ours, row.id)
-            assert exporting.examine(theirs, row.id).ok
+            assert runs.look(copy, name) == runs.look(ours, row.id)
+            assert archive.examine(theirs, row.id).ok
             assert bring(theirs, read(data, "f")).known
             copy.close()
         assert verify(theirs).ok
@@ -253,7 +253,7 @@ def test_an_imported_run_is_sealed_into_the_chain_of_the_store(
     """The record says who brought in what; whoever changes the file behind it is found out."""
     exported = export(store, done(store))
     record = bring(other, exported).record
-    state = replay.look(other, record)
+    state = runs.look(other, record)
     assert (state.flow, state.status) == ("imported", "done")
     expected = {"run": exported.run, "entries": 4, "digest": exported.digest}
     assert state.result == expected
@@ -262,7 +262,7 @@ def test_an_imported_run_is_sealed_into_the_chain_of_the_store(
     assert verify(other).ok
     other._rows("UPDATE document SET written = CAST('{}' AS BLOB)", ())
     assert not verify(other).ok
-    report = exporting.examine(other, exported.run)
+    report = archive.examine(other, exported.run)
     assert [problem.text for problem in report.problems] == [
         f"the file that run {record} keeps is gone or was changed"
     ]
@@ -273,7 +273,7 @@ def test_an_imported_run_is_only_looked_at(
 ) -> None:
     """It waits where it came from, not in this inbox, and does not expire here either."""
     soon = clock.now() + timedelta(minutes=1)
-    state = replay.begin(
+    state = runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1},
@@ -281,14 +281,14 @@ def test_an_imported_run_is_only_looked_at(
         who="agent",
         through="relay",
     )
-    waiting = len(replay.inbox(other))
+    waiting = len(runs.inbox(other))
     bring(other, export(store, state.run))
-    assert len(replay.inbox(other)) == waiting
+    assert len(runs.inbox(other)) == waiting
     with pytest.raises(Elsewhere, match="goes on where it came from"):
         find_run(other, state.run[:20])
     monkeypatch.setattr(clock, "now", lambda: soon + timedelta(days=1))
     copy, run = find(other, state.run[:20].lower())
-    assert replay.look(copy, run).status == "waiting"
+    assert runs.look(copy, run).status == "waiting"
     copy.close()
 
 
@@ -306,9 +306,9 @@ def test_the_same_run_is_imported_once(store: Store, other: SqliteStore) -> None
     exported = export(store, done(store))
     first = bring(other, exported)
     newest = other.newest()
-    assert bring(other, exported) == exporting.Brought(first.record, known=True)
+    assert bring(other, exported) == archive.Brought(first.record, known=True)
     assert other.newest() == newest
-    assert bring(store, exported) == exporting.Brought(exported.run, known=True)
+    assert bring(store, exported) == archive.Brought(exported.run, known=True)
 
 
 def forked(folder: Path) -> tuple[State, SqliteStore, SqliteStore]:
@@ -331,12 +331,12 @@ def test_a_file_that_tells_how_a_run_went_on_takes_the_place_of_an_earlier_one(
     yes, no = export(mine, state.run), export(fork, state.run)
     assert not bring(store, early).known
     assert not bring(store, yes).known
-    assert exporting.fetch(store, state.run) == yes
+    assert archive.fetch(store, state.run) == yes
     with pytest.raises(Rejected, match="the file says something else of it"):
         bring(store, no)
     with pytest.raises(Rejected, match="the file ends sooner, with entry 2"):
         bring(store, early)
-    assert exporting.fetch(store, state.run) == yes
+    assert archive.fetch(store, state.run) == yes
     assert verify(store).ok
     mine.close()
     fork.close()
@@ -369,13 +369,13 @@ def test_an_imported_run_is_pruned_like_any_other(store: Store, other: SqliteSto
     bring(other, export(store, run))
     prune(other)
     prune(store)
-    assert exporting.fetch(other, run) == export(store, run)
-    assert b"fine" in write(exporting.fetch(other, run))
+    assert archive.fetch(other, run) == export(store, run)
+    assert b"fine" in write(archive.fetch(other, run))
     assert verify(other).ok
     prune(other, "codes")
     prune(store, "codes")
-    assert exporting.fetch(other, run) == export(store, run)
-    report = exporting.examine(other, run)
+    assert archive.fetch(other, run) == export(store, run)
+    report = archive.examine(other, run)
     assert (report.ok, report.entries, report.pruned) == (True, 4, 4)
     kept = b"".join(text for _, text in other.documents())
     assert lives.WORD.encode() not in kept

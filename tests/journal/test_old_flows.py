@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import small_flows
-from quandary.journal import progress, replay
+from quandary.journal import progress
+from quandary.journal import runs as driver
 from quandary.journal.entries import Asked, offered
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask
@@ -24,11 +25,11 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
     db.executescript(journal.read_text(encoding="utf-8"))
     db.close()
     store = SqliteStore(path)
-    assert replay.verify(store).ok
+    assert driver.verify(store).ok
     runs = store.runs()
     assert {run.status for run in runs} >= {"waiting", "done"}
     for run in runs:
-        shown = replay.look(store, run.id)
+        shown = driver.look(store, run.id)
         now = list(small_flows.requests(store, run.id))
         bodies = [entry.read() for entry in store.entries(run.id, kinds=("asked",))]
         asked = {body.key: body.offered for body in bodies if isinstance(body, Asked)}
@@ -39,8 +40,8 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
         end = progress.rebuild(store, run.id)
         assert _meant(end.result) == _meant(shown.result)
         if shown.status == "waiting":
-            replay._opened.clear()
-            assert replay.advance(store, run.id, who="person", through="web").key == shown.key
+            driver._opened.clear()
+            assert driver.advance(store, run.id, who="person", through="web").key == shown.key
     store.close()
 
 

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
-from quandary.journal import policy, replay
-from quandary.journal.policy import ASK, Policy, policy_of
-from quandary.journal.preferences import PREFERENCES, listed, preferred, remember
+from quandary.journal import policy, runs
+from quandary.journal.policy import ASK, PREFERENCES, Policy, listed, policy_of, preferred, remember
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask, Choice, Preamble, Question, Reply
 from quandary.model.one_way import one_way
@@ -79,7 +78,7 @@ def test_the_project_goes_before_everywhere(store: SqliteStore) -> None:
     prefer(store, "log-level", "")
     assert policy.check("log-level").decide
     assert [kept.preference for kept in listed(store, "here")] == ["never-ask"]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_every_change_is_kept_with_who_made_it(store: SqliteStore) -> None:
@@ -279,7 +278,7 @@ def begin(store: SqliteStore, count: int = 2) -> State:
     """A run about a few services."""
     (tree,) = parse(TREE).trees
     items = [{"id": str(n), "label": f"Service {n}"} for n in range(1, count + 1)]
-    return replay.begin(
+    return runs.begin(
         store,
         "decide",
         {"context": "Each service has a log, and its level is to be set.", "items": items},
@@ -298,10 +297,10 @@ def test_a_run_is_decided_by_preference_and_says_so(store: SqliteStore) -> None:
     assert [c["path"] for c in state.result["chosenItems"]] == ["LOW"] * 5
     assert [note.kind for note in state.notes] == ["decided"] * 5
     assert "Quiet" in state.notes[0].text
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
     answered = [entry.read() for entry in store.entries(state.run, kinds=("answered",))]
     assert {(body.who, body.through) for body in answered} == {("policy", "preference")}
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_preference_decides_only_its_own_level(store: SqliteStore) -> None:
@@ -310,12 +309,12 @@ def test_a_preference_decides_only_its_own_level(store: SqliteStore) -> None:
     state = begin(store, 1)
     assert state.status == "waiting"
     reply = msgspec.convert({"answers": [{"key": "1:", "picked": ["HIG"]}]}, Reply)
-    state = replay.advance(store, state.run, reply, to="1:", **PERSON)
+    state = runs.advance(store, state.run, reply, to="1:", **PERSON)
     assert state.result["chosenItems"][0]["path"] == "HIG/ALL"
     assert [note.kind for note in state.notes if note.kind == "decided"] == ["decided"]
-    assert replay.look(store, state.run) == state
-    replay._opened.clear()
-    assert replay.advance(store, state.run, **PERSON).result == state.result
+    assert runs.look(store, state.run) == state
+    runs._opened.clear()
+    assert runs.advance(store, state.run, **PERSON).result == state.result
 
 
 def test_no_preference_is_looked_up_where_none_could_decide(
@@ -324,7 +323,7 @@ def test_no_preference_is_looked_up_where_none_could_decide(
     """Most questions recommend nothing, and cost nothing."""
     monkeypatch.setattr(policy, "policy_of", None)
     (tree,) = parse(TREE.replace("(recommended)", "").replace("(Recommended)", "")).trees
-    state = replay.begin(
+    state = runs.begin(
         store,
         "decide",
         {"context": "Each service has a log, and its level is to be set."},

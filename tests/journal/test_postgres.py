@@ -14,7 +14,8 @@ import processes
 import small_flows
 from databases import PASSWORD, QUOTED, USER
 from quandary.errors import Rejected, StoreError
-from quandary.journal import connections, postgres, preferences, replay
+from quandary.journal import connections, policy, postgres
+from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.policy import policy_of
 from quandary.journal.postgres import PostgresStore
@@ -317,7 +318,7 @@ def test_who_may_only_read_can_look_and_is_told_when_they_write(
         admin.execute(f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO visitor")
     try:
         visitor = PostgresStore(url.replace(f"{USER}:{QUOTED}", "visitor:seen"))
-        assert replay.look(visitor, state.run) == state
+        assert driver.look(visitor, state.run) == state
         assert verify(visitor).ok
         with pytest.raises(StoreError, match="may not do that"):
             small_flows.answer(visitor, state)
@@ -337,7 +338,7 @@ def test_a_store_that_the_project_chose_silences_nothing(
     config.mkdir(parents=True)
     (root / "quandary.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    preferences.remember(
+    policy.remember(
         *(store, "log-level", "never-ask"),
         scope=str(root),
         origin="user",
@@ -390,7 +391,7 @@ def test_a_locked_store_is_given_up_after_its_time(store: PostgresStore, url: st
         with pytest.raises(StoreError, match=r"locked by another program for 0\.3 seconds"):
             small_flows.answer(hasty, state)
         assert 0.3 <= time.monotonic() - begun < 3
-        assert replay.look(hasty, state.run).key == state.key
+        assert driver.look(hasty, state.run).key == state.key
     assert small_flows.answer(hasty, state).key == "2:"
     hasty.close()
 

@@ -14,7 +14,7 @@ import databases
 import processes
 import small_flows
 from quandary.errors import Diverged, QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Asked, Began
 from quandary.journal.progress import FLOWS, rebuild
 from quandary.model import keys
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 def go_on(store: Store, run: str) -> State:
     """Another process looks at the run."""
-    replay._opened.clear()
-    return replay.advance(store, run, who="person", through="terminal")
+    runs._opened.clear()
+    return runs.advance(store, run, who="person", through="terminal")
 
 
 def asked(store: Store, run: str) -> list[Ask]:
@@ -72,10 +72,10 @@ def _do(store: Store, state: State, what: list[str] | str) -> State:
         return go_on(store, state.run)
     if what == "amend":
         reply = small_flows.pick(first, "SUB")
-        return replay.amend(store, state.run, reply, key=first, why="oh", **source)
+        return runs.amend(store, state.run, reply, key=first, why="oh", **source)
     if isinstance(what, str):
         outcome = Outcome("idle" if what == "idle" else "dismissed")
-        return replay.advance(store, state.run, outcome, to=state.key, **source)
+        return runs.advance(store, state.run, outcome, to=state.key, **source)
     return _reply(store, state, state.ask, what)
 
 
@@ -114,12 +114,12 @@ def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: 
         [
             json.loads(msgspec.json.encode(list(requests(store, run.id)))),
             run.status,
-            replay.look(store, run.id).result,
+            runs.look(store, run.id).result,
         ]
         for run in store.runs(limit=1000)
     ]
     assert here == [json.loads(line.split(" ", 1)[1]) for line in one]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_response_is_found_by_key_and_not_by_order(
@@ -152,7 +152,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_dropped(
         go_on(store, state.run)
     with pytest.raises(Diverged):
         small_flows.answer(store, state)
-    assert replay.look(store, state.run).ask == state.ask
+    assert runs.look(store, state.run).ask == state.ask
 
 
 def test_what_waits_must_still_be_asked_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def test_a_run_of_another_version_of_its_flow_does_not_go_on(
     monkeypatch.setattr(small_flows, "VERSION", 2)
     with pytest.raises(Diverged, match=r"version 1 of small, .*version 2; .*--from"):
         go_on(store, state.run)
-    assert replay.look(store, state.run).key == "1:"
+    assert runs.look(store, state.run).key == "1:"
 
 
 def test_a_run_of_an_unknown_flow_does_not_go_on(
@@ -216,7 +216,7 @@ def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: Store) -> None:
     state = small_flows.begin(store, "odd")
     with pytest.raises(RuntimeError, match="twice under the key 1:"):
         small_flows.answer(store, state)
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
 
 
 def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
@@ -229,14 +229,14 @@ def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
     assert databases.change(path, pruned)
     with pytest.raises(Diverged, match="pruned"):
         go_on(store, state.run)
-    assert replay.look(store, state.run).key == "2:"
-    assert replay.verify(store).ok
-    assert replay.verify(store).pruned == 1
+    assert runs.look(store, state.run).key == "2:"
+    assert runs.verify(store).ok
+    assert runs.verify(store).pruned == 1
 
 
 def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path | str) -> None:
     """They come back as arguments; one that is lost is missed."""
-    state = replay.begin(
+    state = runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 2},
@@ -260,8 +260,8 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path |
 def test_outputs_that_have_come_are_sent_again(store: Store) -> None:
     """Of calls made at once, only those without an output wait after a restart."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    state = replay.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
-    state = replay.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
+    state = runs.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
+    state = runs.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
     again = go_on(store, state.run)
     assert [call.key for call in again.calls] == ["1:/vote-1", "1:/vote-3"]
     assert again.calls == state.calls == rebuild(store, state.run).calls

@@ -20,7 +20,7 @@ import walks
 from quandary.agents.retelling import retell
 from quandary.errors import Diverged
 from quandary.journal import entries as clock
-from quandary.journal import preferences, pruning, replay
+from quandary.journal import policy, pruning, runs
 from quandary.journal.entries import Answered, Source, stamp
 from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
@@ -72,7 +72,7 @@ def test_whatever_is_pruned_every_decision_stays_and_the_journal_verifies(
         store = SqliteStore(Path(folder) / "j.db")
         lives.live(store, drawn)
         before, rows = kept(store), store.runs()
-        states = {row.id: replay.look(store, row.id) for row in rows}
+        states = {row.id: runs.look(store, row.id) for row in rows}
         digest = verify(store).digest
         if again:
             prune(store, "answers")
@@ -89,7 +89,7 @@ def test_whatever_is_pruned_every_decision_stays_and_the_journal_verifies(
                 taken += new.matter != old.matter
             _stays(keep, row.status, row.flow, before[row.id], after[row.id])
             if keep == "answers" and row.flow != "walk":
-                assert replay.look(store, row.id) == states[row.id]
+                assert runs.look(store, row.id) == states[row.id]
             list(events(store, row.id))
         assert report.pruned == taken
         assert again or result["entries"] == taken
@@ -117,7 +117,7 @@ def test_the_words_of_answers_stay_unless_only_codes_are_kept(store: Store) -> N
     run = done(store, comment="too early")
     prune(store)
     assert texts(store, run) == {"answered", "ended"}
-    assert replay.look(store, run).result == {"chosen": [["1:", "NO", None, "too early"]]}
+    assert runs.look(store, run).result == {"chosen": [["1:", "NO", None, "too early"]]}
     prune(store, "codes")
     assert texts(store, run) == set()
     (answered,) = (entry.read() for entry in store.entries(run, kinds=("answered",)))
@@ -186,9 +186,9 @@ def test_only_the_project_that_is_meant_is_pruned(store: Store) -> None:
 def test_a_preference_holds_for_ever(store: Store) -> None:
     """What it began with is the preference itself."""
     who: dict[str, Any] = {"who": "person", "through": "web"}
-    preferences.remember(store, "an-id", "never-ask", scope="", origin="user", **who)
+    policy.remember(store, "an-id", "never-ask", scope="", origin="user", **who)
     prune(store, "codes")
-    found = preferences.preferred(store, "an-id", "")
+    found = policy.preferred(store, "an-id", "")
     assert found is not None
     assert found.preference == "never-ask"
 
@@ -210,13 +210,13 @@ def test_the_pruning_is_journalled(store: Store) -> None:
     """Who, when, what was wanted and how much it was; and it is never pruned itself."""
     done(store)
     state = prune(store)
-    result = replay.look(store, state.run).result
+    result = runs.look(store, state.run).result
     assert (result["keep"], result["before"], result["runs"]) == ("answers", LATER, 1)
     assert result["entries"] == 2
     bodies = [entry.read() for entry in store.entries(state.run)]
     assert {(body.who, body.by) for body in bodies} == {("person", "grace")}
     prune(store, "codes")
-    assert replay.look(store, state.run).result == result
+    assert runs.look(store, state.run).result == result
     *_, last = events(store, state.run)
     assert last.text == "done: 1 run, 2 entries, 0 documents"
 
@@ -234,8 +234,8 @@ def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: Store) 
     ]
     reply = Reply((Answer("1:", ("OK",)),))
     with pytest.raises(Diverged, match="pruned"):
-        replay.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
-    again = replay.begin(
+        runs.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
+    again = runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1},
@@ -251,7 +251,7 @@ def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: Store) 
     run = done(store)
     (take,) = pruning.find_prunable(store, Wanted(LATER))
     reply = small_flows.pick("1:", "OK")
-    replay.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
+    runs.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
     assert store.prune([(take.run, take.numbers)]) == []
     assert "asked" in texts(store, run)
 
@@ -261,7 +261,7 @@ def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: Store) 
 
 def with_document(store: Store, word: str = "Shall we?") -> State:
     """A run that began with a document."""
-    return replay.begin(
+    return runs.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 from quandary.errors import QuandaryError, Rejected, StoreError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Noted
 from quandary.journal.history import row_of
 from quandary.journal.recovery import Recovered, recover
@@ -38,22 +38,22 @@ PAGE = 4096
 def lives(store: Store) -> None:
     """Runs with everything that can happen to one."""
     state = small_flows.begin(store, "errand")
-    replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")
+    runs.note(store, state.run, Outcome("idle"), who="agent", through="relay")
     state = small_flows.answer(store, state)
-    state = replay.record_output(store, state.run, Output("1:/run"), through="worker")
-    replay.record_output(store, state.run, Output("1:/vote-2"), through="worker")
+    state = runs.record_output(store, state.run, Output("1:/run"), through="worker")
+    runs.record_output(store, state.run, Output("1:/vote-2"), through="worker")
     state = small_flows.begin(store, "errand")
     state = small_flows.answer(store, state)
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
-        state = replay.record_output(store, state.run, Output(key), through="worker")
+        state = runs.record_output(store, state.run, Output(key), through="worker")
     other = small_flows.answer(store, small_flows.begin(store, "errand"))
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
-        other = replay.record_output(store, other.run, Output(key), through="worker")
-    other = replay.advance(
+        other = runs.record_output(store, other.run, Output(key), through="worker")
+    other = runs.advance(
         store, other.run, who="agent", through="relay", deeds=lambda do: Done(do.key, "text")
     )
     small_flows.answer(store, other)
-    replay.amend(
+    runs.amend(
         *(store, other.run, small_flows.pick("1:", "NO")),
         key="1:",
         why="oh",
@@ -63,7 +63,7 @@ def lives(store: Store) -> None:
     failed = small_flows.begin(store)
     small_flows.answer(store, failed, Reply((Answer("1:", text="fail"),)))
     declined = small_flows.begin(store)
-    replay.note(store, declined.run, Outcome("declined"), who="person", through="web")
+    runs.note(store, declined.run, Outcome("declined"), who="person", through="web")
     small_flows.begin(store, "empty")
 
 
@@ -81,7 +81,7 @@ def write(path: Path) -> dict[str, list[Entry]]:
     """A journal with a dozen runs, some of them long, and what is in it."""
     store = SqliteStore(path)
     states = [
-        replay.begin(
+        runs.begin(
             store,
             small_flows.NAME,
             {"kind": "chain", "questions": 8},
@@ -264,7 +264,7 @@ def test_a_run_that_lost_its_tail_goes_on_from_what_is_left(
     assert loss.what.startswith("entries ")
     assert found.left
     assert {entry.run for entry in found.left} == {run}
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     entries = store.entries(run)
     (noted,) = (body for entry in entries if isinstance(body := entry.read(), Noted))
     assert noted.kind == "recovered"

@@ -13,7 +13,7 @@ import small_flows
 import walks
 from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
 from quandary.journal import entries as clock
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered, Asked, Called, Ended, Noted
 from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Note, Outcome, Reply
@@ -55,7 +55,7 @@ def test_a_run_begins_and_waits_for_its_first_answer(store: Store) -> None:
     assert state.ask is not None
     assert state.ask.key == "1:"
     assert kinds(store, state.run) == ["began", "asked"]
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
 
 
 def test_an_answer_and_the_ask_that_follows_are_one_transaction(store: Store) -> None:
@@ -74,8 +74,8 @@ def test_a_run_ends_with_its_result(store: Store) -> None:
     assert state.key is None
     assert state.result["chosen"] == [["1:", "NO", None, "not now"]]
     assert state.notes == (Note("matched", "the last one", "1"),)
-    assert replay.look(store, state.run) == state
-    assert replay.advance(store, state.run, **PERSON) == state
+    assert runs.look(store, state.run) == state
+    assert runs.advance(store, state.run, **PERSON) == state
 
 
 def test_a_flow_with_nothing_to_ask_is_done_at_once(store: Store) -> None:
@@ -95,7 +95,7 @@ def test_what_cannot_be_asked_is_not_begun(store: Store) -> None:
 def test_an_entry_says_who_through_what_and_by_whom(store: Store) -> None:
     """An answer that an agent relays is never a person's own."""
     state = small_flows.answer(store, small_flows.begin(store))
-    replay.advance(store, state.run, small_flows.pick("2:"), **AGENT, by="claude")
+    runs.advance(store, state.run, small_flows.pick("2:"), **AGENT, by="claude")
     said = [entry.read() for entry in store.entries(state.run, kinds=("answered",))]
     assert [(body.who, body.through, body.by) for body in said] == [
         ("person", "terminal", "ada"),
@@ -116,7 +116,7 @@ def test_a_flow_that_cannot_go_on_fails_with_its_reason(store: Store) -> None:
     state = small_flows.begin(store)
     state = small_flows.answer(store, state, Reply((Answer("1:", text="fail"),)))
     assert (state.status, state.error) == ("failed", "it cannot be done")
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
     assert kinds(store, state.run)[-2:] == ["answered", "ended"]
 
 
@@ -125,7 +125,7 @@ def test_a_fault_in_a_flow_books_nothing(store: Store) -> None:
     state = small_flows.begin(store)
     with pytest.raises(ZeroDivisionError):
         small_flows.answer(store, state, Reply((Answer("1:", text="crash"),)))
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
     assert small_flows.answer(store, state).key == "2:"
 
 
@@ -149,23 +149,23 @@ def test_a_reply_to_what_no_longer_waits_is_already_answered(store: Store) -> No
     after = small_flows.answer(store, state)
     for reply, to in ((small_flows.pick("1:"), "1:"), (small_flows.pick("1:"), None)):
         with pytest.raises(AlreadyAnswered, match=r"already answered: 1:.*now waits for 2:"):
-            replay.advance(store, state.run, reply, to=to, **PERSON)
+            runs.advance(store, state.run, reply, to=to, **PERSON)
     with pytest.raises(AlreadyAnswered):
-        replay.advance(store, state.run, small_flows.pick("2:"), to="1:", **PERSON)
-    assert replay.look(store, state.run) == after
+        runs.advance(store, state.run, small_flows.pick("2:"), to="1:", **PERSON)
+    assert runs.look(store, state.run) == after
 
 
 def test_a_reply_to_a_run_that_is_over_is_already_answered(store: Store) -> None:
     """The message says what became of the run."""
     state = small_flows.answer(store, small_flows.begin(store, questions=1))
     with pytest.raises(AlreadyAnswered, match="is done"):
-        replay.advance(store, state.run, small_flows.pick("1:"), to="1:", **PERSON)
+        runs.advance(store, state.run, small_flows.pick("1:"), to="1:", **PERSON)
 
 
 def test_a_reply_may_name_any_question_of_the_ask(store: Store) -> None:
     """An Ask is known by its first question, and each of its questions belongs to it."""
     state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
-    state = replay.advance(store, state.run, small_flows.pick("2:", "NO"), to="2:", **PERSON)
+    state = runs.advance(store, state.run, small_flows.pick("2:", "NO"), to="2:", **PERSON)
     assert state.key == "1:~2"
 
 
@@ -175,7 +175,7 @@ def test_a_code_that_was_not_offered_is_rejected(store: Store, code: str) -> Non
     state = small_flows.begin(store)
     with pytest.raises(Rejected, match="OK, NO, SUB, OTH/MAY"):
         small_flows.answer(store, state, code)
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
 
 
 @pytest.mark.parametrize("code", ["OK", "OTH/MAY", "OTH"])
@@ -188,19 +188,19 @@ def test_a_reply_that_answers_nothing_is_rejected(store: Store) -> None:
     """Silence is never an answer."""
     state = small_flows.begin(store)
     with pytest.raises(Rejected, match="answers nothing"):
-        replay.advance(store, state.run, Reply(()), **PERSON)
+        runs.advance(store, state.run, Reply(()), **PERSON)
     twice = Reply((Answer("1:", ("OK",)), Answer("1:", ("NO",))))
     with pytest.raises(Rejected, match="twice"):
-        replay.advance(store, state.run, twice, **PERSON)
-    assert replay.look(store, state.run) == state
+        runs.advance(store, state.run, twice, **PERSON)
+    assert runs.look(store, state.run) == state
 
 
 def test_an_unknown_run_is_not_found(store: Store) -> None:
     """Wherever it is named."""
     with pytest.raises(NotFound):
-        replay.look(store, "0" * 26)
+        runs.look(store, "0" * 26)
     with pytest.raises(NotFound):
-        replay.advance(store, "0" * 26, small_flows.pick("1:"), **PERSON)
+        runs.advance(store, "0" * 26, small_flows.pick("1:"), **PERSON)
 
 
 def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: Store, path: Path | str) -> None:
@@ -211,7 +211,7 @@ def test_a_note_from_elsewhere_does_not_stand_in_the_way(store: Store, path: Pat
 
     def late(*given: Any, **named: Any) -> None:  # noqa: ANN401
         store.append = appended  # type: ignore[method-assign]
-        replay.note(other, state.run, Outcome("idle"), **AGENT)
+        runs.note(other, state.run, Outcome("idle"), **AGENT)
         appended(*given, **named)
 
     store.append = late  # type: ignore[method-assign]
@@ -231,10 +231,10 @@ def test_what_is_no_answer_is_kept_and_the_question_stays_open(
 ) -> None:
     """The flow never hears of it; whoever looks does."""
     state = small_flows.begin(store)
-    after = replay.advance(store, state.run, Outcome(kind, "why"), to="1:", **AGENT)
+    after = runs.advance(store, state.run, Outcome(kind, "why"), to="1:", **AGENT)
     assert (after.status, after.key, after.ask) == ("waiting", "1:", state.ask)
     assert after.notes == (Note(kind, "why"),)
-    assert replay.look(store, state.run) == after
+    assert runs.look(store, state.run) == after
     (entry,) = store.entries(state.run, kinds=("noted",))
     body = entry.read()
     assert isinstance(body, Noted)
@@ -245,29 +245,29 @@ def test_what_is_no_answer_is_kept_and_the_question_stays_open(
 def test_a_decline_ends_the_run(store: Store) -> None:
     """An explicit no to being asked at all."""
     state = small_flows.begin(store)
-    after = replay.note(store, state.run, Outcome("declined", "not mine"), **PERSON)
+    after = runs.note(store, state.run, Outcome("declined", "not mine"), **PERSON)
     assert (after.status, after.key, after.ask) == ("declined", None, None)
     assert (after.error, after.notes) == ("not mine", (Note("declined", "not mine"),))
-    assert replay.inbox(store) == []
+    assert runs.inbox(store) == []
 
 
 def test_a_note_on_what_no_longer_waits_is_refused(store: Store) -> None:
     """A late decline does not end a run that has gone on."""
     state = small_flows.answer(store, small_flows.begin(store, questions=2))
     with pytest.raises(AlreadyAnswered):
-        replay.note(store, state.run, Outcome("declined"), to="1:", **PERSON)
+        runs.note(store, state.run, Outcome("declined"), to="1:", **PERSON)
     small_flows.answer(store, state)
     with pytest.raises(AlreadyAnswered):
-        replay.note(store, state.run, Outcome("declined"), **PERSON)
+        runs.note(store, state.run, Outcome("declined"), **PERSON)
 
 
 def test_a_run_nobody_needs_is_withdrawn(store: Store) -> None:
     """With a reason; only while it waits."""
     state = small_flows.begin(store)
-    after = replay.withdraw(store, state.run, "the build is gone", **PERSON, by="ada")
+    after = runs.withdraw(store, state.run, "the build is gone", **PERSON, by="ada")
     assert (after.status, after.error) == ("withdrawn", "the build is gone")
     with pytest.raises(Rejected, match="is withdrawn"):
-        replay.withdraw(store, state.run, "again", **PERSON)
+        runs.withdraw(store, state.run, "again", **PERSON)
     with pytest.raises(AlreadyAnswered, match="is withdrawn"):
         small_flows.answer(store, state)
 
@@ -280,25 +280,25 @@ def test_a_run_withdraws_itself_when_its_time_is_up(
     expires = time_.moment + timedelta(days=2)
     given = {"kind": "chain", "questions": 2}
     one, two, three = (
-        replay.begin(store, small_flows.NAME, given, expires=expires, **AGENT) for _ in range(3)
+        runs.begin(store, small_flows.NAME, given, expires=expires, **AGENT) for _ in range(3)
     )
     time_.pass_(days=1)
     assert small_flows.answer(store, one).key == "2:"
     time_.pass_(days=1)
-    after = replay.look(store, one.run)
+    after = runs.look(store, one.run)
     assert after.status == "withdrawn"
     assert after.error is not None
     assert "2026-05-03T12:00:00.000000Z" in after.error
     with pytest.raises(AlreadyAnswered):
         small_flows.answer(store, two)
-    assert replay.inbox(store) == []
+    assert runs.inbox(store) == []
     row = store.run(three.run)
     assert row is not None
     assert row.status == "withdrawn"
     ended = store.entries(three.run)[-1].read()
     assert isinstance(ended, Ended)
     assert (ended.who, ended.through) == ("policy", "expiry")
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 # -- amending --------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_a_run_withdraws_itself_when_its_time_is_up(
 def amend(store: Store, run: str, key: str, code: str) -> State:
     """A person thinks better of it."""
     reply = small_flows.pick(key, code, comment="now I see")
-    return replay.amend(store, run, reply, key=key, why="a new fact", by="ada", **PERSON)
+    return runs.amend(store, run, reply, key=key, why="a new fact", by="ada", **PERSON)
 
 
 def test_an_amended_answer_has_everything_after_it_asked_again(store: Store) -> None:
@@ -323,10 +323,10 @@ def test_an_amended_answer_has_everything_after_it_asked_again(store: Store) -> 
     assert isinstance(body, Answered)
     assert (body.amends, body.by, new.read_matter().why) == (old.n, "ada", "a new fact")
     assert first.n < old.n < third.n < new.n
-    replay._opened.clear()
+    runs._opened.clear()
     state = small_flows.answer(store, state, "NO")
     assert [chosen[1] for chosen in state.result["chosen"]] == ["OK", "OK", "NO"]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_an_answer_can_be_amended_again_and_again(store: Store) -> None:
@@ -340,11 +340,11 @@ def test_an_answer_can_be_amended_again_and_again(store: Store) -> None:
     with pytest.raises(Rejected, match="no answer to 2:"):
         amend(store, state.run, "2:", "OK")
     state = amend(store, state.run, "1:", "SUB")
-    replay._opened.clear()
+    runs._opened.clear()
     for code in ("OK", "OK"):
         state = small_flows.answer(store, state, code)
     assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: Store) -> None:
@@ -355,8 +355,8 @@ def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: Store) 
     assert late == "2:"
     state = amend(store, state.run, "1:", "NO")
     with pytest.raises(AlreadyAnswered, match="2:~a1"):
-        replay.advance(store, state.run, small_flows.pick(late, "OK"), to=late, **PERSON)
-    assert replay.look(store, state.run) == state
+        runs.advance(store, state.run, small_flows.pick(late, "OK"), to=late, **PERSON)
+    assert runs.look(store, state.run) == state
     assert small_flows.answer(store, state, "OK").key == "3:~a1"
 
 
@@ -369,10 +369,10 @@ def test_an_answer_after_an_amendment_can_be_amended(store: Store) -> None:
     assert state.key == "3:~a1"
     state = amend(store, state.run, "2:~a1", "SUB")
     assert state.key == "3:~a2"
-    replay._opened.clear()
+    runs._opened.clear()
     state = small_flows.answer(store, state, "OK")
     assert [chosen[1] for chosen in state.result["chosen"]] == ["NO", "SUB", "OK"]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 PLAIN_AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
@@ -383,11 +383,11 @@ def test_what_only_a_person_can_answer_is_refused_from_anybody_else(store: Store
     state = small_flows.begin(store, require="person")
     reply = small_flows.pick(str(state.key), "OK")
     with pytest.raises(Rejected, match="only a person"):
-        replay.advance(store, state.run, reply, to=state.key, **PLAIN_AGENT)
-    assert replay.look(store, state.run) == state
-    state = replay.advance(store, state.run, reply, to=state.key, **PERSON)
+        runs.advance(store, state.run, reply, to=state.key, **PLAIN_AGENT)
+    assert runs.look(store, state.run) == state
+    state = runs.advance(store, state.run, reply, to=state.key, **PERSON)
     with pytest.raises(Rejected, match="only a person"):
-        replay.amend(
+        runs.amend(
             store, state.run, small_flows.pick("1:", "NO"), key="1:", why="oh", **PLAIN_AGENT
         )
 
@@ -408,8 +408,8 @@ def test_what_cannot_be_amended_is_rejected(store: Store) -> None:
     with pytest.raises(Rejected, match="not offered"):
         amend(store, state.run, "1:", "ZZZ")
     with pytest.raises(Rejected, match="not asked together"):
-        replay.amend(store, state.run, small_flows.pick("2:"), key="1:", why="", **PERSON)
-    replay.note(store, state.run, Outcome("declined"), **PERSON)
+        runs.amend(store, state.run, small_flows.pick("2:"), key="1:", why="", **PERSON)
+    runs.note(store, state.run, Outcome("declined"), **PERSON)
     with pytest.raises(Rejected, match=r"is declined; .*--from"):
         amend(store, state.run, "1:", "NO")
 
@@ -422,7 +422,7 @@ def to_the_deed(store: Store) -> State:
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
         output = Output(key, f"{key} says yes")
-        state = replay.record_output(store, state.run, output, through="worker")
+        state = runs.record_output(store, state.run, output, through="worker")
     return state
 
 
@@ -431,14 +431,14 @@ def test_calls_are_left_to_the_caller(store: Store) -> None:
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     assert (state.status, state.ask, state.key) == ("waiting", None, "1:/run")
     assert [call.prompt for call in state.calls] == ["Do it."]
-    assert replay.inbox(store) == []
-    state = replay.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
+    assert runs.inbox(store) == []
+    state = runs.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
     assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-2", "1:/vote-3"]
-    state = replay.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
+    state = runs.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
     assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-3"]
-    assert replay.look(store, state.run) == state
+    assert runs.look(store, state.run) == state
     rest = (Output("1:/vote-1", "no"), Output("1:/vote-3", error="timed out"))
-    state = replay.advance(store, state.run, rest, **AGENT)
+    state = runs.advance(store, state.run, rest, **AGENT)
     assert state.calls == ()
     assert state.deed == Do("1:/file", "read-file", "notes.md")
 
@@ -446,17 +446,17 @@ def test_calls_are_left_to_the_caller(store: Store) -> None:
 def test_an_output_that_nobody_waits_for_is_refused(store: Store) -> None:
     """A job delivered twice does no harm."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    replay.record_output(store, state.run, Output("1:/run"), through="worker")
+    runs.record_output(store, state.run, Output("1:/run"), through="worker")
     with pytest.raises(AlreadyAnswered, match="1:/run"):
-        replay.record_output(store, state.run, Output("1:/run"), through="worker")
+        runs.record_output(store, state.run, Output("1:/run"), through="worker")
     with pytest.raises(AlreadyAnswered):
-        replay.advance(store, state.run, small_flows.pick("1:/vote-1"), **PERSON)
+        runs.advance(store, state.run, small_flows.pick("1:/vote-1"), **PERSON)
 
 
 def test_deeds_are_done_by_whoever_can(store: Store) -> None:
     """Each is journalled before it is done and when it is done."""
     state = to_the_deed(store)
-    assert replay.look(store, state.run).deed == state.deed
+    assert runs.look(store, state.run).deed == state.deed
     assert kinds(store, state.run)[-1] == "called"
     done: list[Do] = []
 
@@ -464,12 +464,12 @@ def test_deeds_are_done_by_whoever_can(store: Store) -> None:
         done.append(do)
         return Done(do.key, "the text of the file")
 
-    state = replay.advance(store, state.run, **AGENT, deeds=deeds)
+    state = runs.advance(store, state.run, **AGENT, deeds=deeds)
     assert done == [Do("1:/file", "read-file", "notes.md")]
     assert kinds(store, state.run)[-3:] == ["called", "returned", "asked"]
     assert state.ask is not None
     assert state.ask.questions[0].text == "the text of the file"
-    state = replay.advance(store, state.run, small_flows.pick("2:"), deeds=deeds, **PERSON)
+    state = runs.advance(store, state.run, small_flows.pick("2:"), deeds=deeds, **PERSON)
     assert state.result["votes"] == [f"1:/vote-{n} says yes" for n in (1, 2, 3)]
     assert len(done) == 1
 
@@ -482,9 +482,9 @@ def test_a_deed_cut_short_by_a_crash_is_done_again(store: Store) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replay.advance(store, state.run, **AGENT, deeds=crash)
-    assert replay.look(store, state.run) == state
-    after = replay.advance(store, state.run, **AGENT, deeds=lambda do: Done(do.key, "text"))
+        runs.advance(store, state.run, **AGENT, deeds=crash)
+    assert runs.look(store, state.run) == state
+    after = runs.advance(store, state.run, **AGENT, deeds=lambda do: Done(do.key, "text"))
     assert after.key == "2:"
 
 
@@ -499,12 +499,12 @@ def test_an_output_is_booked_on_what_the_run_has_become_elsewhere(
         walks.send(store, first, walks.did(first.calls[0], "It is built twice."))
     third = walks.send(store, second, walks.did(second.calls[0]))
     fourth = walks.send(other, third, walks.did(third.calls[0]))
-    replay.withdraw(store, first.run, "no need", who="person", through="terminal")
+    runs.withdraw(store, first.run, "no need", who="person", through="terminal")
     with pytest.raises(AlreadyAnswered, match="is withdrawn"):
         walks.send(other, fourth, walks.did(fourth.calls[0]))
     other.close()
     assert len(store.entries(first.run, kinds=("returned",))) == 3
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_an_open_run_is_not_looked_up_for_its_output(
@@ -525,10 +525,10 @@ def test_of_two_that_do_a_deed_one_is_heard(store: Store, path: Path | str) -> N
     other = open_store(path)
 
     def slow(do: Do) -> Done:
-        replay.advance(other, state.run, **AGENT, deeds=lambda do: Done(do.key, "first"))
+        runs.advance(other, state.run, **AGENT, deeds=lambda do: Done(do.key, "first"))
         return Done(do.key, "second")
 
-    after = replay.advance(store, state.run, **AGENT, deeds=slow)
+    after = runs.advance(store, state.run, **AGENT, deeds=slow)
     assert after.ask is not None
     assert after.ask.questions[0].text == "first"
     assert kinds(store, state.run).count("returned") == 5
@@ -542,14 +542,14 @@ def test_the_inbox_lists_what_waits_for_a_person(store: Store) -> None:
     """Oldest first, page by page, for one project or all."""
     states = [small_flows.begin(store) for _ in range(4)]
     given = {"kind": "chain", "questions": 1}
-    there = replay.begin(store, small_flows.NAME, given, project="there", **AGENT)
+    there = runs.begin(store, small_flows.NAME, given, project="there", **AGENT)
     small_flows.answer(store, there)
-    replay.withdraw(store, states[1].run, "", **PERSON)
-    found = replay.inbox(store)
+    runs.withdraw(store, states[1].run, "", **PERSON)
+    found = runs.inbox(store)
     assert [run.id for run in found] == [states[n].run for n in (0, 2, 3)]
     assert {run.key for run in found} == {"1:"}
-    assert replay.inbox(store, after=found[0].number, limit=1) == [found[1]]
-    assert replay.inbox(store, project="there") == []
+    assert runs.inbox(store, after=found[0].number, limit=1) == [found[1]]
+    assert runs.inbox(store, project="there") == []
 
 
 def test_waiting_ends_with_the_next_entry(store: Store, path: Path | str) -> None:
@@ -564,7 +564,7 @@ def test_waiting_ends_with_the_next_entry(store: Store, path: Path | str) -> Non
     timer = threading.Timer(0.3, later)
     timer.start()
     before = time.monotonic()
-    after = replay.wait(store, state.run, state.n, 20)
+    after = runs.wait(store, state.run, state.n, 20)
     assert after.key == "2:"
     assert time.monotonic() - before < 5
     timer.join()
@@ -574,10 +574,10 @@ def test_waiting_in_vain_gives_the_state_as_it_is(store: Store) -> None:
     """Silence changes nothing; a run that is over is not waited for."""
     state = small_flows.begin(store, questions=1)
     before = time.monotonic()
-    assert replay.wait(store, state.run, state.n, 0.3) == state
+    assert runs.wait(store, state.run, state.n, 0.3) == state
     assert 0.3 <= time.monotonic() - before < 3
     done = small_flows.answer(store, state)
-    assert replay.wait(store, state.run, done.n, 60) == done
+    assert runs.wait(store, state.run, done.n, 60) == done
 
 
 def test_a_clock_that_jumps_back_changes_no_order(
@@ -591,14 +591,14 @@ def test_a_clock_that_jumps_back_changes_no_order(
     second = small_flows.begin(store)
     time_.pass_(days=-400)
     state = small_flows.answer(store, state, "SUB")
-    replay._opened.clear()
+    runs._opened.clear()
     state = small_flows.answer(store, state, "OK")
     assert [chosen[1] for chosen in state.result["chosen"]] == ["NO", "SUB", "OK"]
     assert first.run < second.run
     assert [run.id for run in store.runs()] == [first.run, second.run]
     moments = [entry.read().at for entry in store.entries(first.run)]
     assert moments != sorted(moments)
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_entries_of_a_walk_say_which_part_of_it_they_are(store: Store) -> None:

@@ -12,7 +12,7 @@ import small_flows
 import walks
 from quandary.agents.retelling import retell
 from quandary.errors import Rejected
-from quandary.journal import entries, replay
+from quandary.journal import entries, runs
 from quandary.journal.entries import Noted
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def retried(store: SqliteStore, run: str, **source: Any) -> State:  # noqa: ANN401 - who and through
     """Try it anew; afterwards the journal has to be sound and say the same."""
     before = [entry.digest for entry in store.entries(run)]
-    state = replay.retry(store, run, **({"who": "person", "through": "web", "by": "ada"} | source))
+    state = runs.retry(store, run, **({"who": "person", "through": "web", "by": "ada"} | source))
     assert [entry.digest for entry in store.entries(run)][: len(before)] == before
     assert verify(store).problems == ()
     return state
@@ -125,7 +125,7 @@ def test_an_answer_amended_after_a_retry_takes_that_back_too(store: SqliteStore)
     assert [call.key for call in state.calls] == ["Smend@1/run~a2"]
     reply = Reply((Answer("Sship@1/run~a1", ("SHIP-IT",)),))
     source: dict[str, Any] = {"who": "person", "through": "web"}
-    state = replay.amend(store, state.run, reply, key="Sship@1/run~a1", why="enough", **source)
+    state = runs.amend(store, state.run, reply, key="Sship@1/run~a1", why="enough", **source)
     assert state.status == "done"
     assert verify(store).problems == ()
     assert rebuild(store, state.run).result == state.result
@@ -156,7 +156,7 @@ def test_a_persons_answer_at_the_step_is_asked_for_again(store: SqliteStore) -> 
     state = walks.go(store, retried(store, state.run))
     assert state.key == "Sa@1/validate-1~a1"
     assert standing(store, state.run) == []
-    anew = replay.begin(
+    anew = runs.begin(
         store,
         "walk",
         {"item": {"id": "1"}, "defaults": {"cli": "CLAUDE"}, "codenames": ["CLAUDE", "HUMAN"]},
@@ -223,7 +223,7 @@ def test_a_budget_of_nothing_stays_nothing(store: SqliteStore) -> None:
     state = walks.begin(store, budget={"max_calls": 0})
     assert state.status == "failed"
     with pytest.raises(Rejected, match="in the same way"):
-        replay.retry(store, state.run, who="person", through="web")
+        runs.retry(store, state.run, who="person", through="web")
 
 
 def test_a_loop_gets_as_many_visits_once_more(store: SqliteStore) -> None:
@@ -249,10 +249,10 @@ def test_only_a_failed_run_is_tried_anew(store: SqliteStore) -> None:
     """One that waits, or is done, or was withdrawn, is left alone."""
     waiting = walks.begin(store)
     done = walks.released(store)
-    gone = replay.withdraw(store, walks.begin(store).run, "no", who="person", through="web")
+    gone = runs.withdraw(store, walks.begin(store).run, "no", who="person", through="web")
     for state in (waiting, done, gone):
         with pytest.raises(Rejected, match="only a failed run"):
-            replay.retry(store, state.run, who="person", through="web")
+            runs.retry(store, state.run, who="person", through="web")
 
 
 def test_a_run_whose_time_is_up_is_not_tried_anew(
@@ -262,7 +262,7 @@ def test_a_run_whose_time_is_up_is_not_tried_anew(
     given = {"item": {"id": "1"}, "defaults": {"cli": "CLAUDE", "retries": 0}}
     moment = datetime(2027, 3, 2, 9, 15, tzinfo=UTC)
     monkeypatch.setattr(entries, "now", lambda: moment)
-    state = replay.begin(
+    state = runs.begin(
         store,
         "walk",
         {**given, "codenames": ["CLAUDE"]},
@@ -274,8 +274,8 @@ def test_a_run_whose_time_is_up_is_not_tried_anew(
     state = walks.send(store, state, walks.failed(state.calls[0]))
     monkeypatch.setattr(entries, "now", lambda: moment + timedelta(hours=2))
     with pytest.raises(Rejected, match="time of run"):
-        replay.retry(store, state.run, who="person", through="web")
-    assert replay.look(store, state.run).status == "failed"
+        runs.retry(store, state.run, who="person", through="web")
+    assert runs.look(store, state.run).status == "failed"
 
 
 def test_of_two_who_try_anew_one_does(store: SqliteStore) -> None:
@@ -283,4 +283,4 @@ def test_of_two_who_try_anew_one_does(store: SqliteStore) -> None:
     state = failing(store)
     retried(store, state.run)
     with pytest.raises(Rejected, match="is waiting"):
-        replay.retry(store, state.run, who="person", through="web")
+        runs.retry(store, state.run, who="person", through="web")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quandary.errors import NotFound, Rejected
-from quandary.journal import replay
-from quandary.journal.replay import answer_of, settle
+from quandary.journal import runs
+from quandary.journal.runs import answer_of, settle
 from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:
@@ -30,21 +30,21 @@ def test_a_waiting_run_goes_on(store: Store) -> None:
     """Also where only a person may answer here: that is a rule for our own doors."""
     state = begin(store, questions=2, require="person")
     with pytest.raises(Rejected):
-        replay.advance(store, state.run, pick(state.key), who="person", through="hook")
+        runs.advance(store, state.run, pick(state.key), who="person", through="hook")
     after = settled(store, state, pick(state.key))
     assert (after.status, after.key) == ("waiting", "2:")
-    assert replay.look(store, state.run) == after
+    assert runs.look(store, state.run) == after
 
 
 def test_a_withdrawn_run_is_closed_by_its_answer(store: Store) -> None:
     """The withdrawal stays in the journal, and the answer counts."""
     state = begin(store, questions=1)
-    replay.withdraw(store, state.run, "too late", who="agent", through="hook")
+    runs.withdraw(store, state.run, "too late", who="agent", through="hook")
     after = settled(store, state, pick(state.key, "NO"))
     assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
     assert kinds(store, state) == ["began", "asked", "ended", "answered", "ended"]
-    assert replay.look(store, state.run) == after
-    assert replay.verify(store).ok
+    assert runs.look(store, state.run) == after
+    assert runs.verify(store).ok
 
 
 def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
@@ -54,7 +54,7 @@ def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
     after = settled(store, state, pick("1:", "NO"))
     assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
     assert kinds(store, state) == ["began", "asked", "answered", "ended", "answered", "ended"]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
     found = answer_of(store, state.run)
     assert found is not None
     assert (found[0].through, found[1].picked) == ("hook", ("NO",))
@@ -75,5 +75,5 @@ def test_a_run_without_an_answer_has_none(store: Store) -> None:
     """Whether it waits or was given up."""
     state = begin(store, questions=1)
     assert answer_of(store, state.run) is None
-    replay.withdraw(store, state.run, "too late", who="agent", through="hook")
+    runs.withdraw(store, state.run, "too late", who="agent", through="hook")
     assert answer_of(store, state.run) is None

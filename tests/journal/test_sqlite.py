@@ -15,7 +15,7 @@ import pytest
 import processes
 import small_flows
 from quandary.errors import StoreError
-from quandary.journal import replay, sqlite
+from quandary.journal import runs, sqlite
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_a_locked_store_is_given_up_after_its_time(store: SqliteStore, path: Pat
     with pytest.raises(StoreError, match=r"locked by another program for 0\.2 seconds"):
         small_flows.answer(hasty, state)
     assert 0.2 <= time.monotonic() - before < 2
-    assert replay.look(hasty, state.run).key == state.key
+    assert runs.look(hasty, state.run).key == state.key
     holder.execute("ROLLBACK")
     assert small_flows.answer(hasty, state).key == "2:"
     holder.close()
@@ -179,7 +179,7 @@ def test_a_new_schema_is_brought_to_old_files(path: Path, monkeypatch: pytest.Mo
         new.close()
     new = SqliteStore(path)
     assert small_flows.answer(new, state).key == "2:"
-    assert replay.verify(new).ok
+    assert runs.verify(new).ok
     new.close()
 
 
@@ -205,16 +205,16 @@ def test_journals_of_every_schema_are_read_for_ever(path: Path, journal: Path) -
     db.executescript(journal.read_text(encoding="utf-8"))
     db.close()
     store = SqliteStore(path)
-    assert replay.verify(store).ok
-    done, waiting, errand, declined = (replay.look(store, run.id) for run in store.runs())
+    assert runs.verify(store).ok
+    done, waiting, errand, declined = (runs.look(store, run.id) for run in store.runs())
     assert done.status == "done"
     assert done.result["chosen"][0] == ["1:", "NO", None, "but soon"]
     assert waiting.key == "2:SUB"
-    again = replay.advance(store, waiting.run, who="person", through="terminal")
+    again = runs.advance(store, waiting.run, who="person", through="terminal")
     assert again == waiting
     assert small_flows.answer(store, waiting).result == {"paths": {"1": "OK", "2": "SUB/OK"}}
     assert errand.calls[0].key == "1:/vote-2"
-    assert replay.advance(store, errand.run, who="agent", through="relay") == errand
+    assert runs.advance(store, errand.run, who="agent", through="relay") == errand
     assert declined.status == "declined"
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
     store.close()

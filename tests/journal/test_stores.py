@@ -14,7 +14,7 @@ import databases
 import small_flows
 from quandary.errors import Rejected, StoreError
 from quandary.journal import entries as clock
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Noted, Source, stamp
 from quandary.journal.history import Draft
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_a_document_is_kept_once(store: Store) -> None:
     """Runs with the same tree share it."""
     for _ in range(3):
-        replay.begin(
+        runs.begin(
             store,
             small_flows.NAME,
             {"kind": "empty"},
@@ -45,7 +45,7 @@ def test_a_document_is_kept_once(store: Store) -> None:
 def test_runs_are_listed_page_by_page(store: Store) -> None:
     """In the order they began, either way round, by status and by project."""
     states = [small_flows.begin(store) for _ in range(5)]
-    replay.withdraw(store, states[2].run, "no need", who="person", through="web")
+    runs.withdraw(store, states[2].run, "no need", who="person", through="web")
     ids = [state.run for state in states]
     assert [run.id for run in store.runs()] == ids
     page = store.runs(limit=2)
@@ -83,7 +83,7 @@ def test_threads_may_share_a_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert {state.status for state in states} == {"done"}
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_closed_store_says_so(store: Store) -> None:
@@ -167,7 +167,7 @@ def test_texts_of_any_script_and_length_are_kept(store: Store) -> None:
     words = "é \U0001f600 \u202e \\x00 %s $1 ' \" " + "long " * 20_000
     state = small_flows.begin(store, words={"1:": words})
     assert state.ask is not None
-    found = replay.look(store, state.run).ask
+    found = runs.look(store, state.run).ask
     assert found is not None
     assert found.questions[0].text == words
 
@@ -176,7 +176,7 @@ def test_names_sort_byte_by_byte(store: Store) -> None:
     """In every store alike, whatever language its server speaks."""
     names = ["Z", "a", "_b", "é", "a\nb", "B", "~", "\U0001f600"]
     for name in names:
-        replay.begin(
+        runs.begin(
             store, small_flows.NAME, {"kind": "empty"}, who="agent", through="relay", name=name
         )
     assert list(store.named("", "\U0010ffff")) == sorted(names)
@@ -188,7 +188,7 @@ def test_the_newest_run_of_a_name_has_it_unless_it_was_to_be_had_once(store: Sto
     """Whoever wants to be the only one is told who was first."""
 
     def begin(*, once: bool) -> str:
-        return replay.begin(
+        return runs.begin(
             store,
             small_flows.NAME,
             {"kind": "chain", "questions": 1},
@@ -295,7 +295,7 @@ def test_documents_are_forgotten_but_those_that_a_new_run_needs(store: Store) ->
     """What began while somebody counted is not taken from."""
 
     def begin(words: str) -> None:
-        replay.begin(
+        runs.begin(
             store,
             small_flows.NAME,
             {"kind": "empty"},

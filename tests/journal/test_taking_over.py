@@ -8,7 +8,7 @@ import pytest
 
 import small_flows
 from quandary.errors import NotFound
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered, Began
 from quandary.model.asks import Answer, Reply
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def anew(store: Store, origin: str, **arguments: Any) -> State:  # noqa: ANN401
     """A run with the answers of another one."""
     given = {"kind": "chain", "questions": 3, **arguments}
-    return replay.begin(store, small_flows.NAME, given, origin=origin, who="agent", through="relay")
+    return runs.begin(store, small_flows.NAME, given, origin=origin, who="agent", through="relay")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_answers_to_the_same_questions_are_taken_over(store: Store, earlier: Sta
         assert (body.who, body.by, body.origin) == ("person", "ada", earlier.run)
     state = small_flows.answer(store, state)
     assert state.result["chosen"][:2] == [["1:", "NO", None, "not now"], ["2:", "my own", None]]
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_question_with_another_text_is_asked(store: Store, earlier: State) -> None:
@@ -73,7 +73,7 @@ def test_a_run_can_be_begun_anew_from_one_that_has_diverged(
 def test_amended_answers_are_taken_over_as_they_stand(store: Store, earlier: State) -> None:
     """And what was asked again since is taken as it was last answered."""
     reply = small_flows.pick("1:", "SUB")
-    state = replay.amend(store, earlier.run, reply, key="1:", why="oh", who="person", through="web")
+    state = runs.amend(store, earlier.run, reply, key="1:", why="oh", who="person", through="web")
     small_flows.answer(store, state, "OK")
     state = small_flows.answer(store, anew(store, earlier.run))
     assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]

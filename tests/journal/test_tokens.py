@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import small_flows
 from quandary.errors import Reused
 from quandary.journal import entries as clock
-from quandary.journal import replay
-from quandary.journal.replay import replied
+from quandary.journal import runs
+from quandary.journal.runs import replied
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.model.asks import Answer, Note, Reply
 from quandary.model.calls import Do, Done, Output
@@ -32,7 +32,7 @@ def send(store: Store, state: State, token: str, *codes: str, **more: Any) -> St
             for question, code in zip(state.ask.questions, codes, strict=False)
         )
     )
-    return replay.advance(
+    return runs.advance(
         store,
         state.run,
         reply,
@@ -71,11 +71,11 @@ def test_the_same_is_told_whatever_happened_since(store: Store) -> None:
     """Notes, changed answers and the end of a run are no part of what it led to."""
     begun = small_flows.begin(store)
     told = send(store, begun, "a", "OK")
-    replay.note(store, begun.run, Note("question", "why?"), **PERSON)
+    runs.note(store, begun.run, Note("question", "why?"), **PERSON)
     assert replied(store, begun.run, "a") == told
-    replay.amend(store, begun.run, small_flows.pick("1:", "NO"), key="1:", why="no", **PERSON)
+    runs.amend(store, begun.run, small_flows.pick("1:", "NO"), key="1:", why="no", **PERSON)
     assert replied(store, begun.run, "a") == told
-    replay.withdraw(store, begun.run, "no need", **PERSON)
+    runs.withdraw(store, begun.run, "no need", **PERSON)
     assert replied(store, begun.run, "a") == told
 
 
@@ -88,11 +88,11 @@ def test_deeds_that_were_done_right_away_belong_to_it(store: Store) -> None:
     begun = small_flows.begin(store, "errand")
     called = send(store, begun, "a", "OK", deeds=do)
     assert [call.key for call in called.calls] == ["1:/run"]
-    state = replay.record_output(store, begun.run, Output("1:/run", "yes"), through="agent")
+    state = runs.record_output(store, begun.run, Output("1:/run", "yes"), through="agent")
     assert len(state.calls) == 3
     for call in state.calls:
         output = Output(call.key, "yes")
-        state = replay.record_output(store, begun.run, output, through="agent", deeds=do)
+        state = runs.record_output(store, begun.run, output, through="agent", deeds=do)
     done = send(store, state, "b", "NO", deeds=do)
     assert done.status == "done"
     assert replied(store, begun.run, "a") == called

@@ -9,7 +9,7 @@ import pytest
 import databases
 import small_flows
 from quandary.errors import NotFound
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
@@ -28,7 +28,7 @@ def runs(store: Store) -> list[str]:
     second = small_flows.begin(store)
     small_flows.answer(store, state, "NO")
     small_flows.answer(store, second, Reply((Answer("1:", text="my own", raw="my own"),)))
-    third = replay.begin(
+    third = driver.begin(
         store,
         small_flows.NAME,
         {"kind": "chain", "questions": 1},
@@ -36,7 +36,7 @@ def runs(store: Store) -> list[str]:
         who="agent",
         through="relay",
     )
-    replay.withdraw(store, third.run, "no need", who="person", through="web", by="ada")
+    driver.withdraw(store, third.run, "no need", who="person", through="web", by="ada")
     return [first.run, second.run, third.run]
 
 
@@ -197,7 +197,7 @@ def test_a_digest_from_before_still_holds_when_the_journal_has_grown(
 ) -> None:
     """It names its moment, and the journal is brought back to it."""
     digest = verify(store).digest
-    small_flows.answer(store, replay.look(store, runs[1]))
+    small_flows.answer(store, driver.look(store, runs[1]))
     small_flows.begin(store)
     report = verify(store, expect=digest)
     assert report.ok
@@ -221,15 +221,15 @@ def test_an_unknown_run_cannot_be_verified(store: Store) -> None:
 def test_the_row_is_checked_against_everything_that_can_happen(store: Store) -> None:
     """Calls, deeds, notes, amendments, declines and failures all leave a journal that verifies."""
     state = small_flows.begin(store, "errand")
-    replay.note(store, state.run, Outcome("idle"), who="agent", through="relay")
+    driver.note(store, state.run, Outcome("idle"), who="agent", through="relay")
     state = small_flows.answer(store, state)
-    state = replay.record_output(store, state.run, Output("1:/run"), through="worker")
+    state = driver.record_output(store, state.run, Output("1:/run"), through="worker")
     for number in (3, 1, 2):
         assert verify(store).ok
         output = Output(f"1:/vote-{number}")
-        state = replay.record_output(store, state.run, output, through="worker")
+        state = driver.record_output(store, state.run, output, through="worker")
     assert verify(store).ok
-    state = replay.advance(
+    state = driver.advance(
         store,
         state.run,
         who="agent",
@@ -238,10 +238,10 @@ def test_the_row_is_checked_against_everything_that_can_happen(store: Store) -> 
     )
     small_flows.answer(store, state)
     reply = small_flows.pick("1:", "NO")
-    replay.amend(store, state.run, reply, key="1:", why="oh", who="person", through="web")
+    driver.amend(store, state.run, reply, key="1:", why="oh", who="person", through="web")
     failed = small_flows.begin(store)
     small_flows.answer(store, failed, Reply((Answer("1:", text="fail"),)))
     declined = small_flows.begin(store)
-    replay.note(store, declined.run, Outcome("declined"), who="person", through="web")
+    driver.note(store, declined.run, Outcome("declined"), who="person", through="web")
     small_flows.begin(store, "empty")
     assert verify(store).ok

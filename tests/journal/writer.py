@@ -13,7 +13,7 @@ import msgspec
 
 import small_flows
 from quandary.errors import AlreadyAnswered, QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
@@ -36,10 +36,10 @@ def reply_on_and_on(path: str, run: str) -> None:
 
 def reply_once(store: Store, run: str) -> None:
     """One reply, with words of its own."""
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     token = os.urandom(6).hex()
     reply = small_flows.pick(state.key, "OK", comment=token)
-    replay.advance(store, run, reply, to=state.key, who="person", through="terminal")
+    runs.advance(store, run, reply, to=state.key, who="person", through="terminal")
     tell("booked", run, state.key, token)
 
 
@@ -62,7 +62,7 @@ def racer(path: str, run: str) -> None:
         key, token = line.split()
         reply = small_flows.pick(key, "OK", comment=token)
         try:
-            replay.advance(store, run, reply, to=key, who="person", through="terminal")
+            runs.advance(store, run, reply, to=key, who="person", through="terminal")
             tell("booked")
         except AlreadyAnswered:
             tell("already")
@@ -86,7 +86,7 @@ def retell(path: str) -> None:
     store = open_store(path)
     for run in store.runs(limit=10_000):
         requests = list(small_flows.requests(store, run.id))
-        state = replay.look(store, run.id)
+        state = runs.look(store, run.id)
         tell(run.id, msgspec.json.encode([requests, state.status, state.result]).decode())
 
 
@@ -97,7 +97,7 @@ def outsider(path: str) -> None:
         os.setuid(65534)
     try:
         store = SqliteStore(Path(path))
-        state = replay.look(store, store.runs()[0].id)
+        state = runs.look(store, store.runs()[0].id)
         tell(state.status, state.key, verify(store).ok)
         small_flows.answer(store, state)
         tell("written")

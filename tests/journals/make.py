@@ -19,7 +19,7 @@ import small_flows
 import walks
 from quandary.desk import returns
 from quandary.formats.markdown import parse
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Question, Reply
 from quandary.model.calls import Do, Done, Output
@@ -35,15 +35,15 @@ def fill(store: SqliteStore) -> None:
 
     state = small_flows.begin(store, "maze", items=["1", "2"], most=9)
     state = small_flows.answer(store, state, "OK")
-    replay.note(store, state.run, Outcome("idle", "ten minutes"), who="agent", through="relay")
+    driver.note(store, state.run, Outcome("idle", "ten minutes"), who="agent", through="relay")
     small_flows.answer(store, state, small_flows.pick("2:~2", "SUB"))
 
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    state = replay.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
-    replay.record_output(store, state.run, Output("1:/vote-1", "yes"), through="worker")
+    state = driver.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
+    driver.record_output(store, state.run, Output("1:/vote-1", "yes"), through="worker")
 
     state = small_flows.begin(store)
-    replay.note(store, state.run, Outcome("declined"), who="person", through="web", by="ada")
+    driver.note(store, state.run, Outcome("declined"), who="person", through="web", by="ada")
 
 
 TREES = """\
@@ -90,18 +90,18 @@ def fill_decisions(store: SqliteStore) -> None:
     documents = {"tree": step, "trees": [depth]}
     runs = []
     for count in (len(REPLIES), 3, 5):
-        state = replay.begin(
+        state = driver.begin(
             store, "decide", arguments, documents=documents, who="agent", through="command"
         )
         for text in REPLIES[:count]:
             if state.ask is not None:
                 reply = returns.parse(text, state.ask, read)
-                state = replay.advance(
+                state = driver.advance(
                     store, state.run, reply, to=state.key, who="agent", through="relay"
                 )
         runs.append(state.run)
     again = Reply((Answer("1.2:", ("TAG",)),))
-    replay.amend(
+    driver.amend(
         store, runs[-1], again, key="1.2:", why="a new fact", who="person", through="terminal"
     )
 
@@ -128,13 +128,13 @@ def fill_gates(store: SqliteStore) -> None:
     custom = {"label": "Run benchmarks", "description": "Measure first"}
     for number, replies in enumerate(GATES):
         arguments = {"folder": "rel", "seen": 1, "at_hand": number == 0, "custom": custom}
-        state = replay.begin(
+        state = driver.begin(
             store, "gate", arguments, documents={"track": track}, who="agent", through="command"
         )
         for text in replies:
             questions = state.ask.questions if state.ask is not None else ()
             reply = Reply(tuple(read(text, q, "strict").answer(q.key, text) for q in questions))
-            state = replay.advance(
+            state = driver.advance(
                 store, state.run, reply, who="person", through="terminal", deeds=_do
             )
 
@@ -187,7 +187,7 @@ def fill_walks(store: SqliteStore) -> None:
 
     run = walks.released(store).run
     later = Reply((Answer("Sship@1/run", ("NOT-YET",)),))
-    replay.amend(
+    driver.amend(
         store, run, later, key="Sship@1/run", why="a fault", who="person", through="terminal"
     )
 
@@ -205,19 +205,19 @@ def fill_splits(store: SqliteStore) -> None:
             for n in range(1, count + 1)
         ]
         arguments = {"options": options, "relation": relation, "context": "Which of them go in?"}
-        state = replay.begin(store, "split", arguments, who="agent", through="command")
+        state = driver.begin(store, "split", arguments, who="agent", through="command")
         for number in range(most):
             if state.ask is None:
                 break
             answers = [_turned(question, number) for question in state.ask.questions]
-            state = replay.advance(
+            state = driver.advance(
                 store, state.run, Reply(tuple(answers)), who="person", through="terminal"
             )
     assert state is not None
     first = store.entries(state.run, kinds=("asked",))[0].read_matter().ask
     assert first is not None
     other = Answer(first.key, (first.questions[0].choices[1].code,))
-    replay.amend(
+    driver.amend(
         store, state.run, Reply((other,)), key=first.key, why="again", who="person", through="web"
     )
 

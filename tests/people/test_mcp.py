@@ -24,7 +24,7 @@ from mcp_clients import (
     said,
 )
 from program import call
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered, Began, Noted
 from quandary.people.mcp import asking, forms, server
 
@@ -230,7 +230,7 @@ def test_what_was_answered_elsewhere_is_not_booked_twice(place: Place, mode: str
         async def elsewhere() -> None:
             while not place.store.runs(waits="person"):
                 await anyio.sleep(0.02)
-            state = replay.look(place.store, place.store.runs()[0].id)
+            state = runs.look(place.store, place.store.runs()[0].id)
             booked(place, state, "CUT")
 
         async with anyio.create_task_group() as tasks:

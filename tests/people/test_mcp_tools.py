@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from mcp_clients import ASK_ONE, CONTEXT, ERAS, MULTI, Person, Place, Said, booked, said
 from phases import PLANNED, Tried
 from program import call
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.people.mcp import server
 from quandary.people.mcp.resources import TEMPLATES
 from quandary.people.mcp.tools import TOOLS
@@ -216,7 +216,7 @@ def test_waiting_ends_when_somebody_answers_elsewhere(place: Place, mode: str) -
     async def work(client: Client) -> tuple[Said, float]:
         async def elsewhere() -> None:
             await anyio.sleep(0.3)
-            booked(place, replay.look(place.store, run), "OK")
+            booked(place, runs.look(place.store, run), "OK")
 
         began = anyio.current_time()
         async with anyio.create_task_group() as tasks:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
 from quandary.people.web.keys import hashed
@@ -242,7 +242,7 @@ def _judged(ground: Ground, crowd: Crowd, store: Store) -> None:
         ground.tell("for example", outcome)
     twice = [run for run in crowd.asked if _answers(store, run) != _won(crowd, run)]
     ground.exactly("runs whose journal has another answer than the one confirmed", len(twice), 0)
-    ended = [replay.look(store, run).status for run in crowd.asked]
+    ended = [driver.look(store, run).status for run in crowd.asked]
     ground.exactly("runs that ended well", ended.count("done"), crowd.questions)
     shown = sum(map(len, crowd.left))
     ground.exactly("questions that the inboxes of both servers show in the end", shown, 0)
@@ -258,7 +258,7 @@ def _judged(ground: Ground, crowd: Crowd, store: Store) -> None:
             WITHIN,
             " s",
         )
-    ground.exactly("the journal verifies", replay.verify(store).ok, wanted=True)
+    ground.exactly("the journal verifies", driver.verify(store).ok, wanted=True)
 
 
 def _answers(store: Store, run: str) -> list[tuple[str, str]]:

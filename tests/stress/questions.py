@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from quandary.desk.begin import Asking, Showing, decide
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def wanted(title: str) -> dict[str, object]:
 def begin(store: Store, title: str) -> State:
     """Ask about something."""
     begun = decide(msgspec.convert(wanted(title), Asking), Showing())
-    return replay.begin(
+    return runs.begin(
         store,
         begun.flow,
         begun.arguments,
@@ -50,4 +50,4 @@ def begin(store: Store, title: str) -> State:
 def answer(store: Store, run: str, key: str, code: str = "OK") -> State:
     """Answer it, as somebody at a page does."""
     reply = Reply((Answer(key, (code,)),))
-    return replay.advance(store, run, reply, to=key, who="person", through="web", by="ada")
+    return runs.advance(store, run, reply, to=key, who="person", through="web", by="ada")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from program import PROGRAM, environment
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.store import open_store
 from served import Server
 from stress.filling import Model, sound
@@ -80,7 +80,7 @@ def _filled(ground: Ground, stack: ExitStack, kind: str, size: int) -> Filled:
     server = Server(folder, "--store", place)
     stack.callback(server.kill)
     server.start()
-    waiting = [run.id for run in replay.inbox(store, limit=10_000)]
+    waiting = [run.id for run in runs.inbox(store, limit=10_000)]
     random.Random(size).shuffle(waiting)  # noqa: S311 - no secret
     return Filled(size, place, store, server, waiting)
 
@@ -117,7 +117,7 @@ def _compared(ground: Ground, kind: str, filled: list[Filled]) -> None:
 
 
 def _inbox(one: Filled) -> None:
-    assert len(replay.inbox(one.store, limit=PAGE)) == PAGE
+    assert len(runs.inbox(one.store, limit=PAGE)) == PAGE
 
 
 def _page(one: Filled) -> None:

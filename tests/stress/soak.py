@@ -21,7 +21,7 @@ import psycopg
 from outings import lucid
 from pressure import memory
 from program import PROGRAM, environment
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.store import open_store
 from served import Server
 from stress.questions import wanted
@@ -81,7 +81,7 @@ def part(ground: Ground) -> None:
         store = open_store(place)
         left = {run.id for run in store.runs(status="waiting", limit=10)}
         ground.exactly("runs left over", len(left), 0)
-        ground.exactly("the journal verifies", replay.verify(store).ok, wanted=True)
+        ground.exactly("the journal verifies", runs.verify(store).ok, wanted=True)
         store.close()
         _judged(ground, soak.samples)
 

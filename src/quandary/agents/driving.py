@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from quandary.agents import leftovers
 from quandary.agents.calling import Surroundings, answer
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Called, Noted
 from quandary.model.asks import Note
 from quandary.model.calls import Output
@@ -103,10 +103,10 @@ class Driver:
             self.places[run] = around
         with self.store.lock_run(run):
             await asyncio.to_thread(leftovers.end_leftovers, self.noted)
-            state = replay.look(self.store, run)
+            state = runs.look(self.store, run)
             if again is not None and state.status == "failed":
                 who, through, by = again
-                state = replay.retry(self.store, run, who=who, through=through, by=by)
+                state = runs.retry(self.store, run, who=who, through=through, by=by)
             elif begun(self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
@@ -182,14 +182,14 @@ class Driver:
     # -- the journal -----------------------------------------------------------------------------
 
     def _note(self, run: str, note: Note) -> None:
-        replay.note(self.store, run, note, who="agent", through=THROUGH)
+        runs.note(self.store, run, note, who="agent", through=THROUGH)
 
     def _book(self, run: str, output: Output) -> State:
         """Journal an output; where the run is over by now, nobody wants it any more."""
         try:
-            state = replay.record_output(self.store, run, output, through=THROUGH)
+            state = runs.record_output(self.store, run, output, through=THROUGH)
         except AlreadyAnswered:
-            state = replay.look(self.store, run)
+            state = runs.look(self.store, run)
             if state.status == "waiting":
                 raise Rejected(f"run {run} is being walked by another process") from None
         self.watcher.came(run, output)
@@ -200,7 +200,7 @@ class Driver:
         row = self.store.run(state.run)
         if row is not None and row.status == "waiting" and not row.expires:
             return state
-        now = replay.look(self.store, state.run)
+        now = runs.look(self.store, state.run)
         return now if now.status != "waiting" else state
 
     async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
@@ -210,7 +210,7 @@ class Driver:
             for task in making:
                 if not task.cancelled() and task.exception() is None:
                     self._book(run, task.result())
-            state = replay.look(self.store, run)
+            state = runs.look(self.store, run)
             if state.calls:
                 text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
                 self._note(run, Note(STOPPED, text))

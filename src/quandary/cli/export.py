@@ -7,7 +7,7 @@ import click
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
-from quandary.journal import exporting
+from quandary.journal import archive
 from quandary.settings.files import write_text
 
 
@@ -22,8 +22,8 @@ def export(run: str, output: str | None, where: str | None) -> int:
     began with. A run that waits is exported as it stands now, and stays where it is.
     """
     store = running.opened(where, existing=True, telling=False)
-    exported = exporting.fetch(store, run)
-    written = exporting.write(exported)
+    exported = archive.fetch(store, run)
+    written = archive.write(exported)
     if output is None or output == "-":
         put(written)
     else:

@@ -13,12 +13,12 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import ParseError
-from quandary.journal import exporting
+from quandary.journal import archive
 from quandary.people.timeline import about, events
 from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
-    from quandary.journal.exporting import Exported
+    from quandary.journal.archive import Exported
 
 
 @click.command(
@@ -35,10 +35,10 @@ def import_(file: str, by: str, where: str | None) -> int:
     came from: here it can be neither answered nor amended. `-` reads standard input.
     """
     text = read_standard_input() if file == "-" else read_text(file)
-    exported = exporting.read(text, file)
+    exported = archive.read(text, file)
     store = running.opened(where)
     person = running.is_terminal()
-    brought = exporting.bring_in(
+    brought = archive.bring_in(
         store,
         exported,
         about=_about(exported, file),
@@ -64,7 +64,7 @@ def import_(file: str, by: str, where: str | None) -> int:
 
 def _about(exported: Exported, file: str) -> str:
     """What the run is about. A chain holds whatever was put into it, but this has to be a story."""
-    with closing(exporting.opened(exported)) as store:
+    with closing(archive.opened(exported)) as store:
         try:
             for _ in events(store, exported.run):
                 pass

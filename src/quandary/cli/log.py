@@ -14,7 +14,7 @@ from quandary.cli.options import store_option
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.desk.ages import end_what_expired
-from quandary.journal.exporting import find
+from quandary.journal.archive import find
 from quandary.model.text import printable
 from quandary.people.timeline import Event, events_with_words, moment
 

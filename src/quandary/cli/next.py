@@ -10,7 +10,7 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.desk.authority import Caller
 from quandary.desk.reply import finish
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.ids import find_run
 
 
@@ -36,9 +36,9 @@ def next(run: str, seconds: float | None, via: str | None, proof: bool, where: s
         raise click.UsageError("--wait is a number of seconds")
     store = running.opened(where, existing=True)
     run = find_run(store, run)
-    state = finish(store, Caller("policy", "mending"), replay.look(store, run))
+    state = finish(store, Caller("policy", "mending"), runs.look(store, run))
     if seconds is not None:
-        state = replay.wait(store, run, state.n, seconds)
+        state = runs.wait(store, run, state.n, seconds)
     elif via == "terminal" or (via is None and running.is_terminal() and not proof):
         return running.ask_here(store, state, proof=proof)
     return running.show(store, state, proof=proof)

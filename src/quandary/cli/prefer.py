@@ -11,8 +11,16 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
-from quandary.journal.policy import ID, Policy, door_reasons
-from quandary.journal.preferences import PREFERENCES, SUPPRESSING, Set, listed, remember
+from quandary.journal.policy import (
+    ID,
+    PREFERENCES,
+    SUPPRESSING,
+    Policy,
+    Set,
+    door_reasons,
+    listed,
+    remember,
+)
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from quandary.desk.plans import steps_of
 from quandary.desk.state import encode_state
 from quandary.errors import QuandaryError
 from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.ids import find_run
 from quandary.journal.store import place_of
 from quandary.model.calls import is_human
@@ -97,10 +97,10 @@ def put_back(
     for run in runs:
         fleet = Fleet(store, queue or main_agent(steps_of(store, run)))
         fleet.add(run)
-        state = replay.look(store, run)
+        state = driver.look(store, run)
         if again is not None and state.status == "failed":
             who, through, by = again
-            state = replay.retry(store, run, who=who, through=through, by=by)
+            state = driver.retry(store, run, who=who, through=through, by=by)
         states.append(state)
     return _shown(store, states, None, several=len(runs) > 1)
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from quandary.desk.state import outcome_lines
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.text import printable
 from quandary.people.timeline import moment
 
@@ -22,7 +22,7 @@ _MEANING = re.compile(r"[\\`*<\[\]]")
 
 def record(store: Store, run: str, found: list[Event]) -> str:
     """The record of one run, ready for a pull request."""
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     beginning = next((event for event in found if event.kind == "began"), None)
     name, _, context = (beginning.text if beginning else run).partition(": ")
     lines = [f"## Decision record: {_plain(name)}", ""]

@@ -13,7 +13,7 @@ from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
 from quandary.desk.ages import end_what_expired
 from quandary.errors import QuandaryError
-from quandary.journal.exporting import find
+from quandary.journal.archive import find
 from quandary.settings.files import write_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from quandary.desk import reply as desk
 from quandary.desk import state as states
 from quandary.desk.authority import Caller
 from quandary.errors import QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.store import NoStore, open_store
 from quandary.model.asks import Reply
 from quandary.settings import project_of
@@ -129,7 +129,7 @@ def ask_once(store: Store, state: State) -> State:
     reply = terminal.ask(state.ask)
     if isinstance(reply, Reply):
         return desk.record_reply(store, PERSON, state.run, reply, to=state.key)
-    state = replay.note(store, state.run, reply, to=state.key, **PERSON.source)
+    state = runs.note(store, state.run, reply, to=state.key, **PERSON.source)
     if state.status == "waiting":
         tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:

@@ -14,7 +14,7 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.errors import QuandaryError, Rejected, StoreError
-from quandary.journal import copying
+from quandary.journal import archive
 from quandary.journal.store import open_store, place_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def copy(source: str, target: str) -> int:
         closing(running.opened(source, existing=True, telling=False)) as old,
         _made(target) as new,
     ):
-        report = copying.copy(old, new, _watch)
+        report = archive.copy(old, new, _watch)
     _tell(report)
     return 0
 
@@ -66,7 +66,7 @@ def backup(file: str, where: str | None) -> int:
     saved, which `quandary verify --expect` compares with the original.
     """
     with closing(running.opened(where, existing=True, telling=False)) as used:
-        report = copying.backup(used, file, _watch)
+        report = archive.backup(used, file, _watch)
     for problem in report.problems:
         complain(f"run {problem.run}: {problem.text}" if problem.run else problem.text)
     _tell(report)
@@ -114,7 +114,7 @@ def _made(where: str) -> Iterator[Store]:
             yield opened
     except BaseException:
         if new:
-            copying.remove(place)
+            archive.remove(place)
         raise
 
 

@@ -52,6 +52,6 @@ def _report(store: Store, run: str | None, expect: str | None) -> Report:
     try:
         return examine(store, find_run(store, run) if run else None, expect)
     except Elsewhere as there:
-        from quandary.journal import exporting  # noqa: PLC0415 - only for those
+        from quandary.journal import archive  # noqa: PLC0415 - only for those
 
-        return exporting.examine(store, there.run, expect)
+        return archive.examine(store, there.run, expect)

@@ -21,7 +21,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError
 from quandary.formats import items as given
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.ids import find_run
 from quandary.model.asks import Item
 from quandary.settings import read_settings
@@ -283,7 +283,7 @@ def _resume(
     names = [
         agent
         for run, around in places.items()
-        if replay.look(store, run).status in alive
+        if driver.look(store, run).status in alive
         for agent in plans.commands_of(store, run, agents, around.folder)
     ]
     agents.require_logins(list(dict.fromkeys(names)), places[runs[0]].folder)

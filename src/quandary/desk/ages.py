@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError, StoreError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import now, stamp
 
 if TYPE_CHECKING:
@@ -43,4 +43,4 @@ def end_what_expired(store: Store) -> None:
     """Withdraw every run whose time is up, so that lists do not show it as waiting."""
     with suppress(StoreError):  # where nobody can write, the lists are as old as the store
         for run in store.due(stamp(now())):
-            replay.look(store, run)
+            runs.look(store, run)

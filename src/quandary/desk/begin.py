@@ -15,7 +15,7 @@ from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import items as given
 from quandary.formats import sources
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import sha256
 from quandary.journal.ids import find_run
 from quandary.settings import project_of
@@ -163,7 +163,7 @@ def begin(
         arguments["cwd"] = os.getcwd()
     if key:
         arguments[REQUEST] = request
-    state = replay.begin(
+    state = runs.begin(
         store,
         beginning.flow,
         arguments,

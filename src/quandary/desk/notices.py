@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Means(NamedTuple):
 
 def watch_store(store: Store) -> None:
     """From now on send a notice of every question that begins to wait in this store."""
-    replay.listen(store, send_notice)
+    runs.listen(store, send_notice)
 
 
 def send_notice(run: Run, ask: Ask) -> None:

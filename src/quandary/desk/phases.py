@@ -19,7 +19,7 @@ from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, Store
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import entries as clock
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Began, Called, Source
 from quandary.journal.ids import LENGTH, find_run
 from quandary.model import track as rules
@@ -142,10 +142,10 @@ def repair(store: Store, folder: str, kept: Kept) -> None:
     made = {passage.run for passage in kept.history}
     for row in unfinished_runs(store, folder):
         if row.flow == "phase" and row.id in made:
-            replay.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
+            runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         elif row.flow == "phase":
             why = "the command was interrupted before the track had moved"
-            replay.withdraw(store, row.id, why, **_REPAIR)
+            runs.withdraw(store, row.id, why, **_REPAIR)
 
 
 def finish_gates(store: Store, folder: str) -> list[str]:
@@ -159,7 +159,7 @@ def finish_gates(store: Store, folder: str) -> list[str]:
     for row in list(unfinished_runs(store, folder)):
         if row.flow == "gate":
             try:
-                replay.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
+                runs.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
             except QuandaryError as error:
                 stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
     return stuck
@@ -253,7 +253,7 @@ def _carry_out(
         "approval": grant or "",
         "context": f"{os.path.basename(folder)}: {way}",
     }
-    state = replay.begin(store, "phase", arguments, project=project, **source._asdict())
+    state = runs.begin(store, "phase", arguments, project=project, **source._asdict())
     passage = msgspec.structs.replace(passage, run=state.run)
     written = False
 
@@ -267,7 +267,7 @@ def _carry_out(
         return Done(deed.key)
 
     try:
-        state = replay.advance(store, state.run, **source._asdict(), deeds=write)
+        state = runs.advance(store, state.run, **source._asdict(), deeds=write)
     except StoreError as error:
         moved = f"the track is at {passage.phase} now, and the next command completes the journal"
         raise StoreError(f"{error}; {moved}" if written else str(error)) from error

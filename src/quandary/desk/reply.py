@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.desk.authority import is_inside, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
@@ -53,7 +53,7 @@ class Replied(NamedTuple):
 
 def reply(store: Store, caller: Caller, run: str, data: bytes | str, to: str | None) -> Replied:
     """Record what was sent as a reply to what a run waits for, if that still waits."""
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     ask = require_waiting(state, to)
     meant = read_reply(store, run, ask, data, to)
     return Replied(record_reply(store, caller, run, meant, to=state.key), meant)
@@ -105,7 +105,7 @@ def record_reply(
     """
     require_may(caller, "answer")
     try:
-        return replay.advance(
+        return runs.advance(
             store,
             run,
             meant,
@@ -117,7 +117,7 @@ def record_reply(
         )
     except AlreadyAnswered:
         if token:
-            before = replay.replied(store, run, token, sent)
+            before = runs.replied(store, run, token, sent)
             if before is not None:  # the same reply was quicker by another way
                 return before
         raise
@@ -126,7 +126,7 @@ def record_reply(
 def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:
     """Whether just this was sent with that token, and recorded before."""
     try:
-        return replay.replied(store, run, token, sent) is not None
+        return runs.replied(store, run, token, sent) is not None
     except Reused:
         return False
 
@@ -149,7 +149,7 @@ def advise(
 
     A letter that stands for something already would be read as that, so it is refused.
     """
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     ask = require_waiting(state, to)
     question = (ask.question(to) if to else None) or ask.questions[0]
     taken = {extra.letter for extra in question.extras}
@@ -158,20 +158,20 @@ def advise(
             free = ", ".join([letter for letter in ascii_uppercase if letter not in taken][:3])
             raise QuandaryError(f"--option {offer.letter} is taken already; free are {free} …")
     advice = Answer(question.key, advice=text, offers=offers)
-    return replay.advance(store, run, Reply((advice,)), to=state.key, **caller.source)
+    return runs.advance(store, run, Reply((advice,)), to=state.key, **caller.source)
 
 
 def amend(store: Store, caller: Caller, run: str, changed: Reply, *, key: str, why: str) -> State:
     """Change an answer. The old one is kept, and everything after it is asked again."""
     require_may(caller, "amend")
     do = actions(store, run, caller)
-    return replay.amend(store, run, changed, key=key, why=why, **caller.source, deeds=do)
+    return runs.amend(store, run, changed, key=key, why=why, **caller.source, deeds=do)
 
 
 def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
     """End a run that nobody needs any more."""
     require_may(caller, "withdraw")
-    return replay.withdraw(store, run, why, **caller.source)
+    return runs.withdraw(store, run, why, **caller.source)
 
 
 # -- resumption ----------------------------------------------------------------------------------
@@ -182,13 +182,13 @@ def finish(store: Store, caller: Caller, state: State) -> State:
     if state.deed is None:
         return state
     do = actions(store, state.run, caller)
-    return replay.advance(store, state.run, **caller.source, deeds=do)
+    return runs.advance(store, state.run, **caller.source, deeds=do)
 
 
 def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State:
     """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
     require_may(caller, "resume")
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     if state.flow != "walk":
         if state.deed is None:
             raise Rejected(f"run {run} has nothing left that could be done from here")
@@ -200,17 +200,17 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
 
 def _prepare(store: Store, caller: Caller, run: str) -> State:
     """The run, waiting for its agents."""
-    state = replay.look(store, run)
+    state = runs.look(store, run)
     if state.status == "failed":
         try:
-            return replay.retry(store, run, **caller.source)
+            return runs.retry(store, run, **caller.source)
         except Diverged as gone:
             raise Rejected(str(gone)) from None
     if state.status != "waiting":
         raise Rejected(f"run {run} is {state.status}; there is nothing to resume")
     if state.ask is not None:
         raise Rejected(f"run {run} waits for an answer; it resumes when somebody has given it")
-    return replay.note(store, run, Note(RESUMED, "It is resumed."), **caller.source)
+    return runs.note(store, run, Note(RESUMED, "It is resumed."), **caller.source)
 
 
 # -- what the house does itself ------------------------------------------------------------------

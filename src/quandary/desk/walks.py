@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.asks import Note
 
 if TYPE_CHECKING:
@@ -182,4 +182,4 @@ class Walks:
         complaints = [line for line in said if line.startswith("quandary: ")]
         why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
         with contextlib.suppress(QuandaryError):
-            replay.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")
+            runs.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")

@@ -18,7 +18,7 @@ from quandary.agents.driving import SET_ASIDE, Driver
 from quandary.desk.reply import actions
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import readable
 from quandary.model.asks import Note
 from quandary.model.calls import fold
@@ -204,7 +204,7 @@ class Turn:
     def _note(self, kind: str, text: str) -> None:
         """Have the journal say it, if the run is still waiting and the journal can be written."""
         with contextlib.suppress(QuandaryError):
-            replay.note(self.store, self.run, Note(kind, text), who="agent", through=THROUGH)
+            runs.note(self.store, self.run, Note(kind, text), who="agent", through=THROUGH)
 
     async def _drive(self, workdir: str) -> State:
         around = self._place(workdir)
@@ -213,7 +213,7 @@ class Turn:
         while True:
             # Whatever keeps the run from going on is found out before anything is spent.
             do = actions(self.store, self.run)
-            state = replay.advance(self.store, self.run, who="agent", through=THROUGH, deeds=do)
+            state = runs.advance(self.store, self.run, who="agent", through=THROUGH, deeds=do)
             for call in state.calls:
                 obstacle = await self.agents.obstacle(call.agent, around)
                 if obstacle:
@@ -296,7 +296,7 @@ class Worker:
         """Held by whoever takes a run or gives a sign of life."""
         self._ending = False
         self._error: BaseException | None = None
-        replay.keep_open(store, orders.concurrency)
+        runs.keep_open(store, orders.concurrency)
 
     async def work(self) -> None:
         """Take runs and drive them until somebody says stop, or nothing is left to do."""

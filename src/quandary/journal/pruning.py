@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Rejected
-from quandary.journal import exporting, replay
+from quandary.journal import archive, runs
 from quandary.journal.entries import Answered, Began, Called, Ended, Noted, Source
 from quandary.journal.verify import needs_documents
 from quandary.model.calls import Do, Done
@@ -21,8 +21,8 @@ from quandary.model.calls import Do, Done
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from quandary.journal.archive import Exported
     from quandary.journal.entries import AnyBody, Entry
-    from quandary.journal.exporting import Exported
     from quandary.journal.store import Run, State, Store
 
     Watch = Callable[["Amount"], None]
@@ -122,7 +122,7 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
     if wanted.keep == "answers" and all(entry.pruned for entry in entries):
         return None
     entries += store.entries(row.id, after=1)
-    if row.flow == exporting.FLOW:
+    if row.flow == archive.FLOW:
         return _imported(store, row, entries, wanted, bare)
     gone = [
         e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
@@ -143,11 +143,11 @@ def _imported(
     if superseded:
         bare |= _documents(entries)
         return _of(row, gone) if gone else None
-    exported = exporting.imported(store, row.id)
+    exported = archive.imported(store, row.id)
     flow = exported.began.flow
     if flow in RECORDS or exported.entries[-1].kind != "ended":
         return None
-    renewed = exporting.redacted(exported, lambda body: is_prunable(flow, body, wanted.keep))
+    renewed = archive.redacted(exported, lambda body: is_prunable(flow, body, wanted.keep))
     pairs = zip(exported.entries, renewed.entries, strict=True)
     less = [before for before, after in pairs if before.matter != after.matter]
     if not less:
@@ -173,7 +173,7 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
     """Take it out, and keep a record of who did, when, and how much it was."""
     words = {"answers": "answers stay", "codes": "only codes stay"}
     context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {words[wanted.keep]}"
-    return replay.begin(
+    return runs.begin(
         store,
         FLOW,
         {**msgspec.to_builtins(wanted), "context": context},
@@ -191,7 +191,7 @@ def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
         for row in rows:
             if row.flow == FLOW:
                 deeds = partial(do_prune, store, watch=watch)
-                yield replay.advance(store, row.id, **source._asdict(), deeds=deeds)
+                yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
 def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
@@ -202,7 +202,7 @@ def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
         for take in batch:
             if take.renewed is not None:
                 flow, source = take.renewed.began.flow, Source("policy", FLOW, "")
-                exporting.keep(store, take.renewed, flow, take.run.project, source)
+                archive.keep(store, take.renewed, flow, take.run.project, source)
         done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
         for take in batch:
             amount = amount.plus(take) if take.run.id in done else amount

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import program
 from quandary.doors.hosts import hooks
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
-from quandary.journal.preferences import remember
+from quandary.journal.policy import remember
 from quandary.journal.sqlite import SqliteStore
 from quandary.settings import Settings, read_settings
 
@@ -271,7 +271,7 @@ def test_what_is_only_relayed_is_kept_by_its_own_run(tmp_path: Path) -> None:
     assert hooks.record(heard(data), store, project) == []
     assert [row.id for row in store.runs()] == [state["run"]]
     assert len(hooks.record(heard(data), store, "elsewhere")) == 1
-    replay.withdraw(store, state["run"], "no longer needed", who="agent", through="command")
+    runs.withdraw(store, state["run"], "no longer needed", who="agent", through="command")
     (kept,) = hooks.record(heard({**data, "tool_use_id": "t2"}), store, project)
     assert kept.result["answer"] == ["Deploy now"]
 
@@ -408,7 +408,7 @@ def test_a_hundred_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
         assert set(pool.map(post, calls)) == {0}
     store = SqliteStore(tmp_path / "journal.db")
     assert len(store.runs(status="done", limit=1000)) == 100
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path) -> None:

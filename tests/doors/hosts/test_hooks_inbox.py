@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import program
 from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered, Ended
-from quandary.journal.replay import answer_of
+from quandary.journal.runs import answer_of
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.settings import Part, Settings
@@ -87,10 +87,10 @@ class Asked:
     def states(self, count: int = 1) -> list[State]:
         """What waits in the inbox."""
         until = time.monotonic() + 10
-        while len(rows := replay.inbox(self.store)) < count and time.monotonic() < until:
+        while len(rows := runs.inbox(self.store)) < count and time.monotonic() < until:
             time.sleep(0.01)
         assert len(rows) == count
-        return [replay.look(self.store, row.id) for row in rows]
+        return [runs.look(self.store, row.id) for row in rows]
 
     def said(self) -> Any:  # noqa: ANN401 - any JSON
         """What the host is told in the end."""
@@ -109,7 +109,7 @@ class Asked:
 def answer(store: SqliteStore, state: State, *codes: str, **more: Any) -> State:  # noqa: ANN401
     """A person answers in the browser."""
     reply = Reply((Answer(state.key or "", codes, **more),))
-    return replay.advance(store, state.run, reply, to=state.key, who="person", through="web")
+    return runs.advance(store, state.run, reply, to=state.key, who="person", through="web")
 
 
 def kinds(store: SqliteStore, run: str) -> list[str]:
@@ -135,7 +135,7 @@ def test_the_answer_from_the_inbox_is_handed_to_the_host(store: SqliteStore) -> 
     assert (kept.run, kept.result["answer"]) == (state.run, ["Info"])
     assert store.newest() == before
     assert len(store.runs()) == 1
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 def test_every_question_of_a_call_is_answered(store: SqliteStore) -> None:
@@ -202,7 +202,7 @@ def test_what_was_handed_over_is_known_again(
     state = hooks.begin_record(store, told, asked, "here", prefer=False)
     given_answer = Answer(asked.key, codes) if codes else Answer(asked.key, text=words, raw=words)
     reply = Reply((given_answer,))
-    replay.advance(store, state.run, reply, to=state.key, who="person", through="web")
+    runs.advance(store, state.run, reply, to=state.key, who="person", through="web")
     spelt = hooks.spell(told, asked, given_answer)
     before = store.newest()
     hooks.record(heard({**data, "tool_response": {"answers": {LEVEL: spelt}}}), store, "here")
@@ -231,7 +231,7 @@ def test_an_agent_cannot_answer_its_own_question(store: SqliteStore) -> None:
     reply = Reply((Answer(state.key or "", ("A",)),))
     for who, through in (("agent", "relay"), ("api", "web"), ("person", "hook"), ("agent", "mcp")):
         with pytest.raises(Rejected, match="only a person"):
-            replay.advance(store, state.run, reply, who=who, through=through)  # type: ignore[arg-type]  # one of them
+            runs.advance(store, state.run, reply, who=who, through=through)  # type: ignore[arg-type]  # one of them
     answer(store, state, "B")
     assert asked.updated()["answers"] == {LEVEL: "Debug"}
 
@@ -251,7 +251,7 @@ def test_only_a_person_declines(store: SqliteStore, who: Any, through: str, told
     """Then the agent is told so; anybody else's refusal leads to the host's form."""
     asked = Asked(store, call(question(), question(PLACE, "Here", "There")))
     _, place = asked.states(2)
-    replay.note(store, place.run, Outcome("declined"), to=place.key, who=who, through=through)
+    runs.note(store, place.run, Outcome("declined"), to=place.key, who=who, through=through)
     said = asked.said()
     if told:
         assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -292,10 +292,10 @@ def test_without_an_answer_the_host_shows_its_form(store: SqliteStore) -> None:
     found = answer_of(store, state.run)
     assert found is not None
     assert found[0][:2] == ("person", "hook")
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
     (occasion,) = occasions(store)
     assert (occasion.answer, occasion.through) == (("Silent",), "hook")
-    assert replay.look(store, state.run) == kept
+    assert runs.look(store, state.run) == kept
 
 
 def test_a_form_that_was_closed_leaves_the_record_withdrawn(store: SqliteStore) -> None:
@@ -315,7 +315,7 @@ def test_a_question_answered_twice_keeps_both_answers(store: SqliteStore) -> Non
     level, place = asked.states(2)
     answer(store, level, "B")
     assert asked.said() is None
-    assert replay.look(store, place.run).status == "withdrawn"
+    assert runs.look(store, place.run).status == "withdrawn"
     response = {"answers": {LEVEL: "Silent", PLACE: "There"}}
     first, second = hooks.record(heard(call(*two, response=response)), store, "here")
     assert (first.result["answer"], second.result["answer"]) == (["Silent"], ["There"])
@@ -324,7 +324,7 @@ def test_a_question_answered_twice_keeps_both_answers(store: SqliteStore) -> Non
     assert isinstance(answers[1], Answered)
     assert answers[1].amends
     assert len(store.runs()) == 2
-    assert replay.verify(store).ok
+    assert runs.verify(store).ok
 
 
 @settings(
@@ -471,10 +471,10 @@ def test_a_whole_process_waits_and_answers(tmp_path: Path, home: dict[str, str])
     SqliteStore(tmp_path / "journal.db").close()
     with started(tmp_path, home) as process:
         store = SqliteStore(tmp_path / "journal.db")
-        (row,) = soon(lambda: replay.inbox(store))
+        (row,) = soon(lambda: runs.inbox(store))
         soon((tmp_path / "told").exists)
         begun = time.monotonic()
-        answer(store, replay.look(store, row.id), "C")
+        answer(store, runs.look(store, row.id), "C")
         out, err = process.communicate(timeout=20)
         assert time.monotonic() - begun < 3
     assert (process.returncode, err) == (0, b"")
@@ -490,11 +490,11 @@ def test_a_host_that_ends_its_hook_withdraws_the_question(
     SqliteStore(tmp_path / "journal.db").close()
     with started(tmp_path, home) as process:
         store = SqliteStore(tmp_path / "journal.db")
-        (row,) = soon(lambda: replay.inbox(store))
+        (row,) = soon(lambda: runs.inbox(store))
         os.kill(process.pid, number)
         out, _ = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, b"")
-    state = replay.look(store, row.id)
+    state = runs.look(store, row.id)
     assert (state.status, state.error) == ("withdrawn", "the host no longer waits for it")
 
 
@@ -508,23 +508,23 @@ def test_a_host_that_is_gone_gets_no_answer(tmp_path: Path, home: dict[str, str]
         ["sh", "-c", script, "sh", *program.PROGRAM, "hook", "pre"], env=home
     ) as host:
         store = SqliteStore(tmp_path / "journal.db")
-        (row,) = soon(lambda: replay.inbox(store))
+        (row,) = soon(lambda: runs.inbox(store))
         host.kill()
-    soon(lambda: replay.look(store, row.id).status == "withdrawn")
-    assert replay.look(store, row.id).error == "the host no longer waits for it"
+    soon(lambda: runs.look(store, row.id).status == "withdrawn")
+    assert runs.look(store, row.id).error == "the host no longer waits for it"
 
 
 def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
     tmp_path: Path, home: dict[str, str], store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent relays it; once it is answered in the inbox, the agent is sent to its run."""
-    begun, wait = threading.Event(), replay.wait
+    begun, wait = threading.Event(), runs.wait
 
     def seen(*given: Any) -> State:  # noqa: ANN401 - passed on
         begun.set()
         return wait(*given)
 
-    monkeypatch.setattr(replay, "wait", seen)
+    monkeypatch.setattr(runs, "wait", seen)
     (tmp_path / "tree.md").write_text(program.DEPLOY, encoding="utf-8")
     words = ("ask", "tree.md", "--context", "All green.", "--via", "relay")
     shown = subprocess.run(
@@ -547,7 +547,7 @@ def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
     begun.clear()
     thread = ask(20)
     assert begun.wait(20)
-    answer(store, replay.look(store, state["run"]), "NOW")
+    answer(store, runs.look(store, state["run"]), "NOW")
     thread.join(20)
     said = output[1]["hookSpecificOutput"]
     assert said["permissionDecision"] == "deny"
@@ -567,10 +567,10 @@ def test_who_answers_before_the_agent_relays_is_not_asked_again(
     project = store.runs()[0].project
     assert hooks.find_answered_run(told, store, project) is None
     reply = Reply((Answer("1:", ("NOW",)),))
-    replay.advance(store, begun["run"], reply, to="1:", who="agent", through="relay")
+    runs.advance(store, begun["run"], reply, to="1:", who="agent", through="relay")
     assert hooks.find_answered_run(told, store, project) is None
     begun = json.loads(program.start(*words, env=env).out)
-    answer(store, replay.look(store, begun["run"]), "EVE")
+    answer(store, runs.look(store, begun["run"]), "EVE")
     assert hooks.find_answered_run(told, store, project) == begun["run"]
     assert hooks.find_answered_run(told, store, "elsewhere") is None
     assert hooks.find_answered_run(heard(call(question())), store, project) is None

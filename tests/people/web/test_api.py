@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from served import BASE, PAGE, REVIEW, TOKEN, Site, send
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ASKING = {
 def test_the_inbox_and_the_runs(site: Site) -> None:
     """What waits, and all there are, page by page."""
     first, second = site.ask("Login").run, site.ask("Cache").run
-    replay.withdraw(site.store, second, "no need", who="person", through="terminal")
+    driver.withdraw(site.store, second, "no need", who="person", through="terminal")
     with site.visitor() as visitor:
         found = visitor.get("/api/inbox").json()
         assert [run["run"] for run in found["runs"]] == [first]

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 import walks
-from quandary.journal import replay
+from quandary.journal import runs
 from served import TAGS, Server, Site
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class World:
 
     def result(self, run: str) -> list[str]:
         """The paths that were chosen in a run that is done."""
-        state = replay.look(self.site.store, run)
+        state = runs.look(self.site.store, run)
         assert state.status == "done"
         return [chosen["path"] for chosen in state.result["chosenItems"]]
 
@@ -276,7 +276,7 @@ def test_the_inbox_is_live(world: World) -> None:
         expect(row).to_be_visible()
         waiting = page.locator(".inbox > li").count()
         expect(page).to_have_title(re.compile(rf"^\({waiting}\+?\) Inbox"))
-        replay.withdraw(world.site.store, run, "no need", who="person", through="terminal")
+        runs.withdraw(world.site.store, run, "no need", who="person", through="terminal")
         expect(row).to_have_count(0)
 
 

@@ -7,7 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import walks
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import Answered
 from served import PAGE, hidden, send
 
@@ -52,7 +52,7 @@ def test_a_waiting_run_is_withdrawn_with_a_reason(site: Site) -> None:
         page = visitor.get(f"/runs/{run}").text
         assert "asked by mistake" in page
         assert "Withdraw this run" not in page
-    state = replay.look(site.store, run)
+    state = runs.look(site.store, run)
     assert (state.status, state.error) == ("withdrawn", "asked by mistake")
     ended = site.store.entries(run, kinds=("ended",))[0].read()
     assert (ended.who, ended.through) == ("person", "web")
@@ -63,7 +63,7 @@ def test_a_reason_is_needed(site: Site) -> None:
     run = site.ask("Login").run
     with site.person() as visitor:
         assert withdraw(visitor, run, "  ").status_code == 422
-        assert replay.look(site.store, run).status == "waiting"
+        assert runs.look(site.store, run).status == "waiting"
         assert send(visitor, run, pick_0="OK").status_code == 303
         late = withdraw(visitor, run, "too late")
         assert (late.status_code, "only a waiting run" in late.text) == (409, True)
@@ -85,7 +85,7 @@ def test_a_person_changes_an_answer(site: Site) -> None:
         assert "it breaks the login" in page
         assert hidden(page)["to"] == "1:NO~a1"
         assert send(visitor, run, pick_0="TST").status_code == 303
-    state = replay.look(site.store, run)
+    state = runs.look(site.store, run)
     assert [chosen["path"] for chosen in state.result["chosenItems"]] == ["NO/TST"]
     bodies = [entry.read() for entry in site.store.entries(run, kinds=("answered",))]
     assert [body.amends for body in bodies if isinstance(body, Answered)] == [0, 3, 0]
@@ -99,7 +99,7 @@ def test_one_of_several_answers_is_changed(site: Site) -> None:
         send(visitor, run, pick_0="OK", pick_1="OK")
         form = form_for(visitor, run, "2:")
         assert amend(visitor, run, form, pick_0="INF", why="unclear").status_code == 303
-    state = replay.look(site.store, run)
+    state = runs.look(site.store, run)
     assert [chosen["path"] for chosen in state.result["chosenItems"]] == ["OK", "INF"]
 
 
@@ -153,7 +153,7 @@ def test_no_answer_is_changed_under_working_agents(site: Site) -> None:
             refused = amend(visitor, state.run, form, pick_0="SHIP-IT", why="now")
             assert (refused.status_code, "Agents are at work" in refused.text) == (409, True)
         assert amend(visitor, state.run, form, pick_0="SHIP-IT", why="now").status_code == 303
-    assert replay.look(site.store, state.run).status == "done"
+    assert runs.look(site.store, state.run).status == "done"
 
 
 def test_a_run_that_was_withdrawn_is_not_changed(site: Site) -> None:

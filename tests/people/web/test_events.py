@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pressure import press
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.people.web import events, listing
 from quandary.people.web.events import MANY, Events, following
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def finish(site: Site, run: str) -> None:
     """End a run."""
-    replay.withdraw(site.store, run, "no need", who="person", through="terminal")
+    runs.withdraw(site.store, run, "no need", who="person", through="terminal")
 
 
 def test_pages_hear_of_all_runs_or_of_one(site: Site) -> None:

@@ -18,7 +18,7 @@ from program import PROGRAM, environment
 from quandary.agents.leftovers import group_lives
 from quandary.cli.serve import in_background
 from quandary.desk.walks import Walks
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
 from quandary.people.web.keys import hashed
@@ -78,7 +78,7 @@ class Shop(Outing):
     def ended(self, run: str, status: str = "done") -> State:
         """The run, when nobody goes on with it any more."""
         self.until(lambda: not self.drivers.is_under_way(run), "its program does not end")
-        state = replay.look(self.site.store, run)
+        state = driver.look(self.site.store, run)
         assert state.status == status
         return state
 
@@ -213,13 +213,13 @@ def test_a_form_of_somebody_else_is_refused(shop: Shop) -> None:
         sent = visitor.post(f"/runs/{run}/resume", data={"mark": mark}, headers=elsewhere)
         assert sent.status_code == 403
         assert resume(visitor, run, Origin="http://elsewhere.example").status_code == 403
-    assert replay.look(shop.site.store, run).status == "failed"
+    assert driver.look(shop.site.store, run).status == "failed"
 
 
 def test_what_cannot_be_gone_on_with(shop: Shop) -> None:
     """A run that is over, one that waits for an answer, and one that is not there."""
     waiting = shop.walk()["run"]
-    over = replay.withdraw(
+    over = driver.withdraw(
         shop.site.store, shop.walk()["run"], "no", who="person", through="web"
     ).run
     with shop.site.person() as visitor:
@@ -276,7 +276,7 @@ def test_never_two_for_one_run_and_never_too_many(shop: Shop) -> None:
         assert (again.status_code, "already" in again.json()["detail"]) == (409, True)
         third = resume(visitor, runs[2], **PAGE)
         assert (third.status_code, "wait for one" in third.json()["detail"]) == (409, True)
-        assert replay.look(shop.site.store, runs[2]).status == "failed"
+        assert driver.look(shop.site.store, runs[2]).status == "failed"
         assert len(shop.notes(runs[0], "retried")) == 1
 
 

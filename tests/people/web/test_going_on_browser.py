@@ -15,7 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from outings import AGENT, DONE, lucid
 from program import PROGRAM, environment
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from served import Server
 
@@ -84,7 +84,7 @@ class Place:
         """A run whose second step failed."""
         self.says("BEN", BAD, DONE)
         run = str(self.call("walk", "letters.csv")["run"])
-        assert replay.look(self.store, run).status == "failed"
+        assert runs.look(self.store, run).status == "failed"
         return run
 
     def person(self, **options: Any) -> Page:  # noqa: ANN401 - of Playwright
@@ -185,7 +185,7 @@ def test_it_works_without_scripts_and_on_a_phone(place: Place) -> None:
     page.get_by_label("Why").fill("nobody needs it")
     page.get_by_role("button", name="Withdraw", exact=True).click()
     expect(page.locator(".status.withdrawn")).to_be_visible()
-    assert replay.look(place.store, run).error == "nobody needs it"
+    assert runs.look(place.store, run).error == "nobody needs it"
     page.context.close()
 
 

@@ -14,7 +14,7 @@ from quandary.desk.walks import Walks
 from quandary.errors import Rejected
 from quandary.fleet import queue
 from quandary.fleet.queue import Fleet
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.postgres import PostgresStore
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore
     assert row is not None
     assert drivers.obstacle(row) == ""
     assert queued(store) == []
-    again = partial(replay.retry, store, run, who="person", through="web")
+    again = partial(runs.retry, store, run, who="person", through="web")
     assert drivers.start(run, again).calls[0].key == "Sbuild@1/run~a1"
     assert queued(store) == [run]
     assert drivers.is_queued(run)
     store.with_connection(lambda connection: connection.execute("UPDATE fleet_run SET due = NULL"))
     assert not drivers.is_queued(run)
-    assert drivers.start(run, partial(replay.look, store, run)).status == "waiting"
+    assert drivers.start(run, partial(runs.look, store, run)).status == "waiting"
     assert queued(store) == [run]
     assert not drivers.is_under_way(run)
 
@@ -78,7 +78,7 @@ def test_other_runs_of_a_shared_store_are_left_where_they_belong(
     drivers = Walks(store, "/projects/elsewhere", in_background, fleet=queue)
     run = failing(store).run
     with pytest.raises(Rejected, match="resume it there"):
-        drivers.start(run, partial(replay.look, store, run))
+        drivers.start(run, partial(runs.look, store, run))
 
 
 def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStore, str]) -> None:
@@ -90,6 +90,6 @@ def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStor
     with other.lock_run(run):
         assert drivers.is_under_way(run)
         with pytest.raises(Rejected, match="already"):
-            drivers.start(run, partial(replay.look, store, run))
+            drivers.start(run, partial(runs.look, store, run))
     assert not drivers.is_under_way(run)
     other.close()

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from quandary.errors import StoreError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.counts import MOST_NAMES
 from quandary.people.web import metrics
 from quandary.people.web.events import Events
@@ -338,7 +338,7 @@ def test_agents(site: Site) -> None:
     from quandary.model.calls import Output  # noqa: PLC0415 - only here
 
     state = small_flows.answer(site.store, small_flows.begin(site.store, "errand"))
-    replay.record_output(site.store, state.run, Output("1:/run"), through="agent")
+    runs.record_output(site.store, state.run, Output("1:/run"), through="agent")
     figures = _told(site.store, Events(site.store))
     assert figures["quandary_agent_calls_total", "claude"] == 4
     assert figures["quandary_agent_failures_total", "claude"] == 0

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.people.web import listing, told
 from quandary.people.web.forms import BOTH, OTHER
 from quandary.people.web.safe import visible
@@ -132,7 +132,7 @@ def test_the_inbox_shows_what_waits(site: Site) -> None:
     first, second = site.ask("Login").run, site.ask("Cache").run
     site.ask("Done")
     done = site.ask("Gone").run
-    replay.withdraw(site.store, done, "no need", who="person", through="terminal")
+    driver.withdraw(site.store, done, "no need", who="person", through="terminal")
     with site.visitor() as visitor:
         page = visitor.get("/").text
         assert "<title>(3) Inbox" in page
@@ -220,7 +220,7 @@ def test_several_and_own_words(site: Site) -> None:
         assert page.count('type="checkbox"') == 4
         sent = send(visitor, state.run, pick_0=["UI", "DOC", OTHER], text_0="and the logo")
         assert sent.status_code == 303
-    done = replay.look(site.store, state.run)
+    done = driver.look(site.store, state.run)
     assert done.result["chosenItems"][0]["path"] == "UI,DOC,OTH/custom:and the logo"
 
 
@@ -231,7 +231,7 @@ def test_other_left_blank_opens_its_menu(site: Site) -> None:
         send(visitor, state.run, pick_0=OTHER)
         assert "Nobody needs it" in visitor.get(f"/runs/{state.run}").text
         send(visitor, state.run, pick_0="LAT")
-    assert replay.look(site.store, state.run).result["chosenItems"][0]["path"] == "OTH/LAT"
+    assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OTH/LAT"
 
 
 def test_a_question_asked_back_is_answered_on_the_page(site: Site) -> None:
@@ -244,7 +244,7 @@ def test_a_question_asked_back_is_answered_on_the_page(site: Site) -> None:
         assert page.count("<fieldset") == 1
         assert send(visitor, state.run, text_0="Q: who wrote it?").status_code == 303
         assert "who wrote it?" in visitor.get(f"/runs/{state.run}").text
-    assert replay.look(site.store, state.run).status == "waiting"
+    assert driver.look(site.store, state.run).status == "waiting"
 
 
 def test_nothing_chosen_is_no_answer(site: Site) -> None:
@@ -299,7 +299,7 @@ def test_the_second_of_two_is_told(site: Site) -> None:
     assert (first.status_code, second.status_code) == (303, 409)
     assert "lready answered" in second.text
     assert "not booked" in second.text
-    assert replay.look(site.store, state.run).result["chosenItems"][0]["path"] == "OK"
+    assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OK"
 
 
 def test_a_form_that_is_sent_twice_is_booked_once(site: Site) -> None:
@@ -342,7 +342,7 @@ def _for_people(site: Site) -> str:
 
     terms = Terms(parse(REVIEW).trees[0], "A plan.", require="person")
     arguments = msgspec.to_builtins(terms)
-    state = replay.begin(
+    state = driver.begin(
         site.store,
         "decide",
         arguments,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import walks
 from program import call
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.people.web import told
 from served import hidden, send
@@ -61,7 +61,7 @@ def test_a_step_for_a_person_is_answered_on_the_page(site: Site) -> None:
     asked = walks.go(site.store, walks.begin(site.store))
     with site.person() as visitor:
         assert send(visitor, asked.run, pick_0="SHIP-IT").status_code == 303
-    assert replay.look(site.store, asked.run).status == "done"
+    assert runs.look(site.store, asked.run).status == "done"
 
 
 def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
@@ -131,7 +131,7 @@ def test_a_gate_shows_its_track(
             "agent (command)",
             "person (web)",
         ]
-    state = replay.look(site.store, run)
+    state = runs.look(site.store, run)
     assert (state.status, state.result["nextPhase"]) == ("done", "3: Ship")
 
 

@@ -34,10 +34,10 @@ from quandary.desk.sheets import Sheet, Shown, sheets, shorten
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
 from quandary.journal import entries as clock
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.entries import Answered, Asked, Noted, Source, sha256, stamp
 from quandary.journal.policy import policy_of
-from quandary.journal.replay import answer_of, settle
+from quandary.journal.runs import answer_of, settle
 from quandary.journal.store import open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
@@ -340,7 +340,7 @@ def begin_record(
         context = question.text or question.header or "A question without words."
         ask = Ask(question.key, "transition", Preamble(context), (question,))
     name = call.record_name(question)
-    return replay.begin(
+    return driver.begin(
         store,
         "question",
         {"ask": msgspec.to_builtins(ask), "session": call.session, "call": call.id},
@@ -380,10 +380,10 @@ def _record_answer(
 def _give_up(store: Store, state: State, outcome: Outcome | None) -> State:
     """The record of a question that the host went on without."""
     outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
-    state = replay.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
+    state = driver.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
     if state.status == "waiting":
         why = f"the host went on without an answer ({outcome.kind})"
-        state = replay.withdraw(store, state.run, why, who="agent", through="hook")
+        state = driver.withdraw(store, state.run, why, who="agent", through="hook")
     return state
 
 
@@ -457,7 +457,7 @@ def ask_in_inbox(call: Call, store: Store, project: str, wait: float) -> dict[st
 def find_relayed_run(call: Call, store: Store, project: str) -> State | None:
     """The run of ours that waits for an answer to just these questions, as the host shows them."""
     for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
-        state = replay.look(store, row.id) if row.flow != "question" else None
+        state = driver.look(store, row.id) if row.flow != "question" else None
         if state is not None and state.ask is not None and _form(state.ask) == call.form:
             return state
     return None
@@ -491,7 +491,7 @@ def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | 
     key = state.key
     with _Host() as host:
         while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
-            state = replay.wait(store, state.run, state.n, min(left, _LOOK))
+            state = driver.wait(store, state.run, state.n, min(left, _LOOK))
     return None if state.key == key else _send_back(state.run)
 
 
@@ -557,16 +557,16 @@ def _wait(store: Store, states: list[State], until: float, host: _Host) -> str:
             return ""
         if not host.waits:
             return _GONE
-        replay.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
-        states = [replay.look(store, state.run) for state in states]
+        driver.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
+        states = [driver.look(store, state.run) for state in states]
     return "another question of the same call was not answered"
 
 
 def _close(store: Store, run: str, why: str) -> State:
     """The state of a question that waits no longer; where somebody was quicker, theirs counts."""
     with suppress(Rejected):
-        return replay.withdraw(store, run, why, who="agent", through="hook")
-    return replay.look(store, run)
+        return driver.withdraw(store, run, why, who="agent", through="hook")
+    return driver.look(store, run)
 
 
 def _hand_over(call: Call, store: Store, states: list[State]) -> dict[str, Any] | None:

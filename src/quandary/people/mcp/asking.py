@@ -23,7 +23,7 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from quandary.errors import AlreadyAnswered, QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.asks import Outcome, Reply
 from quandary.people.mcp import forms
 from quandary.people.mcp.house import THROUGH, WHO
@@ -195,7 +195,7 @@ class Desk:
         token, run = _read_state(request_state)
         shown = self._shown.pop(token, None)
         if shown is None or shown.run != run:
-            state = await self.do(replay.look, self.house.store, run)
+            state = await self.do(runs.look, self.house.store, run)
             return Standing(state, UNKNOWN_FORM), ROUNDS
         seconds = anyio.current_time() - shown.at
         result = (responses or {}).get(FIELD)
@@ -208,7 +208,7 @@ class Desk:
 
     def _taken(self, shown: Shown, result: types.ElicitResult, seconds: float, by: str) -> Standing:
         """Book what a form means, if its question still waits."""
-        state = replay.look(self.house.store, shown.run)
+        state = runs.look(self.house.store, shown.run)
         if state.ask is None or state.key != shown.key:
             return Standing(state, TOO_LATE)
         came = forms.came(state.ask, result.action, result.content, seconds)
@@ -218,24 +218,24 @@ class Desk:
             if isinstance(came.response, Reply):
                 state = self.house.record(shown.run, came.response, to=shown.key, by=by)
             for note in came.notes:
-                state = replay.note(
+                state = runs.note(
                     self.house.store, shown.run, note, who=WHO, through=THROUGH, by=by
                 )
         except AlreadyAnswered:
-            return Standing(replay.look(self.house.store, shown.run), TOO_LATE)
+            return Standing(runs.look(self.house.store, shown.run), TOO_LATE)
         except QuandaryError as error:
-            return Standing(replay.look(self.house.store, shown.run), str(error))
+            return Standing(runs.look(self.house.store, shown.run), str(error))
         return Standing(state, answered=True)
 
     def _noted(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
         """Keep that there was no answer, and why; only a decline ends the run."""
         store = self.house.store
         try:
-            state = replay.note(
+            state = runs.note(
                 store, shown.run, outcome, to=shown.key, who=WHO, through=THROUGH, by=by
             )
         except AlreadyAnswered:
-            return Standing(replay.look(store, shown.run), TOO_LATE)
+            return Standing(runs.look(store, shown.run), TOO_LATE)
         return Standing(state, CLOSED if outcome.kind == "dismissed" else "")
 
     # -- waiting ---------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class Desk:
             ):
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
-        return await self.do(replay.look, store, state.run)
+        return await self.do(runs.look, store, state.run)
 
 
 @asynccontextmanager

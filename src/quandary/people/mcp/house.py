@@ -16,7 +16,7 @@ from quandary.desk.state import encode_runs, encode_state
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.markdown import parse
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.model.text import printable
 from quandary.people.timeline import events
 from quandary.settings import project_of
@@ -109,7 +109,7 @@ class House:
 
     def history(self, run: str) -> bytes:
         """The state and everything that happened, as JSON."""
-        state = msgspec.Raw(self.encode(replay.look(self.store, run)))
+        state = msgspec.Raw(self.encode(runs.look(self.store, run)))
         return msgspec.json.encode({"state": state, "entries": list(events(self.store, run))})
 
     def runs(self, wanted: Listing) -> bytes:

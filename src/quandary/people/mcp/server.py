@@ -19,7 +19,7 @@ from mcp_types.version import is_version_at_least
 
 from quandary import __version__
 from quandary.errors import NotFound, QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.ids import find_run
 from quandary.people.mcp import asking, resources
 from quandary.people.mcp.asking import HOLD, ROUNDS, Desk, Standing, showable
@@ -177,7 +177,7 @@ async def _looked(desk: Desk, name: str, caller: Client) -> State:
     """Where a run stands, once the house has done what it was interrupted at."""
     house = desk.house
     run = await desk.do(find_run, house.store, name)
-    state = await desk.do(replay.look, house.store, run)
+    state = await desk.do(runs.look, house.store, run)
     if state.deed is not None:
         state = await desk.do(lambda: house.record(run, None, to=None, by=caller.name))
     return state

@@ -15,9 +15,9 @@ from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.errors import QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.ids import find_run
-from quandary.journal.replay import replied
+from quandary.journal.runs import replied
 from quandary.journal.store import State
 from quandary.model.asks import Outcome
 from quandary.people.web.going_on import resume
@@ -73,7 +73,7 @@ def inbox(
     house: TheHouse, project: Project = None, after: After = 0, limit: Limit = 100
 ) -> RunsOut:
     """The runs that wait for a person, those first that began first."""
-    return runs_out(replay.inbox(house.store, project=project, after=after, limit=limit), limit)
+    return runs_out(driver.inbox(house.store, project=project, after=after, limit=limit), limit)
 
 
 @get("/runs", sync_to_thread=True, summary="Runs, the newest first", responses=refusals())
@@ -102,11 +102,11 @@ async def run_state(
 ) -> StateOut:
     """With `wait`, it comes as soon as something happens, or when the time is up."""
     name = await asyncio.to_thread(find_run, house.store, run)
-    state = await asyncio.to_thread(replay.look, house.store, name)
+    state = await asyncio.to_thread(driver.look, house.store, name)
     if wait and state.status == "waiting":
         seen = state.n if after is None else after
         await house.events.wait(name, seen, wait, until_end=until == "end")
-        state = await asyncio.to_thread(replay.look, house.store, name)
+        state = await asyncio.to_thread(driver.look, house.store, name)
     return await asyncio.to_thread(state_out, house, state)
 
 
@@ -127,7 +127,7 @@ async def ask(
     state = await asyncio.to_thread(_begin, house, caller, data, idempotency_key or "")
     if wait and state.status == "waiting":
         await house.events.wait(state.run, state.n, wait, until_end=True)
-        state = await asyncio.to_thread(replay.look, house.store, state.run)
+        state = await asyncio.to_thread(driver.look, house.store, state.run)
     return await asyncio.to_thread(state_out, house, state)
 
 
@@ -170,7 +170,7 @@ def reply(
         before = replied(house.store, name, token, sent)
         if before is not None:
             return state_out(house, before)
-    state = replay.look(house.store, name)
+    state = driver.look(house.store, name)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
@@ -220,7 +220,7 @@ def read_text(
     text: Annotated[str, QueryParameter(max_length=10_000)],
 ) -> ReadingOut:
     """Nothing is booked."""
-    state = replay.look(house.store, find_run(house.store, run))
+    state = driver.look(house.store, find_run(house.store, run))
     ask = replies.require_waiting(state, key)
     question = ask.question(key) or ask.questions[0]
     reading = reader(text, question, "plain" if ask.kind == "advisory" else "strict")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from quandary.errors import QuandaryError, StoreError
-from quandary.journal import replay
+from quandary.journal import runs
 from quandary.journal.entries import now, stamp
 from quandary.people import timeline
 
@@ -77,7 +77,7 @@ def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
     """What waits for a person. No more is read than is shown, unless there are filters."""
     with suppress(StoreError):  # where nobody can write, the list is as old as the store
         for run in store.due(stamp(now())):
-            replay.look(store, run)
+            runs.look(store, run)
     found: list[Row] = []
     for seen, row in enumerate(_waiting(store, wanted, after), 1):
         ask = _asked(store, row)

@@ -17,7 +17,7 @@ from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
 from quandary.desk.walks import NOT_RESUMED
 from quandary.errors import AlreadyAnswered, QuandaryError
-from quandary.journal import replay
+from quandary.journal import runs as driver
 from quandary.journal.ids import find_run
 from quandary.people.web import going_on
 from quandary.people.web.asked import show_question
@@ -114,7 +114,7 @@ def run_page(
     """The page of a run, perhaps with something to say first."""
     from quandary.people.web.changing import changeable  # noqa: PLC0415 - it needs this module
 
-    state = replay.look(house.store, run)
+    state = driver.look(house.store, run)
     going = going_on.going(house, state)
     return page(
         request,
@@ -142,7 +142,7 @@ async def answer(request: Visit, house: TheHouse, run: RunId) -> Template | Redi
 
 def _answered(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
     name = find_run(house.store, run)
-    state = replay.look(house.store, name)
+    state = driver.look(house.store, name)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
     sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
     there = Redirect(f"/runs/{name}", status_code=303)
