@@ -20,6 +20,7 @@ import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.agents.retelling import retell
+from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import archive, pruning, runs
 from quandary.journal import entries as clock
@@ -29,7 +30,6 @@ from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.people.timeline import events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

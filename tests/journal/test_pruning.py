@@ -18,6 +18,7 @@ import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.agents.retelling import retell
+from quandary.desk.timeline import events
 from quandary.errors import Diverged
 from quandary.journal import entries as clock
 from quandary.journal import policy, pruning, runs
@@ -26,7 +27,6 @@ from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
-from quandary.people.timeline import events
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Entry

@@ -11,6 +11,7 @@ import pytest
 import small_flows
 import walks
 from quandary.agents.retelling import retell
+from quandary.desk.timeline import standing
 from quandary.errors import Rejected
 from quandary.journal import entries, runs
 from quandary.journal.entries import Noted
@@ -19,7 +20,6 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 from quandary.model.chart import Chart, Page, Route, Step
-from quandary.people.timeline import standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import tell
 from quandary.desk import reply as desk
+from quandary.desk.timeline import answer_text, standing
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal.ids import find_run
 from quandary.model.asks import Outcome
-from quandary.people.timeline import answer_text, standing
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer

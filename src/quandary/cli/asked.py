@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from quandary.cli.screen import put, tell
+from quandary.desk.timeline import moment
 from quandary.journal.counts import occasions
 from quandary.model.text import printable
-from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
     from quandary.journal.counts import Occasion

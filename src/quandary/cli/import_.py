@@ -12,9 +12,9 @@ import msgspec
 from quandary.cli import running
 from quandary.cli.options import store_option
 from quandary.cli.screen import put, tell
+from quandary.desk.timeline import about, events
 from quandary.errors import ParseError
 from quandary.journal import archive
-from quandary.people.timeline import about, events
 from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:

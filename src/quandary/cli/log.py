@@ -14,9 +14,9 @@ from quandary.cli.options import store_option
 from quandary.cli.records import record
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.desk.ages import end_what_expired
+from quandary.desk.timeline import Event, events_with_words, moment
 from quandary.journal.archive import find
 from quandary.model.text import printable
-from quandary.people.timeline import Event, events_with_words, moment
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from quandary.desk.state import outcome_lines
+from quandary.desk.timeline import moment
 from quandary.journal import runs
 from quandary.model.text import printable
-from quandary.people.timeline import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from quandary.desk.timeline import Event
     from quandary.journal.store import State, Store
-    from quandary.people.timeline import Event
 
 _MEANING = re.compile(r"[\\`*<\[\]]")
 """What would mean something in Markdown, were it not for the backslash before it."""

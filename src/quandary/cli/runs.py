@@ -13,9 +13,9 @@ from quandary.cli.options import store_option
 from quandary.cli.screen import coloured, put, tell, width
 from quandary.desk.ages import end_what_expired
 from quandary.desk.state import encode_runs
+from quandary.desk.timeline import about, moment
 from quandary.journal.entries import Status
 from quandary.model.text import printable
-from quandary.people.timeline import about, moment
 
 if TYPE_CHECKING:
     from quandary.journal.store import Run

@@ -106,7 +106,7 @@ def _ask_json(run: str, ask: Ask, via: Via, host: str) -> dict[str, Any]:
 
 def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
     """Runs at a glance, for programs."""
-    from quandary.people.timeline import about  # noqa: PLC0415 - only where runs are listed
+    from quandary.desk.timeline import about  # noqa: PLC0415 - only where runs are listed
 
     fields = ("flow", "status", "key", "since", "began", "project")
     listed = []

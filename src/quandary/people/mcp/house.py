@@ -13,12 +13,12 @@ from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller, require_may
 from quandary.desk.begin import Asking, Showing
 from quandary.desk.state import encode_runs, encode_state
+from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.markdown import parse
 from quandary.journal import runs
 from quandary.model.text import printable
-from quandary.people.timeline import events
 from quandary.settings import project_of
 from quandary.settings.files import markdown_files, read_text
 

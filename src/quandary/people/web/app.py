@@ -23,9 +23,9 @@ from litestar.types import Receive, Scope, Send
 
 from quandary import __version__
 from quandary.desk import authority
+from quandary.desk.timeline import moment
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
-from quandary.people.timeline import moment
 from quandary.people.web.api import api
 from quandary.people.web.changing import CHANGES
 from quandary.people.web.doors import LARGEST_BODY, LOOPBACK, Doors

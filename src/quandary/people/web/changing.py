@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
+from quandary.desk.timeline import answer_text, standing
 from quandary.errors import NotFound, PersonRequired, QuandaryError, Rejected
 from quandary.journal.ids import find_run
-from quandary.people.timeline import answer_text, standing
 from quandary.people.web import going_on
 from quandary.people.web.asked import paragraphs, sheet
 from quandary.people.web.forms import LONGEST_TEXT, filled

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from quandary.desk import timeline
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import runs
 from quandary.journal.entries import now, stamp
-from quandary.people import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from quandary.desk import phases
+from quandary.desk import phases, timeline
 from quandary.desk.state import outcome_lines
 from quandary.errors import QuandaryError
 from quandary.journal.entries import now
 from quandary.model.calls import HUMAN
 from quandary.model.track import split
-from quandary.people import timeline
 
 if TYPE_CHECKING:
     from types import ModuleType
