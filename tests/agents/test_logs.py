@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import walks
-from quandary.agents.logs import LONGEST_NAME, Logs, folder_of
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Step
+from quandary.reports.logs import LONGEST_NAME, Logs, folder_of
 from quandary.settings import Part, Settings, read_settings
 from walks import answer, begin, chose, did, good, judged, released, send
 

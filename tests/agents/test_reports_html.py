@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import walks
-from quandary.agents import report_html
-from quandary.agents.report_drawing import MOST_STEPS
-from quandary.agents.retelling import Told, retell
-from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Outcome
 from quandary.model.chart import Chart, Page, Route, Step
+from quandary.reports import html
+from quandary.reports.drawing import MOST_STEPS
+from quandary.reports.retelling import Told, retell
+from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from walks import answer, begin, go, released
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def test_a_run_is_shown_with_its_chart_and_every_text(store: SqliteStore) -> None:
     """The outcome, the picture, each visit, prompts, outputs and verdicts."""
-    page = report_html.report(retell(store, released(store).run))
+    page = html.report(retell(store, released(store).run))
     reader = harmless(page)
     text = " ".join(reader.texts)
     for said in (
@@ -142,7 +142,7 @@ def test_a_run_is_shown_with_its_chart_and_every_text(store: SqliteStore) -> Non
 
 def test_the_route_is_marked_in_the_picture(store: SqliteStore) -> None:
     """Lines that were taken are set apart, and steps lead to what happened there."""
-    reader = harmless(report_html.report(retell(store, released(store).run)))
+    reader = harmless(html.report(retell(store, released(store).run)))
     lines = [a["class"] for tag, a in reader.tags if tag == "g" and "line" in a.get("class", "")]
     assert sorted(lines) == ["line drawn"] + ["line taken"] * 6
     steps = [a["class"] for tag, a in reader.tags if tag == "g" and "step" in a.get("class", "")]
@@ -155,7 +155,7 @@ def test_the_route_is_marked_in_the_picture(store: SqliteStore) -> None:
 def test_where_a_run_stands_and_what_it_has_not_reached_is_marked(store: SqliteStore) -> None:
     """Not by colour alone: the legend says what a dashed edge means, and so does the text."""
     state = begin(store)
-    reader = harmless(report_html.report(retell(store, state.run)))
+    reader = harmless(html.report(retell(store, state.run)))
     steps = [a["class"] for tag, a in reader.tags if tag == "g" and "step" in a.get("class", "")]
     assert steps[1] == "step process reached current"
     assert steps[2] == "step decision unreached"
@@ -166,7 +166,7 @@ def test_where_a_run_stands_and_what_it_has_not_reached_is_marked(store: SqliteS
 def test_a_failure_is_marked(store: SqliteStore) -> None:
     """At the step, and above everything."""
     state = go(store, begin(store), walks.failed)
-    page = report_html.report(retell(store, state.run))
+    page = html.report(retell(store, state.run))
     reader = harmless(page)
     assert 'class="step process reached broken current"' in page
     assert "failed at “Build the package”" in reader.texts
@@ -175,7 +175,7 @@ def test_a_failure_is_marked(store: SqliteStore) -> None:
 
 def test_the_page_needs_nothing_but_itself(store: SqliteStore) -> None:
     """No script, nothing to load, and a policy that forbids both; it has light, dark and print."""
-    page = report_html.report(retell(store, released(store).run))
+    page = html.report(retell(store, released(store).run))
     reader = harmless(page)
     (policy,) = [a["content"] for tag, a in reader.tags if "http-equiv" in a]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
@@ -187,7 +187,7 @@ def test_the_page_needs_nothing_but_itself(store: SqliteStore) -> None:
 
 def test_the_page_can_be_used_without_sight_or_mouse(store: SqliteStore) -> None:
     """A language, a title, landmarks, headings in order, names for pictures, things to scroll."""
-    reader = harmless(report_html.report(retell(store, released(store).run)))
+    reader = harmless(html.report(retell(store, released(store).run)))
     tags = dict(reversed([(tag, a) for tag, a in reader.tags]))
     assert tags["html"]["lang"] == "en"
     assert {"header", "main", "footer", "title"} <= set(tags)
@@ -221,7 +221,7 @@ def test_whatever_is_written_in_a_chart_stays_text(store: SqliteStore) -> None:
     assert state.ask is not None
     state = answer(store, state, state.ask.questions[0].choices[0].code, comment=HOSTILE[0])
     assert state.status == "done"
-    text = " ".join(harmless(report_html.report(retell(store, state.run))).texts)
+    text = " ".join(harmless(html.report(retell(store, state.run))).texts)
     for hostile in HOSTILE[:7]:
         assert hostile in text
     assert r"abc\u202egnp.exe\u2066" in text
@@ -260,14 +260,14 @@ def test_any_story_makes_a_harmless_page(texts: list[str]) -> None:
     )
     steps = (Step("1", i), Step("2", j, "decision"), Step("3", k, "subprocess"))
     routes = (Route("1", "2", d), Route("2", "2", e), Route("2", "1", m), Route("3", "1"))
-    harmless(report_html.report(Told(story, Chart(a, (Page("p", b, steps, routes),)))))
+    harmless(html.report(Told(story, Chart(a, (Page("p", b, steps, routes),)))))
 
 
 def test_a_thousand_steps_are_reported_in_two_seconds(store: SqliteStore) -> None:
     """From the journal to the page; a page with that many steps is listed, not drawn."""
     state = go(store, begin(store, walks.line(1000)))
     start = time.process_time()
-    page = report_html.report(retell(store, state.run))
+    page = html.report(retell(store, state.run))
     assert time.process_time() - start < 2
     assert "The page has 1,000 steps, too many to be drawn" in page
     assert "<svg" not in page
@@ -282,7 +282,7 @@ def test_the_largest_picture_is_drawn_quickly() -> None:
     chart = Chart("Large", (Page("p", "", steps, (*near, *far)),))
     stop = Stop(number=1, id="0", name="Step", kind="process", page="p")
     start = time.process_time()
-    harmless(report_html.report(Told(Story(run="R", chart="Large", stops=(stop,)), chart)))
+    harmless(html.report(Told(Story(run="R", chart="Large", stops=(stop,)), chart)))
     assert time.process_time() - start < 2
 
 
@@ -290,7 +290,7 @@ def test_very_long_texts_are_cut_in_the_middle() -> None:
     """With what is missing said; a browser could not show them."""
     exchange = Exchange(key="1", agent="A", output="a" * 80_000 + "b" * 80_000, answered="x")
     story = Story(run="R", chart="C", unplaced=(exchange,))
-    page = report_html.report(Told(story))
+    page = html.report(Told(story))
     assert "[… 60,000 characters left out …]" in page
     assert len(page) < 120_000
 
@@ -299,6 +299,6 @@ def test_a_pruned_run_says_what_is_gone(store: SqliteStore) -> None:
     """In place of every text."""
     state = released(store)
     walks.pruned(store, state.run)
-    text = " ".join(harmless(report_html.report(retell(store, state.run))).texts)
+    text = " ".join(harmless(html.report(retell(store, state.run))).texts)
     assert "(taken out of the journal)" in text
     assert "18 entries without texts" in text

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import walks
-from quandary.agents.report_text import report
-from quandary.agents.report_words import count, duration, lines
-from quandary.agents.retelling import Told, retell
-from quandary.agents.story import Exchange, Story
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
+from quandary.reports.retelling import Told, retell
+from quandary.reports.story import Exchange, Story, count, duration, lines
+from quandary.reports.text import report
 from walks import answer, begin, go, released
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 import small_flows
 import walks
-from quandary.agents.retelling import retell
-from quandary.agents.story import Exchange, Story
 from quandary.errors import QuandaryError
 from quandary.journal import runs
 from quandary.journal.entries import Asked, Called
@@ -21,6 +19,8 @@ from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Call, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.soundness import check
+from quandary.reports.retelling import retell
+from quandary.reports.story import Exchange, Story
 from walks import RELEASE, answer, begin, chose, did, failed, go, judged, released, send
 
 if TYPE_CHECKING:

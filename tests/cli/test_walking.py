@@ -661,7 +661,7 @@ def test_a_fault_of_the_logs_stops_nothing(outing: Outing, monkeypatch: pytest.M
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("quandary.agents.logs.Logs.write", broken)
+    monkeypatch.setattr("quandary.reports.logs.Logs.write", broken)
     ended = outing.call("walk", "c.csv")
     assert ended.status == 0
     assert ended.err.count("no more logs are written (ZeroDivisionError") == 1

@@ -19,7 +19,6 @@ import lives
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
-from quandary.agents.retelling import retell
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import archive, pruning, runs
@@ -30,6 +29,7 @@ from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
+from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,6 @@ import lives
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
-from quandary.agents.retelling import retell
 from quandary.desk.timeline import events
 from quandary.errors import Diverged
 from quandary.journal import entries as clock
@@ -27,6 +26,7 @@ from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
+from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Entry

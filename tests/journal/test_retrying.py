@@ -10,7 +10,6 @@ import pytest
 
 import small_flows
 import walks
-from quandary.agents.retelling import retell
 from quandary.desk.timeline import standing
 from quandary.errors import Rejected
 from quandary.journal import entries, runs
@@ -20,6 +19,7 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 from quandary.model.chart import Chart, Page, Route, Step
+from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -49,15 +49,15 @@ def report(run: str, form: str, output: str | None, where: str | None) -> int:
 
 def _written(store: Store, run: str, form: str) -> bytes:
     """The report as bytes; a page for a browser is UTF-8 wherever it is made."""
-    from quandary.agents.retelling import retell  # noqa: PLC0415 - only for walks
+    from quandary.reports.retelling import retell  # noqa: PLC0415 - only for walks
 
     told = retell(store, run)
     if form == "json":
         return msgspec.json.encode(told.story) + b"\n"
     if form == "html":
-        from quandary.agents import report_html  # noqa: PLC0415 - one form of three
+        from quandary.reports import html  # noqa: PLC0415 - one form of three
 
-        return report_html.report(told).encode()
-    from quandary.agents import report_text  # noqa: PLC0415 - the same
+        return html.report(told).encode()
+    from quandary.reports import text  # noqa: PLC0415 - the same
 
-    return report_text.report(told).encode()
+    return text.report(told).encode()

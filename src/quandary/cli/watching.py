@@ -173,7 +173,7 @@ class Table(Lines):
 
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
-    from quandary.agents.logs import Logs  # noqa: PLC0415 - only for charts
+    from quandary.reports.logs import Logs  # noqa: PLC0415 - only for charts
 
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
     return fitting(items, Scribe(Logs(store, settings, tell).write))

@@ -19,10 +19,10 @@ from quandary.model.track import split
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from quandary.agents.story import Stop, Story
     from quandary.formats.tracks import Passage
     from quandary.journal.store import State, Store
     from quandary.model.track import Track
+    from quandary.reports.story import Stop, Story
 
 MOST_EVENTS = 200
 MOST_STOPS = 200
@@ -125,9 +125,9 @@ def result(state: State) -> list[str]:
 
 def _walk(store: Store, run: str, *, under_way: bool) -> Walk | None:
     """The story of a walk, told by those who tell it in reports."""
-    from quandary.agents import report_words  # noqa: PLC0415 - only for charts
-    from quandary.agents.report_drawing import picture  # noqa: PLC0415 - the same
-    from quandary.agents.retelling import retell  # noqa: PLC0415 - the same
+    from quandary.reports import story as report_words  # noqa: PLC0415 - only for charts
+    from quandary.reports.drawing import picture  # noqa: PLC0415 - the same
+    from quandary.reports.retelling import retell  # noqa: PLC0415 - the same
 
     try:
         found = retell(store, run)

@@ -10,16 +10,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from quandary import __version__
-from quandary.agents import report_words as words
-from quandary.agents.report_drawing import picture, taken_on
 from quandary.model.chart import QUIET, Map
+from quandary.reports import story as words
+from quandary.reports.drawing import picture, taken_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.agents.retelling import Told
-    from quandary.agents.story import Attempt, Exchange, Stop, Story
     from quandary.model.chart import Chart, Page
+    from quandary.reports.retelling import Told
+    from quandary.reports.story import Attempt, Exchange, Stop, Story
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quandary.agents import report_words as words
 from quandary.model.chart import QUIET, Map
+from quandary.reports import story as words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.agents.retelling import Told
-    from quandary.agents.story import Attempt, Exchange, Stop, Story
     from quandary.model.chart import Chart, Page
+    from quandary.reports.retelling import Told
+    from quandary.reports.story import Attempt, Exchange, Stop, Story
 
 TAKEN, DRAWN = "━▶", "─▷"
 REACHED, UNREACHED = "●", "○"

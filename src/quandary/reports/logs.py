@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary.agents import report_words as words
-from quandary.agents.retelling import Teller
 from quandary.errors import QuandaryError
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
 from quandary.model import keys
+from quandary.reports import story as words
+from quandary.reports.retelling import Teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.agents.story import Exchange, Stop
     from quandary.journal.entries import AnyBody
     from quandary.journal.store import Store
+    from quandary.reports.story import Exchange, Stop
     from quandary.settings import Settings
 
 FOLDER = os.path.join(".quandary", "logs")

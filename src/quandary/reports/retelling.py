@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 import msgspec
 from msgspec.structs import replace
 
-from quandary.agents.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from quandary.errors import QuandaryError
 from quandary.flows.prompts import critique_of
 from quandary.flows.step_plans import Defaults, planned
@@ -36,17 +35,18 @@ from quandary.model import keys
 from quandary.model.asks import MORE, Item, Preamble
 from quandary.model.calls import HUMAN, Assignment, Call, Decision, Output, Process, Validation
 from quandary.model.chart import Chart, Map
+from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from quandary.agents.story import Verdict
     from quandary.flows.step_plans import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store
     from quandary.model.asks import Answer, Ask, Question
     from quandary.model.calls import Expects, Role
     from quandary.model.chart import Page, Route, Step
+    from quandary.reports.story import Verdict
 
     Place = tuple[str, str, int]
     """One visit: the page, the step, and the number of the visit there."""

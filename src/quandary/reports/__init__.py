@@ -1,0 +1,1 @@
+"""A run retold: for a terminal, as a page, as a drawing, as logs."""
