@@ -19,7 +19,7 @@ import pytest
 import walks
 from outings import AGENT, DONE
 from processes import children, told
-from quandary.agents import calling, driving, leftovers
+from quandary.agents import calling, driving, process
 from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver, Watcher, begun
 from quandary.agents.process import run as run_program
@@ -394,7 +394,7 @@ def test_bad_manners_are_a_failed_attempt(
     assert (state.status, state.result["steps"][0]["attempts"]) == ("done", 2)
     prompt = json.loads((house.folder / "calls.jsonl").read_text(encoding="utf-8"))["prompt"]
     assert why in prompt
-    leftovers.note_in("")  # the note of what runs is open until then
+    process.note_in("")  # the note of what runs is open until then
     assert len(os.listdir("/proc/self/fd")) == before
     assert children() == already
 

@@ -13,7 +13,7 @@ import pytest
 
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
-from quandary.agents.leftovers import began, end_leftovers, group_lives
+from quandary.agents.process import began, end_leftovers, group_lives
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:

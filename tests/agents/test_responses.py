@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quandary.agents.calling import Unwrapped, output_of, unwrap
 from quandary.agents.process import Ran
-from quandary.agents.responses import Unwrapped, output_of, unwrap
 from quandary.model.calls import Call, Process
 from quandary.settings.agents import Agent, read_catalogue
 from strategies import HOSTILE

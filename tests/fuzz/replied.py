@@ -8,7 +8,7 @@ import msgspec
 
 import walks
 from fuzz.target import Target, hold, shaped, text_of
-from quandary.agents.responses import unwrap
+from quandary.agents.calling import unwrap
 from quandary.desk import returns
 from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError

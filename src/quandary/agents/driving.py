@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self
 
-from quandary.agents import leftovers
+from quandary.agents import process
 from quandary.agents.calling import Surroundings, answer
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import runs
@@ -82,9 +82,9 @@ class Driver:
         """How many there were in all."""
         self.answer: Callable[[Call, Catalogue, Surroundings], Awaitable[Output]] = answer
         """Makes a call."""
-        self.noted = leftovers.folder_of(store)
+        self.noted = process.folder_of(store)
         """Where it is noted which programs run."""
-        leftovers.note_in(self.noted)
+        process.note_in(self.noted)
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
@@ -102,7 +102,7 @@ class Driver:
         if around is not None:
             self.places[run] = around
         with self.store.lock_run(run):
-            await asyncio.to_thread(leftovers.end_leftovers, self.noted)
+            await asyncio.to_thread(process.end_leftovers, self.noted)
             state = runs.look(self.store, run)
             if again is not None and state.status == "failed":
                 who, through, by = again

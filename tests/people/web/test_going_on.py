@@ -15,7 +15,7 @@ import pytest
 import walks
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
-from quandary.agents.leftovers import group_lives
+from quandary.agents.process import group_lives
 from quandary.cli.serve import in_background
 from quandary.desk.walks import Walks
 from quandary.journal import runs as driver
