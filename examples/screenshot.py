@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import quandary
+from quandary.doors.terminal.box import Box
 from quandary.flows.decide import decide
 from quandary.model.asks import Ask, Item
-from quandary.people.box import Box
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "terminal.svg"

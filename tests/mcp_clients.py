@@ -13,10 +13,10 @@ from mcp import Client, MCPError
 from quandary.cli.mcp import house_of
 from quandary.cli.serve import walks_of
 from quandary.desk.authority import scope_of
+from quandary.doors.mcp.server import build
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
-from quandary.people.mcp.server import build
 from runs import TREE
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from program import PROGRAM, environment
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
+from quandary.doors.web.app import create_app
+from quandary.doors.web.keys import Keys, hashed
 from quandary.journal.sqlite import SqliteStore
-from quandary.people.web.app import create_app
-from quandary.people.web.keys import Keys, hashed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asks(Protocol):
-    """A room that asks, such as `quandary.people.terminal`."""
+    """A room that asks, such as `quandary.doors.terminal`."""
 
     def ask(self, ask: Ask, /) -> Reply | Outcome:
         """Put an Ask before a person."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from program import DEPLOY, call, start
-from quandary.people.web.keys import hashed
+from quandary.doors.web.keys import hashed
 from served import Server
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from quandary.cli.mcp import house_of
 from quandary.desk.authority import scope_of
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.desk.walks import Walks
+from quandary.doors.mcp.server import build, mounted
+from quandary.doors.mcp.tools import TOOLS
+from quandary.doors.web.app import create_app
+from quandary.doors.web.keys import Keys
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
-from quandary.people.mcp.server import build, mounted
-from quandary.people.mcp.tools import TOOLS
-from quandary.people.web.app import create_app
-from quandary.people.web.keys import Keys
 from runs import CONTEXT, TREE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hosts.gemini import require_relay
 from hosts.people import served
 from hosts.places import Place
 from program import DEPLOY
-from quandary.people.mcp.tools import TOOLS
+from quandary.doors.mcp.tools import TOOLS
 
 TOKEN = "a-token-of-the-inspector"  # noqa: S105 - of no server but this one
 STDIO = ("quandary", "mcp")

@@ -24,9 +24,10 @@ from mcp_clients import (
     said,
 )
 from program import call
+from quandary.doors.mcp import forms, server
+from quandary.doors.mcp import forms as asking
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began, Noted
-from quandary.people.mcp import asking, forms, server
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,8 +30,8 @@ from program import PROGRAM, environment, start
 from quandary.cli.mcp import house_of
 from quandary.cli.serve import walks_of
 from quandary.desk.authority import scope_of
-from quandary.people.mcp import server
-from quandary.people.mcp.server import build, mounted
+from quandary.doors.mcp import server
+from quandary.doors.mcp.server import build, mounted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

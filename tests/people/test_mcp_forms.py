@@ -12,9 +12,11 @@ from mcp_types.methods import parse_server_request
 from msgspec.structs import replace
 
 from asks import asks, picks
+from quandary.doors.mcp.forms import INSTANT, Came
+from quandary.doors.mcp.forms import make_form as form
+from quandary.doors.mcp.forms import read_form as came
 from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import OTHER, Extra
-from quandary.people.mcp.forms import INSTANT, Came, came, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,10 +16,9 @@ from mcp import Client, MCPError
 from mcp_clients import ASK_ONE, CONTEXT, ERAS, MULTI, Person, Place, Said, booked, said
 from phases import PLANNED, Tried
 from program import call
+from quandary.doors.mcp import server
+from quandary.doors.mcp.tools import TEMPLATES, TOOLS
 from quandary.journal import runs
-from quandary.people.mcp import server
-from quandary.people.mcp.resources import TEMPLATES
-from quandary.people.mcp.tools import TOOLS
 
 CHART = """\
 flowchart TD

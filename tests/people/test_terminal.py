@@ -27,13 +27,13 @@ from textual.widgets import Input
 
 from program import environment
 from quandary.desk.drafts import Draft
+from quandary.doors import terminal
+from quandary.doors.terminal.box import Box
 from quandary.flows.decide import decide
 from quandary.formats import prose
 from quandary.formats.markdown import parse
 from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import Extra
-from quandary.people import terminal
-from quandary.people.box import Box
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot

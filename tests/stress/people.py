@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
-from quandary.people.web.keys import hashed
 from served import Server, hidden
 from stress.questions import CODES, begin, wanted
 

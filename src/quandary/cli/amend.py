@@ -50,7 +50,7 @@ def amend(
     found = _chosen(answers, run, to)
     why = why or click.prompt("Why", err=True)
     if text is None:
-        from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+        from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
         reply = terminal.ask(_alone(found))
     else:

@@ -19,9 +19,9 @@ from quandary.errors import ParseError, QuandaryError
 if TYPE_CHECKING:
     from quandary.desk.authority import Scope
     from quandary.desk.walks import Walks
+    from quandary.doors.mcp.tools import House
     from quandary.journal.store import Store
     from quandary.logging_json import Form
-    from quandary.people.mcp.house import House
 
 log = logging.getLogger("quandary.mcp")
 
@@ -45,7 +45,7 @@ def mcp(project: str | None, log_format: Form, log_level: str | None, where: str
     try:
         import anyio  # noqa: PLC0415 - an extra, and slow
 
-        from quandary.people.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
+        from quandary.doors.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
@@ -67,7 +67,7 @@ def house_of(store: Store, walks: Walks, scope: Scope | None = None) -> House:
     """Everything that the tools of a chat client do, with the current folder as the project."""
     from quandary.cli.reports import json_report  # noqa: PLC0415 - slow
     from quandary.cli.walking import LocalAgents  # noqa: PLC0415 - the same
-    from quandary.people.mcp.house import House  # noqa: PLC0415 - an extra
+    from quandary.doors.mcp.tools import House  # noqa: PLC0415 - an extra
     from quandary.settings import read_settings  # noqa: PLC0415 - the same
 
     def agents() -> LocalAgents:

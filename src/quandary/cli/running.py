@@ -123,7 +123,7 @@ def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
 def ask_once(store: Store, state: State) -> State:
     """Ask the person who sits here what waits; where they leave, it still does."""
     from quandary.desk.drafts import INTERRUPTED  # noqa: PLC0415 - the same
-    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+    from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
     reply = terminal.ask(state.ask)
@@ -149,7 +149,7 @@ def is_pipe() -> bool:
 
 def require_terminal() -> None:
     """Refuse to ask where nobody can be asked, before anything is begun."""
-    from quandary.people import terminal  # noqa: PLC0415 - only where a person is
+    from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
     if not terminal.available():
         raise QuandaryError(terminal.NO_TERMINAL)

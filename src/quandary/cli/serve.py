@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from litestar import Litestar
 
     from quandary.desk.walks import Walks
+    from quandary.doors.mcp.server import Mounted
+    from quandary.doors.web.keys import Keys
+    from quandary.doors.web.metrics import Fleet
     from quandary.journal.store import Store
     from quandary.logging_json import Form
-    from quandary.people.mcp.server import Mounted
-    from quandary.people.web.keys import Keys
-    from quandary.people.web.metrics import Fleet
 
 log = logging.getLogger("quandary.serve")
 _SOON = 2
@@ -63,9 +63,9 @@ def serve(
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
-        from quandary.people.web.app import create_app  # noqa: PLC0415 - the same
-        from quandary.people.web.doors import LOOPBACK  # noqa: PLC0415 - the same
-        from quandary.people.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
+        from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
+        from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
+        from quandary.doors.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
@@ -138,7 +138,7 @@ def _tools(store: Store, walks: Walks) -> Mounted | None:
     """The tools for chat clients, where the package for them is installed."""
     try:
         from quandary.cli.mcp import house_of  # noqa: PLC0415 - an extra, and slow
-        from quandary.people.mcp.server import build, mounted  # noqa: PLC0415 - the same
+        from quandary.doors.mcp.server import build, mounted  # noqa: PLC0415 - the same
     except ImportError:
         return None
     return mounted(build(house_of(store, walks, scope_of(os.curdir))))

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
+    from quandary.doors.web.metrics import Fleet as Depths
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import Run, Store
-    from quandary.people.web.metrics import Fleet as Depths
 
 T = TypeVar("T")
 log = logging.getLogger("quandary.fleet")
@@ -245,7 +245,7 @@ _ALIVE = "SELECT count(*) FROM fleet_worker WHERE seen >= now() - silence * inte
 
 
 def _depths(connection: Connection[Any]) -> Depths:
-    from quandary.people.web import metrics  # noqa: PLC0415 - an extra
+    from quandary.doors.web import metrics  # noqa: PLC0415 - an extra
 
     if _found(connection) != len(MIGRATIONS):
         return metrics.Fleet()

@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from pressure import press
+from quandary.doors.web import events, pages
+from quandary.doors.web.events import MANY, Events, following
 from quandary.journal import runs
-from quandary.people.web import events, listing
-from quandary.people.web.events import MANY, Events, following
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,18 +112,18 @@ def test_two_hundred_pages_and_fifty_replies_a_second(tmp_path: Path) -> None:
 
 def test_a_long_journal_does_not_slow_the_inbox(site: Site) -> None:
     """No more is read than is shown: the work is the same with a hundred times as many runs."""
-    for _ in range(listing.PAGE + 10):
+    for _ in range(pages.PAGE + 10):
         site.ask("Login")
 
     def cost() -> tuple[int, float]:
         asked: list[str] = []
         site.store._db.set_trace_callback(asked.append)
-        listing.list_inbox(site.store, listing.Wanted())
+        pages.list_inbox(site.store, pages.Wanted())
         site.store._db.set_trace_callback(None)
         times = []
         for _ in range(7):
             begun = time.perf_counter()
-            listing.list_inbox(site.store, listing.Wanted())
+            pages.list_inbox(site.store, pages.Wanted())
             times.append(time.perf_counter() - begun)
         return len(asked), min(times)
 
@@ -136,5 +136,5 @@ def test_a_long_journal_does_not_slow_the_inbox(site: Site) -> None:
         (),
     )
     more, many = cost()
-    assert statements == more == listing.PAGE + 2
+    assert statements == more == pages.PAGE + 2
     assert many < 2 * few + 0.005

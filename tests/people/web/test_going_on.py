@@ -18,10 +18,10 @@ from program import PROGRAM, environment
 from quandary.agents.process import group_lives
 from quandary.cli.serve import in_background
 from quandary.desk.walks import Walks
+from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
-from quandary.people.web.keys import hashed
 from served import ADAS, PAGE, TOKEN, Server, Site, hidden, send
 
 if TYPE_CHECKING:

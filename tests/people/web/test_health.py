@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import databases
+from quandary.doors.web import metrics
+from quandary.doors.web.metrics import Readiness
 from quandary.errors import StoreError
 from quandary.journal.store import open_store
-from quandary.people.web import health
-from quandary.people.web.health import Readiness
 from served import Site
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_a_server_lives_whatever_became_of_its_store(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so while nothing can be read, and that it is not ready."""
-    monkeypatch.setattr(health, "SOON", 0.2)
+    monkeypatch.setattr(metrics, "SOON", 0.2)
     with site.visitor() as visitor, site.store._lock:
         assert visitor.get("/healthz").status_code == 200
         assert visitor.get("/readyz").status_code == 503
@@ -58,7 +58,7 @@ def test_a_store_that_cannot_be_used(site: Site, monkeypatch: pytest.MonkeyPatch
 
 def test_a_store_that_does_not_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is not waited for, and however many ask, it is asked once."""
-    monkeypatch.setattr(health, "SOON", 0.2)
+    monkeypatch.setattr(metrics, "SOON", 0.2)
     asked: list[None] = []
     answered = threading.Event()
 
@@ -105,7 +105,7 @@ def test_a_database_that_goes_down_and_comes_back(
             server.stop()
             begun = time.monotonic()
             refused = visitor.get("/readyz")
-            assert time.monotonic() - begun < health.SOON + 3
+            assert time.monotonic() - begun < metrics.SOON + 3
             assert refused.status_code == 503
             assert refused.headers["content-type"] == "application/problem+json"
             assert databases.PASSWORD not in refused.text

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from quandary.doors.web import metrics
+from quandary.doors.web.events import Events
+from quandary.doors.web.keys import Keys, hashed
+from quandary.doors.web.metrics import Fleet, Metrics, Queue, Waiting
 from quandary.errors import StoreError
 from quandary.journal import runs
 from quandary.journal.counts import MOST_NAMES
-from quandary.people.web import metrics
-from quandary.people.web.events import Events
-from quandary.people.web.keys import Keys, hashed
-from quandary.people.web.metrics import Fleet, Metrics, Queue, Waiting
 from served import TOKEN, Site, send
 
 if TYPE_CHECKING:

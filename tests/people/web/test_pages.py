@@ -10,10 +10,10 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from quandary.doors.web import pages, run_views
+from quandary.doors.web.questions import BOTH, OTHER
+from quandary.doors.web.refusals import visible
 from quandary.journal import runs as driver
-from quandary.people.web import listing, told
-from quandary.people.web.forms import BOTH, OTHER
-from quandary.people.web.safe import visible
 from served import PAGE, TAGS, hidden, send
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_the_inbox_is_filtered(site: Site) -> None:
 
 def test_the_inbox_comes_in_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """In both orders every run comes once, and filters look further than one page."""
-    monkeypatch.setattr(listing, "PAGE", 3)
+    monkeypatch.setattr(pages, "PAGE", 3)
     runs = [site.ask("x").run for _ in range(7)]
     soft = site.ask("x", kind="advisory").run
     with site.visitor() as visitor:
@@ -372,7 +372,7 @@ def test_the_tree_stands_beside_the_question(site: Site) -> None:
 
 def test_a_long_story_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest entries are shown, and where to find the others."""
-    monkeypatch.setattr(told, "MOST_EVENTS", 2)
+    monkeypatch.setattr(run_views, "MOST_EVENTS", 2)
     state = site.ask("Login", "Cache")
     with site.person() as visitor:
         send(visitor, state.run, pick_0="OK")

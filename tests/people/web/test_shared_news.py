@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import databases
 import small_flows
+from quandary.doors.web import events
+from quandary.doors.web.events import Events, following
 from quandary.journal.store import open_store
-from quandary.people.web import events
-from quandary.people.web.events import Events, following
 
 if TYPE_CHECKING:
     import pytest

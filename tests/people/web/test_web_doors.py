@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quandary.people.web import keys
-from quandary.people.web.app import HEADERS
-from quandary.people.web.doors import COOKIE, LARGEST_BODY
+from quandary.doors.web import keys
+from quandary.doors.web.access import COOKIE, LARGEST_BODY
+from quandary.doors.web.app import HEADERS
 from served import ADAS, BASE, PAGE, TOKEN, Server, hidden, log_in, send
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quandary.doors.web import keys
+from quandary.doors.web.keys import CODE_SECONDS, SESSION_SECONDS, Keys, Session, hashed
 from quandary.errors import ParseError, QuandaryError
-from quandary.people.web import keys
-from quandary.people.web.keys import CODE_SECONDS, SESSION_SECONDS, Keys, Session, hashed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import Any
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.response import Template
 
-from quandary.people.web.house import House, Visit
+from quandary.doors.web.house import House, Visit
 
 Fields = dict[str, list[str]]
 MOST_FIELDS = 500

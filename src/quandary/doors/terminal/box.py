@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
+from quandary.doors.terminal import painting
 from quandary.formats import prose
 from quandary.model.asks import MORE, Outcome, Reply
 from quandary.model.text import printable
-from quandary.people import painting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

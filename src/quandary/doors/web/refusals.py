@@ -1,8 +1,9 @@
-"""What is said when something was refused or went wrong: JSON for programs, a page for people."""
+"""Text that strangers wrote, made safe to show on a page; the templates escape it besides."""
 
 from __future__ import annotations
 
 import logging
+import re
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -10,10 +11,24 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException
+from markupsafe import Markup
 
+from quandary.doors.web.house import Visit
+from quandary.doors.web.shapes import PROBLEM, Problem
 from quandary.errors import QuandaryError
-from quandary.people.web.house import Visit
-from quandary.people.web.shapes import PROBLEM, Problem
+
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(value: object) -> object:
+    """Signs that hide, or that turn the text around them, are shown as what they are.
+
+    Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
+    """
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return value
+
 
 LONGEST_DETAIL = 2_000
 log = logging.getLogger("quandary.web")

@@ -8,31 +8,35 @@ requests and open pages, begins with the server. No figure names a run, a projec
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litestar import Request
+from litestar import MediaType, Request, Response, get
+from litestar.di import NamedDependency
+from litestar.enums import ScopeType
 from litestar.plugins.prometheus import PrometheusConfig
 from prometheus_client import REGISTRY, CollectorRegistry, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from quandary import __version__
-from quandary.errors import QuandaryError
+from quandary.errors import QuandaryError, StoreError
 from quandary.journal.counts import Counting, Few
 from quandary.journal.entries import now, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
     from prometheus_client.metrics_core import Metric
 
+    from quandary.doors.web.events import Events
     from quandary.journal.counts import Counts
     from quandary.journal.store import Awaited, Store
-    from quandary.people.web.events import Events
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 """The server adds the charset; to be told it twice, Prometheus takes for a mistake."""
@@ -264,3 +268,91 @@ def _fleet_families(fleet: Fleet) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "quandary_fleet_workers", "Workers that were heard of just now.", fleet.workers
     )
+
+
+SOON = 2.0
+"""Seconds. Whoever asks whether a server can work does not wait for a store that is away."""
+
+
+class Readiness:
+    """Whether the store can be used. However many ask at once, it is looked at once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._looking: asyncio.Task[None] | None = None
+
+    async def require(self) -> None:
+        """Refuse where the store cannot be used, or does not say so soon."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(asyncio.to_thread(self._store.require_ready))
+            # Whoever asked may be gone when the answer comes.
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            await asyncio.wait_for(asyncio.shield(self._looking), SOON)
+        except TimeoutError:
+            raise StoreError(f"the store has not answered within {SOON:g} seconds") from None
+
+    async def there(self) -> bool:
+        """Whether it can be used."""
+        try:
+            await self.require()
+        except StoreError:
+            return False
+        return True
+
+
+@get("/healthz", sync_to_thread=False, media_type=MediaType.TEXT, include_in_schema=False)
+def healthz() -> str:
+    """The server is there, whatever became of its store."""
+    return "ok\n"
+
+
+@get("/readyz", media_type=MediaType.TEXT, include_in_schema=False)
+async def readyz(readiness: NamedDependency[Readiness]) -> str:
+    """The store can be reached, and is what this version knows."""
+    await readiness.require()
+    return "ok\n"
+
+
+@get("/metrics", include_in_schema=False)
+async def metrics(
+    readiness: NamedDependency[Readiness], figures: NamedDependency[Metrics]
+) -> Response[bytes]:
+    """Figures for Prometheus."""
+    written = await figures.written(up=await readiness.there())
+    return Response(written, media_type=CONTENT_TYPE)
+
+
+HEALTH = [healthz, readyz, metrics]
+
+
+_BROKEN = 500
+log = logging.getLogger("quandary.web")
+
+
+def logged(app: ASGIApp) -> ASGIApp:
+    """The application, with a line in the log when the answer to a request begins."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and scope["type"] == ScopeType.HTTP:
+                seconds, status = time.perf_counter() - begun, message["status"]
+                method, route = scope["method"], scope.get("path_template") or "none"
+                log.log(
+                    logging.WARNING if status >= _BROKEN else logging.INFO,
+                    "%s %s %s in %.1f ms",
+                    *(method, route, status, seconds * 1000),
+                    extra={
+                        "method": method,
+                        "route": route,
+                        "status": status,
+                        "seconds": round(seconds, 6),
+                    },
+                )
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return answer

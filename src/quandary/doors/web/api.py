@@ -14,15 +14,9 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
-from quandary.errors import QuandaryError
-from quandary.journal import runs as driver
-from quandary.journal.ids import find_run
-from quandary.journal.runs import replied
-from quandary.journal.store import State
-from quandary.model.asks import Outcome
-from quandary.people.web.going_on import resume
-from quandary.people.web.house import House, TheHouse, Visit
-from quandary.people.web.shapes import (
+from quandary.doors.web.house import House, TheHouse, Visit
+from quandary.doors.web.resume import resume
+from quandary.doors.web.shapes import (
     ReadingOut,
     ReplyIn,
     RunsOut,
@@ -33,6 +27,12 @@ from quandary.people.web.shapes import (
     runs_out,
     state_out,
 )
+from quandary.errors import QuandaryError
+from quandary.journal import runs as driver
+from quandary.journal.ids import find_run
+from quandary.journal.runs import replied
+from quandary.journal.store import State
+from quandary.model.asks import Outcome
 from quandary.reading import read as reader
 
 LONGEST_WAIT = 60.0

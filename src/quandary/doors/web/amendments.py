@@ -14,14 +14,13 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
 from quandary.desk.timeline import answer_text, standing
+from quandary.doors.web import resume as going_on
+from quandary.doors.web.frame import Fields, one, own_form, page
+from quandary.doors.web.house import House, TheHouse, Visit
+from quandary.doors.web.pages import RunId, run_page, sentence
+from quandary.doors.web.questions import LONGEST_TEXT, filled, paragraphs, sheet
 from quandary.errors import NotFound, PersonRequired, QuandaryError, Rejected
 from quandary.journal.ids import find_run
-from quandary.people.web import going_on
-from quandary.people.web.asked import paragraphs, sheet
-from quandary.people.web.forms import LONGEST_TEXT, filled
-from quandary.people.web.frame import Fields, one, own_form, page
-from quandary.people.web.house import House, TheHouse, Visit
-from quandary.people.web.pages import RunId, run_page, sentence
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer

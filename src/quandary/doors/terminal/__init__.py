@@ -47,7 +47,7 @@ def ask(ask: Ask) -> Reply | Outcome:
             return numbered(ask, lines_in=sys.stdin, out=screen)
         except OSError:
             return Outcome("dismissed", CLOSED)
-    from quandary.people.box import Box  # noqa: PLC0415 - textual is an extra, and large
+    from quandary.doors.terminal.box import Box  # noqa: PLC0415 - textual is an extra, and large
 
     box = Box(ask)
     returned = box.put()

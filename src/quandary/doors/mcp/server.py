@@ -18,13 +18,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
 from quandary import __version__
+from quandary.doors.mcp import forms, tools
+from quandary.doors.mcp.forms import HOLD, ROUNDS, Desk, Standing, showable
+from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import runs
 from quandary.journal.ids import find_run
-from quandary.people.mcp import asking, resources
-from quandary.people.mcp.asking import HOLD, ROUNDS, Desk, Standing, showable
-from quandary.people.mcp.house import Client
-from quandary.people.mcp.tools import TOOLS, Checking, Following, Listing, Looking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.transport_security import TransportSecuritySettings
 
+    from quandary.doors.mcp.tools import House, Tool, Wanted
     from quandary.journal.store import State
-    from quandary.people.mcp.house import House
-    from quandary.people.mcp.tools import Tool, Wanted
 
     Context = ServerRequestContext[Desk, Any]
     Result = types.CallToolResult | types.InputRequiredResult
@@ -73,7 +71,7 @@ def build(house: House, *, hold: float = HOLD) -> Server[Desk]:
         version=__version__,
         title="Quandary",
         instructions=INSTRUCTIONS,
-        lifespan=lambda _: asking.desk(house, hold),
+        lifespan=lambda _: forms.desk(house, hold),
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
@@ -188,7 +186,7 @@ async def _handed(desk: Desk, caller: Client, standing: Standing, turn: int) -> 
     if standing.answered and showable(standing.state, caller):
         if turn < ROUNDS:
             return desk.handed_out(caller, standing.state, turn + 1)
-        standing = Standing(standing.state, asking.MORE_TO_ASK)
+        standing = Standing(standing.state, forms.MORE_TO_ASK)
     return await _told(desk, standing, caller)
 
 
@@ -226,7 +224,7 @@ def _then(state: State, caller: Client) -> str:
     if state.ask.require:
         return IN_PERSON
     told = {note.kind for note in state.notes}
-    return RELAY if not caller.forms or "unavailable" in told else asking.WAITS
+    return RELAY if not caller.forms or "unavailable" in told else forms.WAITS
 
 
 def _data(data: bytes, then: str = "") -> types.CallToolResult:
@@ -249,13 +247,13 @@ async def _list_resources(
     context: Context, _: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
     desk = context.lifespan_context
-    return types.ListResourcesResult(resources=await desk.do(resources.resources, desk.house))
+    return types.ListResourcesResult(resources=await desk.do(tools.resources, desk.house))
 
 
 async def _list_templates(
     _: Context, __: types.PaginatedRequestParams | None
 ) -> types.ListResourceTemplatesResult:
-    return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+    return types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
 
 
 async def _read_resource(
@@ -263,7 +261,7 @@ async def _read_resource(
 ) -> types.ReadResourceResult:
     desk = context.lifespan_context
     try:
-        found = await desk.do(resources.resource, desk.house, str(params.uri))
+        found = await desk.do(tools.resource, desk.house, str(params.uri))
     except NotFound as error:
         raise MCPError(types.INVALID_PARAMS, str(error), {"uri": str(params.uri)}) from None
     except QuandaryError as error:
@@ -274,10 +272,10 @@ async def _read_resource(
 async def _list_prompts(
     _: Context, __: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=[resources.RELAY])
+    return types.ListPromptsResult(prompts=[tools.RELAY])
 
 
 async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    if params.name != resources.RELAY.name:
+    if params.name != tools.RELAY.name:
         raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name}; there is relay")
-    return resources.prompt()
+    return tools.prompt()

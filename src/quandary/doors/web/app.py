@@ -24,31 +24,26 @@ from litestar.types import Receive, Scope, Send
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
+from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Doors
+from quandary.doors.web.amendments import CHANGES
+from quandary.doors.web.api import api
+from quandary.doors.web.events import Events
+from quandary.doors.web.house import House
+from quandary.doors.web.keys import Keys
+from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
+from quandary.doors.web.pages import PAGES, short
+from quandary.doors.web.refusals import broken, refused, refused_by_server, visible
+from quandary.doors.web.run_views import cut
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
-from quandary.people.web.api import api
-from quandary.people.web.changing import CHANGES
-from quandary.people.web.doors import LARGEST_BODY, LOOPBACK, Doors
-from quandary.people.web.events import Events
-from quandary.people.web.health import HEALTH, Readiness
-from quandary.people.web.house import House
-from quandary.people.web.keys import Keys
-from quandary.people.web.listing import short
-from quandary.people.web.login import LOGIN
-from quandary.people.web.measured import logged
-from quandary.people.web.metrics import REQUESTS, Metrics
-from quandary.people.web.pages import PAGES
-from quandary.people.web.refusing import broken, refused, refused_by_server
-from quandary.people.web.safe import visible
-from quandary.people.web.told import cut
 
 if TYPE_CHECKING:
     from litestar.handlers import ASGIRouteHandler
     from litestar.types import Message
 
     from quandary.desk.walks import Walks
-    from quandary.people.mcp.server import Mounted
-    from quandary.people.web.metrics import Fleet
+    from quandary.doors.mcp.server import Mounted
+    from quandary.doors.web.metrics import Fleet
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (

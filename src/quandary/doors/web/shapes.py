@@ -9,8 +9,8 @@ from litestar.openapi.datastructures import ResponseSpec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk.state import encode_state
+from quandary.doors.web.house import House
 from quandary.journal.store import Run, State
-from quandary.people.web.house import House
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 PROBLEM = "application/problem+json"

@@ -8,15 +8,15 @@ from litestar import Request
 from litestar.di import NamedDependency
 
 from quandary.desk.authority import Caller
-from quandary.people.web.keys import Keys, Visitor
+from quandary.doors.web.keys import Keys, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.desk.authority import Scope
     from quandary.desk.walks import Walks
+    from quandary.doors.web.events import Events
     from quandary.journal.store import Store
-    from quandary.people.web.events import Events
 
 Visit = Request[Any, Any, Any]
 """A request, whatever it carries."""

@@ -1,0 +1,466 @@
+"""Runs in lists: what waits, and all there are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+from litestar import get, post
+from litestar.exceptions import HTTPException
+from litestar.params import FromQuery, PathParameter, QueryParameter
+from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
+
+from quandary.desk import reply as replies
+from quandary.desk import timeline
+from quandary.desk.authority import may
+from quandary.desk.begin import digest_of
+from quandary.desk.walks import NOT_RESUMED
+from quandary.doors.web import resume
+from quandary.doors.web.events import following
+from quandary.doors.web.frame import Fields, one, own_form, page, wants_part
+from quandary.doors.web.house import House, TheHouse, Visit
+from quandary.doors.web.questions import filled, lines, show_question
+from quandary.doors.web.run_views import tell_run
+from quandary.doors.web.shapes import Status as Status_of_pages
+from quandary.errors import AlreadyAnswered, QuandaryError, StoreError
+from quandary.formats.markdown import parse
+from quandary.journal import runs as driver
+from quandary.journal.counts import occasions, summarize_questions
+from quandary.journal.entries import now, stamp
+from quandary.journal.ids import find_run
+from quandary.settings import read_settings
+from quandary.settings.files import markdown_files, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from quandary.doors.web.questions import Line
+    from quandary.journal.counts import Statistics
+    from quandary.journal.entries import Status
+    from quandary.journal.store import Run, Store
+    from quandary.model.asks import Ask
+
+PAGE = 50
+FURTHEST = 1000
+"""So many waiting runs are looked through for those that fit a filter before a page is shown."""
+LONGEST = 300
+UNREADABLE = "its question cannot be read; run `quandary verify`"
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+class Row(NamedTuple):
+    """A run in a list: what it waits with, or what it is about."""
+
+    run: Run
+    ask: Ask | None = None
+    about: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The last part of the project, which is how people call it."""
+        return self.run.project.rstrip("/").rpartition("/")[2]
+
+    @property
+    def since(self) -> str:
+        """When something happened to it last."""
+        return self.run.since or self.run.began
+
+    @property
+    def age(self) -> str:
+        """How long ago that was, in one unit."""
+        try:
+            seconds = (now() - datetime.fromisoformat(self.since)).total_seconds()
+        except ValueError:
+            return ""
+        units = ((size, unit) for size, unit in _UNITS if seconds >= size)
+        size, unit = next(units, _UNITS[-1])
+        return f"{max(int(seconds // size), 0)} {unit}"
+
+
+class Wanted(NamedTuple):
+    """What a visitor wants to see of the inbox."""
+
+    project: str | None = None
+    flow: str | None = None
+    kind: str | None = None
+    newest: bool = False
+
+
+class Listed(NamedTuple):
+    """A page of runs; `more` is the number of the run behind which the next page begins."""
+
+    rows: list[Row]
+    more: int | None
+
+
+def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
+    """What waits for a person. No more is read than is shown, unless there are filters."""
+    with suppress(StoreError):  # where nobody can write, the list is as old as the store
+        for run in store.due(stamp(now())):
+            driver.look(store, run)
+    found: list[Row] = []
+    for seen, row in enumerate(_waiting(store, wanted, after), 1):
+        ask = _asked(store, row)
+        if wanted.flow in (None, row.flow) and wanted.kind in (None, ask.kind if ask else ""):
+            found.append(Row(row, ask, "" if ask else UNREADABLE))
+        if len(found) == PAGE or seen == FURTHEST:
+            return Listed(found, row.number)
+    return Listed(found, None)
+
+
+def _waiting(store: Store, wanted: Wanted, after: int) -> Iterator[Run]:
+    while rows := store.runs(
+        waits="person", project=wanted.project, after=after, limit=PAGE, newest=wanted.newest
+    ):
+        yield from rows
+        after = rows[-1].number
+        if len(rows) < PAGE:
+            return
+
+
+def _asked(store: Store, row: Run) -> Ask | None:
+    """The Ask that a run waits with; nothing where it cannot be read."""
+    with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
+        for entry in store.entries(row.id, after=row.asked - 1, upto=row.asked):
+            return entry.read_matter().ask
+    return None
+
+
+def list_runs(store: Store, status: Status | None, after: int = 0) -> Listed:
+    """Every run, the newest first."""
+    rows = store.runs(status=status, after=after, limit=PAGE, newest=True)
+    found = [Row(row, about=timeline.about(store, row.id)) for row in rows]
+    return Listed(found, rows[-1].number if len(rows) == PAGE else None)
+
+
+def short(text: str) -> str:
+    """As much of a text as a list shows."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
+
+
+class Drawn(NamedTuple):
+    """A tree, or a file that cannot be read."""
+
+    path: str
+    name: str
+    trigger: str
+    lines: list[Line]
+    problems: Sequence[tuple[str, str]]
+    """Each with its severity."""
+
+
+def list_trees(project: str) -> Iterator[Drawn]:
+    """Every tree of a project that is no example."""
+    if not project:
+        return
+    places = read_settings(project).strings("trees", "files and folders")
+    for place in [project] if places is None else [os.path.join(project, p) for p in places]:
+        try:
+            paths = list(markdown_files(place))
+        except QuandaryError as error:
+            yield Drawn(os.path.relpath(place, project), "", "", [], [("error", str(error))])
+            continue
+        for path in paths:
+            yield from _in_file(path, os.path.relpath(path, project))
+
+
+def _in_file(path: str, shown: str) -> Iterator[Drawn]:
+    try:
+        document = parse(read_text(path))
+    except QuandaryError as error:
+        yield Drawn(shown, "", "", [], [("error", str(error))])
+        return
+    declared = [tree for tree in document.trees if not tree.fenced]
+    found = document.diagnostics if declared else ()
+    for tree in declared:
+        problems = [
+            (d.severity, f"line {d.line}: {d.message} ({d.rule})")
+            for d in found
+            if d.tree == tree.name
+        ]
+        yield Drawn(shown, tree.name, tree.trigger, lines(tree), problems)
+
+
+DAYS = 30
+MOST_QUESTIONS = 50
+WIDTH, HEIGHT = 600, 120
+_TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
+
+
+class Bar(NamedTuple):
+    """A bar of a plot: where it stands, how large it is, and what it says."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    number: int
+    name: str
+    shown: bool
+    """Whether its name is written below it."""
+
+
+class Figures(NamedTuple):
+    """All of them."""
+
+    seq: int
+    found: Statistics
+    days: list[Bar]
+    times: list[Bar]
+    today: int
+    by: list[tuple[str, int]]
+    followed: tuple[int, int]
+    """How often one option was recommended, and how often it was taken."""
+
+
+_kept: dict[int, Figures] = {}
+"""The last figures of a store: they only change when something is appended."""
+
+
+def gather_figures(store: Store) -> Figures:
+    """Count the questions of all projects."""
+    newest = store.newest()
+    known = _kept.get(id(store))
+    if known is not None and known.seq == newest:
+        return known
+    every = list(occasions(store))
+    days = Counter(occasion.asked[:10] for occasion in every)
+    today = now().date()
+    names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
+    people = [o for o in every if o.answered and o.who != "policy"]
+    bounds = [bound for bound, _ in _TIMES]
+    spans = Counter(bisect_right(bounds, o.seconds) for o in people if o.seconds is not None)
+    labels = [f"< {name}" for _, name in _TIMES] + ["longer"]
+    judged = [o.followed for o in every if o.followed is not None]
+    _kept.clear()
+    _kept[id(store)] = Figures(
+        newest,
+        summarize_questions(every),
+        bars([(name, days[name]) for name in names], every_so_many=7),
+        bars([(label, spans[place]) for place, label in enumerate(labels)]),
+        days[today.isoformat()],
+        Counter(o.who for o in every if o.answered).most_common(),
+        (len(judged), sum(judged)),
+    )
+    return _kept[id(store)]
+
+
+def bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[Bar]:
+    """Columns beside one another; the last of them has its name in any case."""
+    most = max((count for _, count in counts), default=0) or 1
+    room = WIDTH / max(len(counts), 1)
+    found = []
+    for place, (name, count) in enumerate(counts):
+        height = round(HEIGHT * count / most, 1)
+        shown = (len(counts) - 1 - place) % every_so_many == 0
+        left = round(place * room + room * 0.1, 1)
+        found.append(
+            Bar(left, round(HEIGHT - height, 1), round(room * 0.8, 1), height, count, name, shown)
+        )
+    return found
+
+
+RunId = Annotated[str, PathParameter(pattern=r"^[0-9A-Za-z]{1,26}$")]
+After = Annotated[int, QueryParameter(ge=0, le=2**53)]
+STATUSES = ("waiting", "done", "failed", "declined", "withdrawn")
+LONGEST_TOKEN = 200
+
+
+def _link(**wanted: str | int | None) -> str:
+    """The address of the inbox with these wishes."""
+    said = {name: value for name, value in wanted.items() if value not in (None, "", 0)}
+    return f"/?{urlencode(said)}" if said else "/"
+
+
+@get("/", sync_to_thread=True, include_in_schema=False)
+def inbox(
+    request: Visit,
+    house: TheHouse,
+    project: Annotated[str | None, QueryParameter(max_length=4_096)] = None,
+    flow: Annotated[str | None, QueryParameter(pattern=r"^[a-z]{1,20}$")] = None,
+    kind: FromQuery[Literal["transition", "advisory"] | None] = None,
+    order: FromQuery[Literal["oldest", "newest"]] = "oldest",
+    after: After = 0,
+) -> Template:
+    """Everything that waits for a person."""
+    wanted = Wanted(project, flow, kind, order == "newest")
+    found = list_inbox(house.store, wanted, after)
+    chosen: dict[str, Any] = {"project": project, "flow": flow, "kind": kind, "order": order}
+    if order == "oldest":
+        del chosen["order"]
+    filters = [
+        (name, value, _link(**{**chosen, name: None}))
+        for name, value in (("project", project), ("flow", flow), ("kind", kind))
+        if value is not None
+    ]
+    return page(
+        request,
+        house,
+        "inbox_list" if wants_part(request) else "inbox",
+        found=found.rows,
+        more=_link(**chosen, after=found.more) if found.more else "",
+        first=not after,
+        filters=filters,
+        order=order,
+        turned=_link(**{**chosen, "order": "newest" if order == "oldest" else None}),
+        narrowed=lambda name, value: _link(**{**chosen, name: value}),
+    )
+
+
+@get("/runs", sync_to_thread=True, include_in_schema=False)
+def runs(
+    request: Visit,
+    house: TheHouse,
+    status: FromQuery[Status_of_pages | None] = None,
+    after: After = 0,
+) -> Template:
+    """Every run, the newest first."""
+    found = list_runs(house.store, status, after)
+    return page(
+        request,
+        house,
+        "runs_list" if wants_part(request) else "runs",
+        found=found.rows,
+        more=found.more,
+        statuses=STATUSES,
+        chosen=status,
+    )
+
+
+@get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
+def one_run(request: Visit, house: TheHouse, run: RunId) -> Template:
+    """A run: its question, if one waits, and what happened so far."""
+    return run_page(request, house, find_run(house.store, run))
+
+
+def run_page(
+    request: Visit,
+    house: House,
+    run: str,
+    *,
+    problem: str = "",
+    status: int = 200,
+    fields: Fields | None = None,
+    problems: dict[int, str] | None = None,
+) -> Template:
+    """The page of a run, perhaps with something to say first."""
+    from quandary.doors.web.amendments import changeable  # noqa: PLC0415 - it needs this module
+
+    state = driver.look(house.store, run)
+    going = resume.going(house, state)
+    return page(
+        request,
+        house,
+        "parts" if wants_part(request) else "run",
+        status=status,
+        going=going,
+        may_drive=may(house.caller(request), "resume"),
+        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
+        answers=changeable(house, run),
+        state=state,
+        row=house.store.run(run),
+        question=show_question(house.store, state, fields, problems),
+        told=tell_run(house.store, state, under_way=going is not None and going.under_way),
+        problem=problem,
+    )
+
+
+@post("/runs/{run:str}/answer", status_code=303, include_in_schema=False)
+async def answer(request: Visit, house: TheHouse, run: RunId) -> Template | Redirect:
+    """A form that came back; what cannot be booked is said on the page, and nothing is lost."""
+    fields = await own_form(request, house)
+    return await asyncio.to_thread(_answered, request, house, run, fields)
+
+
+def _answered(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
+    name = find_run(house.store, run)
+    state = driver.look(house.store, name)
+    to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
+    sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
+    there = Redirect(f"/runs/{name}", status_code=303)
+    if state.ask is None or state.key != to:
+        if token and replies.is_recorded(house.store, name, token, sent):
+            return there  # the same form was sent twice
+        problem = f"{sentence(replies.already(state, to))} What you sent was not booked."
+        return run_page(request, house, name, problem=problem, status=409)
+    found = filled(state.ask, fields)
+    if found.problems or not found.reply.answers:
+        problem = (
+            "Something has to be put right before this can be sent."
+            if found.problems
+            else "Nothing was chosen. The question still waits."
+        )
+        return run_page(
+            request,
+            house,
+            name,
+            problem=problem,
+            status=422,
+            fields=fields,
+            problems=found.problems,
+        )
+    try:
+        caller = house.caller(request)
+        replies.record_reply(house.store, caller, name, found.reply, to=to, token=token, sent=sent)
+    except AlreadyAnswered as late:
+        problem = f"{sentence(late)} What you sent was not booked."
+        return run_page(request, house, name, problem=problem, status=409)
+    except QuandaryError as refused:
+        return run_page(request, house, name, problem=sentence(refused), status=422, fields=fields)
+    return there
+
+
+def sentence(error: QuandaryError) -> str:
+    """What an error says, as a sentence of a page."""
+    said = str(error)
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+
+
+@get("/trees", sync_to_thread=True, include_in_schema=False)
+def trees(request: Visit, house: TheHouse) -> Template:
+    """The project's trees, drawn, with what is wrong with them."""
+    return page(request, house, "trees", found=list(list_trees(house.scope.project)))
+
+
+@get("/stats", sync_to_thread=True, include_in_schema=False)
+def stats(request: Visit, house: TheHouse) -> Template:
+    """What people make of the questions."""
+    return page(
+        request,
+        house,
+        "stats",
+        figures=gather_figures(house.store),
+        most=MOST_QUESTIONS,
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+@get("/events", include_in_schema=False)
+async def events(
+    house: TheHouse, run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = ""
+) -> ServerSentEvent:
+    """News for an open page: of one run, or of all."""
+    if house.events.full:
+        raise HTTPException("too many pages are open", status_code=503)
+
+    async def news() -> AsyncIterator[ServerSentEventMessage]:
+        with house.events.listening(run) as queue:
+            yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
+            while not house.events.over:
+                runs = await following(queue)
+                yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
+
+    return ServerSentEvent(news())
+
+
+PAGES = [inbox, runs, one_run, answer, trees, stats, events]

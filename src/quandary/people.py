@@ -1,0 +1,5 @@
+"""An alias: `quandary.people.terminal` is the terminal door."""
+
+from quandary.doors import terminal
+
+__all__ = ["terminal"]
