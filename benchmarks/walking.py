@@ -22,7 +22,7 @@ import msgspec
 from measuring import at_most, best, table, timed
 from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver
-from quandary.cli.watching import Lines, Scribe, watcher
+from quandary.cli.walking import Lines, Scribe, watcher
 from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore

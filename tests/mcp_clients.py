@@ -10,8 +10,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
-from quandary.cli.mcp import house_of
-from quandary.cli.serve import walks_of
+from quandary.cli.servers import house_of, walks_of
 from quandary.desk.authority import scope_of
 from quandary.doors.mcp.server import build
 from quandary.journal import runs

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.cli.reply import Words, plain_words
-from quandary.cli.reply import reply as reply_command
+from quandary.cli.reply import Words, plain_words, reply_command
 
 if TYPE_CHECKING:
     from pathlib import Path

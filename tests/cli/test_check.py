@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from program import DEPLOY, at_terminal, call, shell, start
-from quandary.cli import gathering
+from quandary.cli import trees
 from quandary.formats.rules import RULES
 
 BROKEN = DEPLOY.replace("- [NO] Do not deploy\n  The build stays where it is\n", "")
@@ -499,12 +499,12 @@ def test_reports_for_programs_are_never_coloured(form: str) -> None:
 
 def test_long_work_shows_how_far_it_is() -> None:
     """With many files a terminal shows progress; with few, or in a pipe, it does not."""
-    for number in range(gathering.MANY):
+    for number in range(trees.MANY):
         put(f"docs/{number}.md", "")
     put("few/t.md")
     assert "reading" in at_terminal("check", "docs").out
     assert "reading" not in at_terminal("check", "few").out
-    assert start("check", "docs") == (0, "", f"{gathering.MANY} files, no trees\n")
+    assert start("check", "docs") == (0, "", f"{trees.MANY} files, no trees\n")
 
 
 NASTY = "\x1b[31mred\x1b]0;title\x07\x08\x7f\x9b2J\u202egnp.exe"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, FormatChecker
 
 import quandary
-from quandary.cli.reports import (
+from quandary.cli.trees import (
     SARIF_SCHEMA,
     github_report,
     json_report,
@@ -458,7 +458,7 @@ def test_any_path_gives_a_uri_that_decodes_back(path: str) -> None:
 def test_reports_load_nothing_heavy() -> None:
     """Importing the reports adds to what the room itself needs, click, only what all of them do."""
     code = (
-        "import sys, quandary.cli; before = set(sys.modules); import quandary.cli.reports;"
+        "import sys, quandary.cli; before = set(sys.modules); import quandary.cli.trees;"
         "print(*{'hashlib', 'json', 'pathlib', 'shutil', 'urllib.parse'} & {*sys.modules} - before)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ from typing import Any
 CLOSED, BROKEN = "closed", "broken"
 
 
-_LATER = ("quandary.doors.web", "quandary.doors.mcp", "quandary.fleet", "quandary.cli.mcp")
+_LATER = ("quandary.doors.web", "quandary.doors.mcp", "quandary.fleet", "quandary.cli.servers")
 """Rooms of servers: few commands need them, and every child would carry them."""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from fuzz.target import Target, document, folder, hold
-from quandary.cli.mcp import house_of
+from quandary.cli.servers import house_of
 from quandary.desk.authority import scope_of
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.desk.walks import Walks

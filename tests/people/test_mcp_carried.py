@@ -27,8 +27,7 @@ from mcp_clients import (
     told_or_raised,
 )
 from program import PROGRAM, environment, start
-from quandary.cli.mcp import house_of
-from quandary.cli.serve import walks_of
+from quandary.cli.servers import house_of, walks_of
 from quandary.desk.authority import scope_of
 from quandary.doors.mcp import server
 from quandary.doors.mcp.server import build, mounted

@@ -6,22 +6,27 @@ arguments of its flow and calls `begin`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
+import msgspec
+from msgspec import UNSET
 
-from quandary.cli import running
-from quandary.cli.options import store_option
+from quandary.cli import runs
+from quandary.cli.screen import OneSource, complain, piped, store_option, tell
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
-from quandary.desk.begin import Showing
+from quandary.desk.begin import Asking, Gating, Showing, Splitting, decide
 from quandary.desk.reply import play_script
 from quandary.formats import items as given
+from quandary.formats import proof
+from quandary.formats.items import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.desk.begin import Beginning
+    from quandary.flows.split import Relation
 
 
 class Way(NamedTuple):
@@ -79,7 +84,7 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
     def gathered(**options: Any) -> int:  # noqa: ANN401 - whatever click read
         way = Way(**{name: options.pop(name) for name in Way._fields})
-        usual = "terminal" if running.is_terminal() and not way.answers else "relay"
+        usual = "terminal" if runs.is_terminal() and not way.answers else "relay"
         return command(**options, way=way._replace(via=way.via or usual))
 
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
@@ -92,17 +97,151 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def begin(way: Way, beginning: Beginning) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
-    entries = running.script(way.answers) if way.answers else []
+    entries = runs.script(way.answers) if way.answers else []
     here = way.via == "terminal"
     if here:
-        running.require_terminal()
-    store = running.opened(way.where, telling=False)  # what a script answers, nobody need know
+        runs.require_terminal()
+    store = runs.opened(way.where, telling=False)  # what a script answers, nobody need know
     caller = Caller("api" if way.answers else "agent", "command")
     expires, origin = way.expires or "", way.origin or ""
     state = desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
     if way.answers:
-        state = play_script(store, running.SCRIPT, state, entries)
+        state = play_script(store, runs.SCRIPT, state, entries)
     if here:
-        return running.ask_here(store, state, proof=way.proof)
-    running.tell_of(store, state)
-    return running.show(store, state, proof=way.proof)
+        return runs.ask_here(store, state, proof=way.proof)
+    runs.tell_of(store, state)
+    return runs.show(store, state, proof=way.proof)
+
+
+@click.command(
+    cls=OneSource, epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage."
+)
+@click.argument("source")
+@click.option(
+    "--item",
+    "item_texts",
+    multiple=True,
+    metavar="'ID|Label|Title|Context'",
+    help="What to decide about; as often as needed.",
+)
+@click.option(
+    "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
+)
+@click.option("--context", metavar="TEXT", default="", help="What is decided and why. Required.")
+@click.option("--question", metavar="TEXT", default="", help="The question; {slots} are filled.")
+@click.option(
+    "--extra", "extra_texts", multiple=True, metavar="'A: text'", help="A further way to answer."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["transition", "advisory"]),
+    help="Ask with a form, or with text that disturbs less.",
+)
+@asking_options
+def ask_command(
+    source: str,
+    item_texts: tuple[str, ...],
+    items_file: str | None,
+    context: str,
+    question: str,
+    extra_texts: tuple[str, ...],
+    kind: Literal["transition", "advisory"] | None,
+    way: Way,
+) -> int:
+    """Ask a person about one or many items, with the tree that SOURCE names.
+
+    On a terminal the person is asked right here. Elsewhere the state of the run is printed as JSON:
+    show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
+    returns to `quandary reply RUN -`, and go on until `status` is done. Every answer is kept.
+    """
+    items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
+    wanted = Asking(
+        context,
+        source,
+        items=given.as_rows(items),
+        question=question,
+        extras=list(extra_texts),
+        kind=kind or UNSET,
+        values=way.values,
+    )
+    return begin(way, decide(wanted, way.showing))
+
+
+@click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")
+@click.argument("options", metavar="OPTIONS.json")
+@click.option("--skill", metavar="NAME", default="", help="Who asks; question ids begin with it.")
+@click.option(
+    "--relation",
+    type=click.Choice(["independent", "alternatives", "unsure"]),
+    default="unsure",
+    show_default=True,
+    help="Whether each is decided by itself, or one of them is chosen.",
+)
+@click.option(
+    "--number",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="The N of D<N>, where this is not the first decision.",
+)
+@click.option("--context", metavar="TEXT", default="", help="What is decided and why.")
+@asking_options
+def split_command(
+    options: str, skill: str, relation: Relation, number: int, context: str, way: Way
+) -> int:
+    """Have a person include, defer or cut every option of a list.
+
+    OPTIONS.json is a list of {"key", "title", "scope", "cost", "requires", "conflicts",
+    "recommend", "because"}, of which key and title are needed; `-` reads it from standard input.
+    Up to four options are asked about at once, more one by one, and none is ever left out. What
+    the person puts together is checked against what the options need and rule out.
+    """
+    rows = msgspec.json.decode(msgspec.json.encode(read_options(options)))
+    wanted = Splitting(rows, context, relation, skill, number, way.values)
+    return begin(way, desk.split(wanted, way.showing))
+
+
+@click.command(epilog="Exit status: 0 waiting or done, 1 refused or not proven, 2 wrong usage.")
+@click.argument("folder", metavar="DIR")
+@click.option("--custom", metavar="'Label | Description'", help="Offer an action of your own.")
+@click.option(
+    "--require",
+    type=click.Choice(["person"]),
+    help="Only a person's own answer counts, at a terminal or in the browser.",
+)
+@click.option(
+    "--item",
+    "item_texts",
+    multiple=True,
+    metavar="'ID|Label|Title|Context'",
+    help="What to walk through, in place of the files in DIR.",
+)
+@click.option("--items", "items_file", metavar="FILE", help="The same from a file.")
+@asking_options
+def gate_command(
+    folder: str,
+    custom: str | None,
+    require: str | None,
+    item_texts: tuple[str, ...],
+    items_file: str | None,
+    way: Way,
+) -> int:
+    """Ask a person whether the track in DIR may leave its current phase, and where to.
+
+    Proof of the phase is a JSON object on standard input; on a terminal the person is asked for
+    what is missing. The choice is carried out at once and kept in the track's history. Words that
+    are none of the choices move nothing: they are handed back as the result.
+    """
+    items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
+    taken = "-" in (items_file, way.answers)
+    shown = proof.read("" if taken else piped(proof.LARGEST))
+    if shown.lines:
+        tell("note: proof as `key: value` lines is deprecated; send a JSON object")
+    wanted = Gating(
+        folder, shown.values, custom or "", bool(require), given.as_rows(items), way.values
+    )
+    typed = shown.values if shown.lines else ()
+    beginning = desk.gate(runs.opened(way.where), wanted, way.showing, typed)
+    for stuck in beginning.warnings:
+        complain(stuck)
+    return begin(way, beginning)

@@ -20,8 +20,7 @@ import click
 import msgspec
 
 from quandary import __version__
-from quandary.cli.options import store_option
-from quandary.cli.screen import coloured, put
+from quandary.cli.screen import coloured, put, store_option
 from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
@@ -79,7 +78,7 @@ class Finding(NamedTuple):
 @click.command(epilog="Exit status: 0 nothing is broken, 1 something is.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @store_option
-def doctor(form: str, where: str | None) -> int:
+def doctor_command(form: str, where: str | None) -> int:
     """Say what is installed where, what does not work, and how to fix it.
 
     Looks at the program and its extras, the settings, the store, what `quandary install` wrote for

@@ -1,25 +1,127 @@
-"""`quandary log`: what was asked and answered."""
+"""A run as a decision record in Markdown: what was decided, by whom, and how it came about."""
 
 from __future__ import annotations
 
+import re
 import sys
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from quandary.cli import running
-from quandary.cli.options import store_option
-from quandary.cli.records import record
-from quandary.cli.screen import coloured, put, tell, width
+from quandary.cli import runs as run_commands
+from quandary.cli.screen import coloured, put, store_option, tell, width
 from quandary.desk.ages import end_what_expired
+from quandary.desk.state import outcome_lines
 from quandary.desk.timeline import Event, events_with_words, moment
+from quandary.journal import runs
 from quandary.journal.archive import find
+from quandary.journal.counts import occasions
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Store
+    from collections.abc import Iterator
+
+    from quandary.journal.counts import Occasion
+    from quandary.journal.store import State, Store
+
+_MEANING = re.compile(r"[\\`*<\[\]]")
+"""What would mean something in Markdown, were it not for the backslash before it."""
+
+
+def record(store: Store, run: str, found: list[Event]) -> str:
+    """The record of one run, ready for a pull request."""
+    state = runs.look(store, run)
+    beginning = next((event for event in found if event.kind == "began"), None)
+    name, _, context = (beginning.text if beginning else run).partition(": ")
+    lines = [f"## Decision record: {_plain(name)}", ""]
+    lines += [f"> {printable(line)}".rstrip() for line in context.strip().splitlines()]
+    lines += ["", *_outcome(state, found), "", "How it came about:", "", *_history(found)]
+    lines += ["", f"Run `{run}`; `quandary verify {run}` checks that nothing in it was changed."]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def _outcome(state: State, found: list[Event]) -> Iterator[str]:
+    ended = [event for event in found if event.kind == "ended"]
+    if state.status != "done":
+        why = f": {_plain(state.error)}" if state.error else ""
+        yield f"**{state.status.capitalize()}**{why}"
+        return
+    yield f"Decided on {moment(ended[-1].at)}:" if ended else "Decided:"
+    yield ""
+    result = state.result if isinstance(state.result, dict) else {}
+    chosen = result.get("chosenItems")
+    if isinstance(chosen, list):
+        yield from map(_chosen, chosen)
+    else:
+        yield from (f"- {_plain(line)}" for line in outcome_lines(state.flow, result))
+
+
+def _chosen(entry: dict[str, Any]) -> str:
+    """One item: what was chosen for it, the path that the caller gets, and the comment."""
+    name = f"{entry['item']} ({entry['decision']})" if "decision" in entry else entry["item"]
+    labels = _plain(", ".join(entry.get("labels", [])))
+    comment = f", “{_plain(entry['comment'])}”" if entry.get("comment") else ""
+    path = printable(entry["path"]).replace("`", "'")
+    return f"- {_plain(name)}: **{labels}** (`{path}`){comment}"
+
+
+def _history(found: list[Event]) -> Iterator[str]:
+    for event in found:
+        who = f"{_plain(event.source)}, {moment(event.at)}"
+        if event.kind == "asked":
+            yield f"- {_plain(event.text)}"
+        elif event.kind in ("answered", "noted"):
+            yield f"  - {_plain(event.text)} *{who}*"
+
+
+def _plain(text: str) -> str:
+    """A text on one line, with nothing in it that Markdown would take for its own."""
+    return _MEANING.sub(r"\\\g<0>", " ".join(printable(text).split()))
+
+
+def show_questions(
+    store: Store, form: str, *, run: str | None, project: str | None, words: str, limit: int
+) -> int:
+    """Print the newest questions of a project or of a run, those that have all the words."""
+    wanted = words.casefold().split()
+    found = [
+        occasion
+        for occasion in occasions(store, project)
+        if run in (None, occasion.run) and all(word in _said(occasion) for word in wanted)
+    ]
+    found.sort(key=lambda occasion: occasion.asked, reverse=True)
+    found = found[:limit]
+    if form == "json":
+        rows = [
+            {**occasion._asdict(), "seconds": occasion.seconds, "followed": occasion.followed}
+            for occasion in found
+        ]
+        put(msgspec.json.encode({"questions": rows}) + b"\n")
+    else:
+        mark = "- " if form == "markdown" else ""
+        put("".join(f"{mark}{_line(occasion)}\n" for occasion in found))
+    if not found:
+        tell("no questions found")
+    return 0
+
+
+def _said(occasion: Occasion) -> str:
+    return f"{occasion.id} {occasion.text} {' '.join(occasion.answer)}".casefold()
+
+
+def _line(occasion: Occasion) -> str:
+    text = " ".join(printable(occasion.text).split())
+    answer = printable("; ".join(occasion.answer)) or "(blank)"
+    if not occasion.answered:
+        outcome = "not answered"
+    else:
+        advice = {True: ", as recommended", False: ", not as recommended", None: ""}
+        source = f"{occasion.who} ({occasion.through})"
+        outcome = f"{answer}{advice[occasion.followed]} — {source}"
+    return f"{moment(occasion.asked)}  {occasion.id or occasion.key}  {text} → {outcome}"
+
 
 LONGEST = 2_000
 """As much of an entry as anybody reads in a timeline."""
@@ -34,7 +136,7 @@ _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "
 @click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @store_option
-def log(
+def log_command(
     run: str | None,
     questions: bool,
     words: str | None,
@@ -47,20 +149,18 @@ def log(
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
-    store = running.looked_at(where)
+    store = run_commands.looked_at(where)
     end_what_expired(store)
     if questions:
-        from quandary.cli.asked import show_questions  # noqa: PLC0415 - another kind of log
-
         if run is not None:
             store, run = find(store, run)
-        project = None if everywhere or run is not None else running.project()
+        project = None if everywhere or run is not None else run_commands.current_project()
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     if run is not None:
         store, named = find(store, run)
         chosen = [named]
     else:
-        project = None if everywhere else running.project()
+        project = None if everywhere else run_commands.current_project()
         size = 10_000 if words else limit
         chosen = [row.id for row in store.runs(project=project, limit=size, newest=True)]
     logs: list[tuple[str, list[Event]]] = []

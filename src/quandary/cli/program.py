@@ -9,8 +9,22 @@ import click
 from quandary import __version__
 from quandary.cli import COMMANDS, INTERRUPTED
 
-_NAMES = {"import": "import_"}
-"""Commands that Python has another use for, and what they are called there."""
+_TOPICS = {
+    "trees": "check fmt rule show",
+    "asking": "ask split gate",
+    "phases": "phase",
+    "walking": "walk report",
+    "servers": "worker serve mcp hook",
+    "reply": "reply",
+    "runs": "next advise read runs amend withdraw",
+    "log": "log",
+    "preferences": "prefer stats",
+    "journal": "verify store prune export import",
+    "setup": "install uninstall",
+    "doctor": "doctor",
+}
+"""The files of this room, and the commands in each."""
+_HOMES = {name: topic for topic, names in _TOPICS.items() for name in names.split()}
 
 
 class Commands(click.Group):
@@ -26,8 +40,8 @@ class Commands(click.Group):
             return None
         from importlib import import_module  # noqa: PLC0415 - one command at a time
 
-        name = _NAMES.get(cmd_name, cmd_name)
-        command = getattr(import_module(f"quandary.cli.{name}"), name)
+        topic = import_module(f"quandary.cli.{_HOMES[cmd_name]}")
+        command = getattr(topic, f"{cmd_name}_command")
         if not isinstance(command, click.Command):
             command = command()  # one that is mostly used without click
         gc.enable()

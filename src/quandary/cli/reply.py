@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.cli import running
+from quandary.cli import runs
 from quandary.cli.screen import complain
 from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
@@ -66,14 +66,14 @@ def plain_words(words: Sequence[str]) -> Words | None:
 
 def answer(words: Words) -> int:
     """Answer the question that a run waits for, print where the run stands, give the status."""
-    store = running.opened(words.where, existing=True)
+    store = runs.opened(words.where, existing=True)
     run = find_run(store, words.run)
     if words.file:
         data: bytes | str = read_text(words.file)
     else:
         data = read_standard_input() if words.text == "-" else words.text or ""
     state, meant = record(store, Caller("agent", "relay", words.by or ""), run, data, words.to)
-    status = running.show(store, state, proof=words.proof)
+    status = runs.show(store, state, proof=words.proof)
     if not isinstance(meant, Outcome):
         return status
     if state.status == "waiting":
@@ -82,7 +82,7 @@ def answer(words: Words) -> int:
     return 1
 
 
-def reply() -> click.Command:
+def reply_command() -> click.Command:
     """The command as click knows it, for help, completion and whatever is unusual."""
     import click  # noqa: PLC0415 - slow, and seldom needed
 

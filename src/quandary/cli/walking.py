@@ -1,28 +1,269 @@
-"""Driving walks from the command line: what is shown meanwhile, who answers, and how it ends."""
+"""Progress while charts are walked: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from importlib.util import find_spec
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from quandary.cli import running
-from quandary.cli.screen import complain, put, tell
-from quandary.desk.reply import play_script
+import click
+import msgspec
+from click.core import ParameterSource
+
+from quandary.agents.driving import Watcher
+from quandary.cli import runs
+from quandary.cli import runs as run_commands
+from quandary.cli.asking import Way, asking_options
+from quandary.cli.screen import complain, put, store_option, tell
+from quandary.desk import begin as desk
+from quandary.desk import plans
+from quandary.desk.ages import end_what_expired
+from quandary.desk.authority import Caller
+from quandary.desk.plans import steps_of
+from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state
 from quandary.errors import QuandaryError, Rejected
+from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
+from quandary.flows.steps import tokens_of
+from quandary.formats import items as given
+from quandary.journal import runs as driver
+from quandary.journal.archive import find
+from quandary.journal.ids import find_run
+from quandary.journal.store import place_of
+from quandary.model.asks import Item
+from quandary.model.calls import is_human
+from quandary.model.text import printable
+from quandary.settings import read_settings
+from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from quandary.agents.calling import Surroundings
     from quandary.agents.driving import Driver
-    from quandary.cli.asking import Way
+    from quandary.desk.plans import Plan
+    from quandary.flows.step_plans import Planned
+    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
+    from quandary.model.calls import Call, Output
     from quandary.settings import Settings
     from quandary.settings.agents import Agent, Catalogue
 
+ROWS = 12
+"""How many items the table shows at once."""
+LONGEST = 200
+"""Characters of a line about something that went wrong."""
+WALKING = "walking"
+PAUSE = 0.02
+"""Seconds between something that happens and the log of it."""
+
+
+class Row:
+    """One run as it goes."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.step = ""
+        self.agents = ""
+        self.attempt = 1
+        self.calls = 0
+        self.tokens = 0
+        self.begun = time.monotonic()
+        self.seconds = 0.0
+        self.status = WALKING
+
+    @property
+    def taken(self) -> float:
+        """Seconds, without those in which it waited for a person."""
+        going = time.monotonic() - self.begun if self.status == WALKING else 0.0
+        return self.seconds + going
+
+    def go(self) -> None:
+        """It is walked, for the first time or again."""
+        if self.status != WALKING:
+            self.status, self.begun = WALKING, time.monotonic()
+
+    def stand(self, status: str) -> None:
+        """It waits for a person, or is over."""
+        self.seconds, self.status = self.taken, status
+
+
+class Lines(Watcher):
+    """What happens, one line for each thing, on standard error."""
+
+    def __init__(self, items: int, scribe: Scribe) -> None:
+        self.items = items
+        self.scribe = scribe
+        self.rows: dict[str, Row] = {}
+
+    def __exit__(self, *error: object) -> None:
+        self.scribe.finish()
+
+    @property
+    def ended(self) -> int:
+        """How many items wait for a person or are over."""
+        return sum(row.status != WALKING for row in self.rows.values())
+
+    def calls(self, run: str, calls: tuple[Call, ...]) -> None:
+        """These calls are about to be made."""
+        row = self._row(run)
+        row.go()
+        row.step = calls[0].about or calls[0].key
+        row.attempt = calls[0].assignment.attempt if calls[0].assignment else 1
+        row.agents = ", ".join(dict.fromkeys(call.agent for call in calls))
+        for call in calls:
+            self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())
+        self.scribe.note(run)
+
+    def came(self, run: str, output: Output) -> None:
+        """One of them is done."""
+        row = self._row(run)
+        row.calls += 1
+        row.tokens += tokens_of(output)
+        what = output.error or output.problem
+        outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
+        self._say(run, f"{output.key}  {outcome}")
+        self.scribe.note(run)
+
+    def stands(self, state: State) -> None:
+        """A run waits for a person, or is over."""
+        self._row(state.run).stand(state.status)
+        waits = "waiting for a person" if state.ask is not None else state.status
+        self._say(state.run, f"{waits}  ({self.ended} of {self.items})")
+        self.scribe.note(state.run)
+
+    def _row(self, run: str) -> Row:
+        return self.rows.setdefault(run, Row(run))
+
+    def _say(self, run: str, what: str) -> None:
+        line = " ".join(printable(what).split())
+        tell(f"{run[-6:]}  {line if len(line) <= LONGEST else line[: LONGEST - 1] + '…'}")
+
+
+class Table(Lines):
+    """The same as a table that changes in place, with a bar for the whole."""
+
+    def __init__(self, items: int, scribe: Scribe) -> None:
+        super().__init__(items, scribe)
+        self.live: Any = None
+        self.told: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        from rich.console import Console  # noqa: PLC0415 - only on a terminal
+        from rich.live import Live  # noqa: PLC0415 - the same
+
+        self.live = Live(
+            get_renderable=self.grid,
+            console=Console(stderr=True),
+            refresh_per_second=4,
+            transient=True,
+        )
+        self.live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(OSError):
+            self.live.stop()
+        super().__exit__(*error)
+        for row in self.rows.values():
+            if self.told.get(row.run) != row.status:
+                self.told[row.run] = row.status
+                spent = f"{row.calls} calls, {row.tokens} tokens, {row.taken:.1f} s"
+                tell(f"{row.run}  {row.status}  {spent}")
+
+    def grid(self) -> Any:  # noqa: ANN401 - something that rich can draw
+        """The table as it is now; drawn by a thread of its own, so that the time goes on."""
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415 - only on a terminal
+        from rich.table import Table as Grid  # noqa: PLC0415 - the same
+        from rich.text import Text  # noqa: PLC0415 - the same
+
+        grid = Grid.grid(padding=(0, 2))
+        walking = [row for row in list(self.rows.values()) if row.status == WALKING]
+        for row in walking[-ROWS:]:
+            cells = (
+                row.run[-6:],
+                row.step,
+                row.agents,
+                f"attempt {row.attempt}",
+                f"{row.calls} calls",
+                f"{row.tokens} tokens",
+                f"{row.taken:.0f} s",
+            )
+            grid.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
+        bar = ProgressBar(total=max(self.items, 1), completed=self.ended, width=30)
+        grid.add_row(Text(f"{self.ended}/{self.items}"), bar)
+        return grid
+
+    def _say(self, run: str, what: str) -> None:
+        """The table says it."""
+
+
+def watcher(store: Store, settings: Settings, items: int) -> Lines:
+    """Whatever fits to where it is shown."""
+    from quandary.reports.logs import Logs  # noqa: PLC0415 - only for charts
+
+    fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
+    return fitting(items, Scribe(Logs(store, settings, tell).write))
+
+
+class Scribe:
+    """Writes the logs in a thread of its own, since no agent should wait for them.
+
+    The journal has everything and a run costs money, so nothing about logs stops one.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._broken = False
+
+    def note(self, run: str) -> None:
+        """Something happened to a run."""
+        if self._broken:
+            return
+        if self._thread is None:
+            self._thread = Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._waiting.put(run)
+
+    def finish(self) -> None:
+        """Wait until all of it is written."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while True:
+            noted = {self._waiting.get(): None}
+            if None not in noted:
+                # By then the next program has been started, and there is more to write at once.
+                time.sleep(PAUSE)
+            while not self._waiting.empty():
+                noted[self._waiting.get()] = None
+            for run in noted:
+                if run is not None:
+                    self._try(run)
+            if None in noted:
+                return
+
+    def _try(self, run: str) -> None:
+        try:
+            if not self._broken:
+                self._write(run)
+        except Exception as error:  # noqa: BLE001 - see above
+            self._broken = True
+            tell(f"no more logs are written ({type(error).__name__}: {error}); the runs go on")
+
+
+if TYPE_CHECKING:
     Work = Callable[[], Awaitable[State]]
     """What drives one run, when there is room for it."""
 
@@ -77,7 +318,7 @@ def surroundings(folder: str, settings: Settings) -> Surroundings:
 def opened(way: Way, *, existing: bool = False) -> Store:
     """The store; whoever asks right here, or plays a script, needs nobody told of a question."""
     telling = way.via != "terminal" and not way.answers
-    return running.opened(way.where, existing=existing, telling=telling)
+    return run_commands.opened(way.where, existing=existing, telling=telling)
 
 
 class Session:
@@ -92,12 +333,11 @@ class Session:
         items: int,
     ) -> None:
         from quandary.agents.driving import Driver  # noqa: PLC0415 - only for charts
-        from quandary.cli.watching import watcher  # noqa: PLC0415 - the same
 
         self.store = store
         self.way = way
         self.items = items
-        self.script = running.script(way.answers) if way.answers else []
+        self.script = run_commands.script(way.answers) if way.answers else []
         self.played: dict[str, int] = {}
         self.left = False
         """Somebody at the terminal went away from a question."""
@@ -110,7 +350,7 @@ class Session:
         if number >= len(self.script):
             return None
         self.played[state.run] = number + 1
-        return play_script(self.store, running.SCRIPT, state, [self.script[number]])
+        return play_script(self.store, run_commands.SCRIPT, state, [self.script[number]])
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
         """Drive runs, with the progress shown."""
@@ -146,12 +386,12 @@ class Session:
             states = [self._asked(state) for state in states]
         if here and sys.stdout.isatty():
             for state in states:
-                running.show_outcome(state)
+                run_commands.show_outcome(state)
         elif several:
             parts = [encode_state(self.store, state) for state in states]
             put(b'{"runs":[' + b",".join(parts) + b"]}\n")
         else:
-            running.show(self.store, states[0], proof=self.way.proof)
+            run_commands.show(self.store, states[0], proof=self.way.proof)
         failed = [state for state in states if state.status not in ("done", "waiting")]
         if not (here and sys.stdout.isatty()):
             for state in failed:
@@ -162,10 +402,405 @@ class Session:
         """A person at this terminal answers what the run asks, and the run goes on."""
         while state.ask is not None:
             before = state
-            state = running.ask_once(self.store, state)
+            state = run_commands.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
                 self.left = True
                 break
             if state.calls:
                 (state,) = self.go([partial(self.driver.drive, state.run)], 1)
         return state
+
+
+__all__ = ["THROUGH", "begun", "main_agent", "opened", "put_back", "require_fitting"]
+
+_NOT_HERE = {
+    "jobs": "workers say with --concurrency how many runs they take on",
+    "answers": "nobody is asked here",
+    "proof": "nothing is decided here",
+}
+"""What does not go with --fleet, and why."""
+
+
+def require_fitting(way: Way) -> None:
+    """Refuse what was said for a walk that is driven here."""
+    context = click.get_current_context()
+    for name, why in _NOT_HERE.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} does not go with --fleet: {why}")
+    if way.via == "terminal" and context.get_parameter_source("via") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--via terminal does not go with --fleet: nobody is asked here")
+
+
+def opened_queueing(way: Way, *, existing: bool = False) -> Store:
+    """The store, if it is one that workers can share."""
+    place = place_of(way.where)
+    if "://" not in place:
+        raise not_shared(place)
+    return run_commands.opened(way.where, existing=existing)
+
+
+def main_agent(steps: Iterable[Planned]) -> str:
+    """After whom the queue of a chart is named: the agent that is asked first."""
+    asked = (agent for step in steps for agent in step.agents)
+    return next((agent for agent in asked if agent and not is_human(agent)), ANY)
+
+
+def begun(
+    store: Store,
+    name: str,
+    begin: Callable[[Item], State],
+    items: Sequence[Item],
+    *,
+    told: dict[str, Any],
+    several: bool,
+) -> int:
+    """Begin a run for each item, in the queue of that name, and say where they stand."""
+    fleet = Fleet(store, name)
+    fleet.take_new_runs()
+    states: list[State] = []
+    try:
+        for item in items:
+            states.append(begin(item))  # noqa: PERF401 - those before an error have begun
+    except (KeyboardInterrupt, QuandaryError):
+        tell(f"{len(states)} of {len(items)} items are in the queue {fleet.queue.name}")
+        raise
+    tell(f"{len(states)} in the queue {fleet.queue.name}; `quandary runs` shows how they get on")
+    return _shown(store, states, told, several=several)
+
+
+def put_back(
+    store: Store, named: Iterable[str], queue: str | None, again: Source | None = None
+) -> int:
+    """Have workers go on with runs that were begun before, with `again` also with failed ones."""
+    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    for run in runs:
+        row = store.run(run)
+        if row is None or row.flow != "walk":
+            raise QuandaryError(f"run {run} is no walk; go on with it by: quandary next {run}")
+    states: list[State] = []
+    for run in runs:
+        fleet = Fleet(store, queue or main_agent(steps_of(store, run)))
+        fleet.add(run)
+        state = driver.look(store, run)
+        if again is not None and state.status == "failed":
+            who, through, by = again
+            state = driver.retry(store, run, who=who, through=through, by=by)
+        states.append(state)
+    return _shown(store, states, None, several=len(runs) > 1)
+
+
+def _shown(
+    store: Store, states: Sequence[State], told: dict[str, Any] | None, *, several: bool
+) -> int:
+    """Say where the runs stand; one that has ended by now may have failed."""
+    parts = [encode_state(store, state, told) for state in states]
+    put(b'{"runs":[' + b",".join(parts) + b"]}\n" if several else parts[0] + b"\n")
+    failed = [state for state in states if state.status not in ("done", "waiting")]
+    for state in failed:
+        complain(f"run {state.run} is {state.status}: {state.error or 'it was ended'}")
+    return 1 if failed else 0
+
+
+AT_ONCE = 1000
+"""The most items that are walked at the same time."""
+_ALSO_RESUMED = frozenset(
+    {
+        *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
+        *("where", "fleet", "queue"),
+    }
+)
+"""What can be said of a run that goes on; the rest was said when it began."""
+
+
+@click.command(
+    epilog="Exit status: 0 done or waiting, 1 a run failed or the plan is unsound, 2 wrong usage."
+)
+@click.argument("source", required=False)
+@click.option(
+    "--item",
+    "item_texts",
+    multiple=True,
+    metavar="'ID|Label|Title|Context'",
+    help="What to walk it for; its fields fill {{slots}} in prompts.",
+)
+@click.option(
+    "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
+)
+@click.option("--page", default="", metavar="NAME", help="The page of the chart to begin on.")
+@click.option("--cli", metavar="CODENAME", help="The agent where the chart names none.")
+@click.option("--validate-cli", metavar="CODENAME", help="The agent that checks the others.")
+@click.option("--retry-cli", metavar="CODENAME", help="The agent for further attempts.")
+@click.option("--retries", type=click.IntRange(0, 1000), help="Further attempts at a step.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long one call may take.",
+)
+@click.option("--max-calls", type=click.IntRange(min=0), help="Stop an item after so many calls.")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Stop an item beyond so many.")
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0),
+    help="Stop an item when its agents have worked so long.",
+)
+@click.option("--workdir", metavar="DIR", help="Where agents work; by default here.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and every command; spend nothing.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, AT_ONCE),
+    default=1,
+    show_default=True,
+    help="How many items at the same time.",
+)
+@click.option("--fleet", is_flag=True, help="Put it into the queue; workers go on with it.")
+@click.option(
+    "--queue", metavar="NAME", help="With --fleet: the queue; by default that of its first agent."
+)
+@click.option(
+    "--resume",
+    "resumed",
+    multiple=True,
+    metavar="RUN",
+    help="Go on with a run that was interrupted, or that somebody has answered.",
+)
+@click.option(
+    "--retry-failed", is_flag=True, help="With --resume: try a failed run anew where it failed."
+)
+@asking_options
+def walk_command(
+    source: str | None,
+    item_texts: tuple[str, ...],
+    items_file: str | None,
+    page: str,
+    workdir: str | None,
+    dry_run: bool,
+    jobs: int,
+    fleet: bool,
+    queue: str | None,
+    resumed: tuple[str, ...],
+    retry_failed: bool,
+    way: Way,
+    **wanted: Any,  # noqa: ANN401 - as the options above read them
+) -> int:
+    """Run the chart that SOURCE names: agents do its steps, others check them, people are asked.
+
+    SOURCE is a Lucid export (`file.csv`, `file.json`), a Mermaid flowchart (`file.mmd`) or a tree.
+    Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` goes on
+    and makes no recorded call again.
+    """
+    _require_together(source, resumed, fleet, queue, retry_failed)
+    if fleet:
+        way = _elsewhere(way)
+    if way.via == "terminal" and not dry_run:
+        run_commands.require_terminal()
+    agents = LocalAgents(read_settings())
+    if source is None:
+        _require_nothing_new()
+        if fleet:
+            return _queue_again(way, resumed, queue, retry_failed)
+        again = _source() if retry_failed else None
+        return _resume(way, resumed, jobs, agents, workdir or "", again)
+    if [source, items_file, way.answers].count("-") > 1:
+        raise click.UsageError("only one thing can be read from standard input")
+    items = _items(item_texts, items_file, way)
+    prepared = plans.prepare_walk(
+        source, agents, items=items, page=page, workdir=workdir or "", said=wanted, here=not fleet
+    )
+    plan = prepared.plan
+    if dry_run:
+        return _show_plan(plan)
+    for warning in plan.warnings:
+        tell(warning)
+    plan.require_sound()
+    further: dict[str, Any] = {"person": fleet or _somebody_near(way)}
+    several = len(items) > 1 or items_file is not None
+    if fleet:
+        store = opened_queueing(way)
+        further["fleet"] = queue or main_agent(plan.steps)
+        begin = _beginner(store, prepared, further, way, through=THROUGH)
+        told = {"fleet": further["fleet"], "via": way.via, "host": way.host}
+        return begun(store, further["fleet"], begin, items, told=told, several=several)
+    store = opened(way)
+    around = surroundings(prepared.folder, agents.settings)
+    agents.require_logins(list(plan.commands), prepared.folder)
+    session = Session(store, agents, around, way, len(items))
+    begin = _beginner(store, prepared, further, way)
+    work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
+    states = session.go(work, jobs)
+    return session.end(states, several=several)
+
+
+def _show_plan(plan: Plan) -> int:
+    """Print a plan: for people on a terminal, as JSON elsewhere."""
+    put(plan.text() if sys.stdout.isatty() else msgspec.json.encode(plan.data()) + b"\n")
+    for line in (*plan.errors, *plan.warnings):
+        tell(line)
+    return 1 if plan.errors else 0
+
+
+def _require_together(
+    source: str | None,
+    resumed: tuple[str, ...],
+    fleet: bool,
+    queue: str | None,
+    retry_failed: bool,
+) -> None:
+    if (source is None) == (not resumed):
+        raise click.UsageError("name a SOURCE, or a run with --resume")
+    if retry_failed and not resumed:
+        raise click.UsageError("--retry-failed goes with --resume RUN")
+    if queue is not None and not fleet:
+        raise click.UsageError("--queue goes with --fleet")
+
+
+def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
+    """What the chart is walked for, each with the pairs of --set among its fields."""
+    items = given.from_options(texts) + (given.from_file(file, bare=True) if file else [])
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise QuandaryError(f"two items have the id {item.id}; each needs its own")
+        seen.add(item.id)
+    values = way.values
+    return [
+        msgspec.structs.replace(item, fields={**values, **item.fields})
+        for item in items or [Item("1")]
+    ]
+
+
+def _somebody_near(way: Way) -> bool:
+    """Whether a person is at hand: at a terminal, or behind whoever said how to ask them."""
+    context = click.get_current_context()
+    said = context.get_parameter_source("via") is ParameterSource.COMMANDLINE
+    return said or bool(way.answers) or not run_commands.is_pipe()
+
+
+def _beginner(
+    store: Store, walk: plans.Walk, further: dict[str, Any], way: Way, through: str = "command"
+) -> Callable[[Item], State]:
+    """Begins a run for an item, just before there is room for its first call."""
+    caller = Caller("api" if way.answers else "agent", through)
+
+    def begin(item: Item) -> State:
+        beginning = walk.beginning(item, way.showing, **further)
+        expires, origin = way.expires or "", way.origin or ""
+        return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
+
+    return begin
+
+
+# -- runs that workers go on with ------------------------------------------------------------------
+
+
+def _elsewhere(way: Way) -> Way:
+    """How runs are asked that nobody drives here."""
+    require_fitting(way)
+    return way._replace(via="relay") if way.via == "terminal" else way
+
+
+def _queue_again(way: Way, named: tuple[str, ...], queue: str | None, retry_failed: bool) -> int:
+
+    again = _source() if retry_failed else None
+    return put_back(opened_queueing(way, existing=True), named, queue, again)
+
+
+# -- runs that go on -------------------------------------------------------------------------------
+
+
+def _require_nothing_new() -> None:
+    """Refuse, beside --resume, what was said when the run began and holds until it is over."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        said = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if said and name not in _ALSO_RESUMED:
+            raise click.UsageError(
+                f"{parameter.opts[0]} does not go with --resume: a run goes on as it was begun"
+            )
+
+
+def _resume(
+    way: Way,
+    named: tuple[str, ...],
+    jobs: int,
+    agents: LocalAgents,
+    workdir: str,
+    again: Source | None,
+) -> int:
+    """Resume runs as they were begun; agents come from the settings of today."""
+    folder = plans.work_folder(workdir) if workdir else ""
+    store = opened(way, existing=True)
+    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    places: dict[str, Surroundings] = {}
+    for run in runs:
+        row = store.run(run)
+        if row is None or row.flow != "walk":
+            raise QuandaryError(f"run {run} is no walk; resume it with: quandary next {run}")
+        began = str(arguments_of(store, run).get("workdir") or os.curdir)
+        places[run] = surroundings(folder or plans.work_folder(began), agents.settings)
+    session = Session(store, agents, places[runs[0]], way, len(runs))
+    alive = ("waiting", "failed") if again is not None else ("waiting",)
+    names = [
+        agent
+        for run, around in places.items()
+        if driver.look(store, run).status in alive
+        for agent in plans.commands_of(store, run, agents, around.folder)
+    ]
+    agents.require_logins(list(dict.fromkeys(names)), places[runs[0]].folder)
+    driver = session.driver
+    work: list[Work] = [partial(driver.drive, run, around, again) for run, around in places.items()]
+    states = session.go(work, jobs)
+    if again is None and any(state.status == "failed" for state in states):
+        tell("A failed run is tried anew where it failed with --retry-failed.")
+    return session.end(states, several=len(runs) > 1)
+
+
+def _source() -> Source:
+    """As whose word it is kept that a run is tried anew."""
+    from quandary.journal.entries import Source  # noqa: PLC0415 - few runs fail
+
+    return Source(**run_commands.caller().source)
+
+
+@click.command(epilog="Exit status: 0 reported, whatever became of the run; 2 no such walk.")
+@click.argument("run")
+@click.option("--format", "form", type=click.Choice(["text", "json", "html"]), default="text")
+@click.option("--output", metavar="FILE", help="Write it there; - is standard output.")
+@store_option
+def report_command(run: str, form: str, output: str | None, where: str | None) -> int:
+    """Tell what happened to RUN, which `quandary walk` began.
+
+    The chart with the route that was taken, and each step with its prompt, output, validation,
+    attempts, time and tokens. With --format html it is one file that opens in any browser, offline.
+    A run can be reported while it goes on. Runs of other commands have `quandary log RUN`.
+    """
+    if form == "html" and output is None and sys.stdout.isatty():
+        raise QuandaryError(
+            "a terminal cannot show HTML; add --output report.html, or send it into a file"
+        )
+    store = runs.opened(where, existing=True)
+    end_what_expired(store)
+    written = _written(*find(store, run), form)
+    if output is None or output == "-":
+        put(written if form == "html" else written.decode())
+        return 0
+    write_text(output, written.decode())  # all of it or nothing, where there was one before
+    tell(f"written to {output}")
+    return 0
+
+
+def _written(store: Store, run: str, form: str) -> bytes:
+    """The report as bytes; a page for a browser is UTF-8 wherever it is made."""
+    from quandary.reports.retelling import retell  # noqa: PLC0415 - only for walks
+
+    told = retell(store, run)
+    if form == "json":
+        return msgspec.json.encode(told.story) + b"\n"
+    if form == "html":
+        from quandary.reports import html  # noqa: PLC0415 - one form of three
+
+        return html.report(told).encode()
+    from quandary.reports import text  # noqa: PLC0415 - the same
+
+    return text.report(told).encode()

@@ -16,7 +16,7 @@ import walks
 from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
 from quandary.agents.process import group_lives
-from quandary.cli.serve import in_background
+from quandary.cli.servers import in_background
 from quandary.desk.walks import Walks
 from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver

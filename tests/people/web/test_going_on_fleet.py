@@ -9,7 +9,7 @@ import pytest
 
 import databases
 import walks
-from quandary.cli.serve import in_background
+from quandary.cli.servers import in_background
 from quandary.desk.walks import Walks
 from quandary.errors import Rejected
 from quandary.fleet import queue

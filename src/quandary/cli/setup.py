@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quandary.cli.screen import coloured, put, tell
-from quandary.doors.hosts.install import carry_out
-from quandary.doors.hosts.places import HOSTS
+from quandary.cli import COMMANDS
+from quandary.cli.screen import coloured, complain, put, tell
+from quandary.doors.hosts.hooks import host_timeout
+from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
+from quandary.doors.hosts.places import HOSTS, find_command, places
 from quandary.errors import QuandaryError
 from quandary.model.text import printable
+from quandary.settings import read_settings, user_settings
 from quandary.settings.files import project_root
 
 if TYPE_CHECKING:
@@ -93,3 +96,54 @@ def _lines(text: str) -> list[str]:
     """The lines of a text with their ends, which for `patch` are line feeds only."""
     *lines, last = text.split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+@click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
+@where_options
+@click.option("--mcp", is_flag=True, help="Register the server `quandary mcp` too.")
+def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> int:
+    """Teach a host to ask through quandary.
+
+    Agents there learn how to ask a person to decide. In Claude Code, hooks also check and record
+    every question that any skill asks. Files keep all that is in them, and `quandary uninstall`
+    takes out what was added. Within a project, --project is the default.
+    """
+    if mcp and "mcp" not in COMMANDS:
+        raise QuandaryError("--mcp registers `quandary mcp`, which this version does not have")
+    root = root_of(project=project, user=user)
+    command = find_command("user" if root is None else "project")
+    settings = user_settings() if root is None else read_settings()
+    try:
+        plan = plan_install(
+            places(host, root), command.word, mcp=mcp, timeout=host_timeout(settings)
+        )
+    except CannotEdit as error:
+        put(error.snippet)
+        raise
+    follow(plan, dry_run=dry_run)
+    if not plan.changes:
+        tell(f"nothing to do: quandary is installed for {host}")
+    for note in filter(None, (*plan.notes, command.note)):
+        tell(f"note: {note}")
+    return 0
+
+
+@click.command(epilog="Exit status: 0 done, 1 something was left, 2 not possible.")
+@where_options
+def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> int:
+    """Take out what `quandary install` added, and nothing else.
+
+    Files that nobody has changed since are byte for byte what they were before. Instructions that
+    somebody has edited are left, and named.
+    """
+    try:
+        plan = plan_uninstall(places(host, root_of(project=project, user=user)))
+    except CannotEdit as error:
+        put(error.snippet)
+        raise
+    follow(plan, dry_run=dry_run)
+    if not plan.changes and not plan.left:
+        tell(f"nothing to do: quandary is not installed for {host}")
+    for reason in plan.left:
+        complain(reason)
+    return 1 if plan.left else 0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import running
-from quandary.cli.options import store_option
-from quandary.cli.screen import put, tell
+from quandary.cli import runs
+from quandary.cli.screen import put, store_option, tell
 from quandary.errors import QuandaryError
+from quandary.journal.counts import Statistics, Tally, occasions, summarize_questions
 from quandary.journal.policy import (
     ID,
     PREFERENCES,
@@ -21,6 +21,7 @@ from quandary.journal.policy import (
     listed,
     remember,
 )
+from quandary.model.text import printable
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _format = click.option(
 
 
 @click.group()
-def prefer() -> None:
+def prefer_command() -> None:
     """Say which questions you want to be asked.
 
     A preference belongs to a question's id. It decides only where exactly one option is
@@ -44,7 +45,7 @@ def prefer() -> None:
     """
 
 
-@prefer.command(name="set")
+@prefer_command.command(name="set")
 @click.argument("id_", metavar="ID")
 @click.argument("preference", type=click.Choice(PREFERENCES))
 @_origin
@@ -61,13 +62,13 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     if preference in SUPPRESSING:
         for reason in door_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
-    scope = "" if everywhere else running.project()
-    _remember(running.opened(where), id_, preference, scope, origin)
+    scope = "" if everywhere else runs.current_project()
+    _remember(runs.opened(where), id_, preference, scope, origin)
     tell(f"{preference} is set for {id_} {_where(scope)}")
     return 0
 
 
-@prefer.command()
+@prefer_command.command()
 @click.argument("id_", metavar="ID")
 @click.option("--summary", metavar="TEXT", default="", help="What the question says; `-` reads it.")
 @store_option
@@ -82,13 +83,13 @@ def check(id_: str, summary: str, where: str | None) -> int:
         from quandary.settings.files import read_standard_input  # noqa: PLC0415 - rarely piped
 
         summary = read_standard_input()
-    project = running.project()
+    project = runs.current_project()
     trouble = ""
     store: Store | None = None
     settings = None
     try:
         settings = read_settings()
-        store = running.opened(where, existing=True, telling=False)
+        store = runs.opened(where, existing=True, telling=False)
     except QuandaryError as error:
         trouble = str(error)
     verdict = Policy(store, settings, project, trouble).check(id_, summary)
@@ -97,12 +98,12 @@ def check(id_: str, summary: str, where: str | None) -> int:
     return 0
 
 
-@prefer.command(name="list")
+@prefer_command.command(name="list")
 @_format
 @store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
-    found = listed(running.looked_at(where), running.project())
+    found = listed(runs.looked_at(where), runs.current_project())
     if form == "json":
         rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
         put(msgspec.json.encode(rows) + b"\n")
@@ -114,7 +115,7 @@ def list_(form: str, where: str | None) -> int:
     return 0
 
 
-@prefer.command()
+@prefer_command.command()
 @click.argument("id_", metavar="ID", required=False)
 @_origin
 @_everywhere
@@ -123,8 +124,8 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
     """Clear the preference for ID, or all of this project's."""
     if id_ is not None:
         _valid(id_)
-    store = running.looked_at(where)
-    scope = "" if everywhere else running.project()
+    store = runs.looked_at(where)
+    scope = "" if everywhere else runs.current_project()
     found = [p for p in listed(store, scope) if p.scope == scope and id_ in (None, p.id)]
     if not all(kept.preference in SUPPRESSING for kept in found):
         _person(origin)  # without an always-ask, a preference for everywhere could decide again
@@ -136,12 +137,12 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
     return 0
 
 
-@prefer.command()
+@prefer_command.command()
 @_format
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    found = list(_standing(listed(running.looked_at(where), running.project())))
+    found = list(_standing(listed(runs.looked_at(where), runs.current_project())))
     inert = [
         {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
     ]
@@ -177,7 +178,7 @@ def _standing(found: list[Set]) -> Iterator[tuple[Set, str]]:
 
 
 def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
-    here = running.is_terminal()
+    here = runs.is_terminal()
     remember(
         store,
         id_,
@@ -201,7 +202,7 @@ def _person(origin: str | None) -> None:
         raise QuandaryError(
             f"{origin!r} is no origin; only a person sets preferences: --origin user"
         )
-    if origin is None and not running.is_terminal():
+    if origin is None and not runs.is_terminal():
         raise QuandaryError(
             "only a person sets preferences: do it at a terminal, or pass --origin user for them"
         )
@@ -209,3 +210,70 @@ def _person(origin: str | None) -> None:
 
 def _where(scope: str) -> str:
     return "in this project" if scope else "everywhere"
+
+
+MANY = 20
+"""So many questions in an hour tire anybody."""
+
+
+@click.command()
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@store_option
+def stats_command(form: str, everywhere: bool, limit: int, where: str | None) -> int:
+    """Count the questions: how often, how long they waited, whether advice was followed.
+
+    A question that always got the same answer is named as one that might be silenced with
+    `quandary prefer set`; that is never done by itself.
+    """
+    store = runs.looked_at(where)
+    found = summarize_questions(
+        list(occasions(store, None if everywhere else runs.current_project()))
+    )
+    if form == "json":
+        put(msgspec.json.encode(found) + b"\n")
+        return 0
+    if not found.asked:
+        tell("no questions here yet; `quandary ask` asks one")
+        return 0
+    put(_text(found, limit))
+    return 0
+
+
+def _text(found: Statistics, limit: int) -> str:
+    lines = [f"{found.asked} asked, {found.answered} answered, {found.last_hour} in the last hour"]
+    if found.last_hour > MANY:
+        lines.append("That is a lot for one hour; people who are asked too much stop reading.")
+    lines.append("")
+    for tally in found.questions[:limit]:
+        lines += _tally(tally)
+    if len(found.questions) > limit:
+        lines.append(f"… and {len(found.questions) - limit} more (--limit)")
+    if found.candidates:
+        lines.append("")
+        lines.append(
+            "Always answered alike, and harmless as far as words tell. To be asked no more:"
+        )
+        lines += [f"  quandary prefer set {id_} never-ask" for id_ in found.candidates]
+    return "\n".join(lines) + "\n"
+
+
+def _tally(tally: Tally) -> list[str]:
+    who = ", ".join(f"{count} by {name}" for name, count in tally.by.items())
+    parts = [f"asked {tally.asked}", f"answered {tally.answered}" + (f" ({who})" if who else "")]
+    if tally.median_seconds is not None:
+        parts.append(f"median {_length(tally.median_seconds)}")
+    if tally.recommended:
+        parts.append(f"advice followed {tally.followed} of {tally.recommended}")
+    title = " ".join(printable(tally.text).split())
+    answers = "; ".join(f"{said or '(blank)'}: {n}" for said, n in list(tally.answers.items())[:4])
+    shown = [printable(tally.id), f"  {title[:96]}", f"  {', '.join(parts)}"]
+    return [*shown, f"  {printable(answers)}"] if answers else shown
+
+
+def _length(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

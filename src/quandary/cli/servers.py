@@ -1,0 +1,410 @@
+"""`quandary serve`: everything that waits, in a browser."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from quandary.cli import INTERRUPTED, runs, screen
+from quandary.cli.screen import complain, put, store_option, tell
+from quandary.desk.authority import scope_of
+from quandary.desk.notices import announce
+from quandary.doors.hosts.hooks import run
+from quandary.errors import ParseError, QuandaryError
+from quandary.settings import data_folder, read_settings, user_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar import Litestar
+
+    from quandary.desk.authority import Scope
+    from quandary.desk.walks import Walks
+    from quandary.doors.mcp.server import Mounted
+    from quandary.doors.mcp.tools import House
+    from quandary.doors.web.keys import Keys
+    from quandary.doors.web.metrics import Fleet
+    from quandary.journal.store import Store
+    from quandary.logging_json import Form
+
+log = logging.getLogger("quandary.serve")
+_SOON = 2
+"""Seconds that open pages get to finish when the server is ended."""
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
+@click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
+@click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] keeps it.")
+@screen.log_options
+@store_option
+def serve_command(
+    host: str,
+    port: int,
+    token: str | None,
+    to_hash: str | None,
+    log_format: Form,
+    log_level: str | None,
+    where: str | None,
+) -> int:
+    """Show what waits for a person in a browser, and take the answers.
+
+    Only this machine can reach it unless --host says otherwise; then everybody has to log in, with
+    the code that is printed here, with a user's token, or with --token. Users are kept in your own
+    settings: a table [users.NAME] with the token as --hash prints it. Programs that watch over it
+    find /healthz, /readyz, and figures for Prometheus at /metrics.
+    """
+    try:
+        import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
+
+        from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
+        from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
+        from quandary.doors.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
+    except ImportError as missing:
+        raise QuandaryError(
+            f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
+        ) from None
+    if to_hash is not None:
+        put(f"{hashed(to_hash)}\n")
+        return 0
+    settings = user_settings()  # a repository has no say in who may come in
+    keys = Keys(
+        signing_key(data_folder()),
+        token=token or os.environ.get("QUANDARY_TOKEN", ""),
+        users=settings.table("users"),
+        metrics=settings.table("serve").get("metrics", ""),
+    )
+    near = host.casefold() in LOOPBACK
+    if not near and not keys.guarded:
+        raise QuandaryError(
+            f"{host} can be reached by others: give --token, or [users.NAME] in your settings"
+        )
+    named = _names(settings.table("serve").get("hosts", []))
+    own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
+
+    def print_code() -> None:
+        _print_code(keys, log_format)
+
+    screen.begin(log_format, log_level)
+    bound = _bound(host, port)
+    store = runs.opened(where)
+    walks = walks_of(store)
+    app = create_app(
+        store,
+        keys,
+        scope_of(os.curdir),
+        hosts=LOOPBACK | own | named,
+        addresses=not near,
+        strangers=near and not named,
+        new_code=print_code,
+        tools=_tools(store, walks),
+        fleet=_fleet(store),
+        walks=walks,
+    )
+    address = f"[{host}]" if ":" in host else host
+    here = f"http://{address}:{bound.getsockname()[1]}/"
+    if log_format == "json":
+        log.info("serving on %s", here, extra={"address": here})
+    else:
+        tell(f"Serving on {here} (Ctrl-C ends it)")
+    print_code()
+    with announce(here):
+        _run(app, bound, walks)
+    return 0
+
+
+def _print_code(keys: Keys, form: Form) -> None:
+    """A code is for whoever sees the terminal. Logs for programs go to others, who could use it."""
+    if form == "json" and not sys.stderr.isatty():
+        log.info("no code is written to this log; log in with a user's token")
+    else:
+        tell(f"To log in, type this code within a quarter of an hour: {keys.new_code()}")
+
+
+def _fleet(store: Store) -> Callable[[], Fleet] | None:
+    """What tells how deep the queues of the store are, where it has any."""
+    from quandary.fleet.queue import depths_of  # noqa: PLC0415 - slow
+
+    return depths_of(store)
+
+
+def _tools(store: Store, walks: Walks) -> Mounted | None:
+    """The tools for chat clients, where the package for them is installed."""
+    try:
+        from quandary.doors.mcp.server import build, mounted  # noqa: PLC0415 - the same
+    except ImportError:
+        return None
+    return mounted(build(house_of(store, walks, scope_of(os.curdir))))
+
+
+def walks_of(store: Store) -> Walks:
+    """The programs that resume runs of a store; each is watched in the background."""
+    from quandary.desk.walks import Walks  # noqa: PLC0415 - only for servers
+    from quandary.fleet import queue  # noqa: PLC0415 - the same
+
+    return Walks(store, runs.current_project(), in_background, fleet=queue)
+
+
+def in_background(work: Callable[[], object]) -> None:
+    """Do something in a thread, which ends with the program."""
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
+    """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
+    import asyncio  # noqa: PLC0415 - slow
+
+    import uvicorn  # noqa: PLC0415 - an extra, and slow
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.events.end()
+            await super().shutdown(sockets)
+            await asyncio.to_thread(walks.close)
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SOON,
+    )
+    Server(config).run(sockets=[bound])
+
+
+def _names(named: object) -> frozenset[str]:
+    """The names under which the server can be reached through another one, or by others."""
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
+    return frozenset(name.casefold() for name in named)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at that address, so that it is known to be free before anything is said."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        with ExitStack() as opened:
+            bound = opened.enter_context(socket.socket(family, kind, protocol))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(512)
+            opened.pop_all()
+    except OSError as error:
+        raise QuandaryError(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another --port"
+        ) from None
+    return bound
+
+
+mcp_log = logging.getLogger("quandary.mcp")
+
+
+@click.command()
+@click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
+@screen.log_options
+@store_option
+def mcp_command(
+    project: str | None, log_format: Form, log_level: str | None, where: str | None
+) -> int:
+    """Serve a chat client over its pipe, as it starts this program by itself.
+
+    Its agent gets tools to ask, split, gate, walk, check trees and look at runs; none of them
+    answers a question. Where the client can show forms, the person answers right there; elsewhere
+    the agent is handed the question to relay. `quandary install` enters it in a client's list.
+    """
+    if project is not None:
+        try:
+            os.chdir(project)
+        except OSError as error:
+            raise QuandaryError(f"{project}: no folder to work in ({error.strerror})") from None
+    try:
+        import anyio  # noqa: PLC0415 - an extra, and slow
+
+        from quandary.doors.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
+    except ImportError as missing:
+        raise QuandaryError(
+            f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
+        ) from None
+    screen.begin(log_format, log_level)
+    if sys.stdin is None:
+        raise ParseError("-: standard input is closed")
+    if sys.stdin.isatty():
+        tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
+    store = runs.opened(where)
+    server = build(house_of(store, walks_of(store)))
+    mcp_log.info("serving a chat client over its pipe")
+    signal.signal(signal.SIGINT, _leave)
+    anyio.run(over_stdio, server)
+    return 0
+
+
+def house_of(store: Store, walks: Walks, scope: Scope | None = None) -> House:
+    """Everything that the tools of a chat client do, with the current folder as the project."""
+    from quandary.cli.trees import json_report  # noqa: PLC0415 - slow
+    from quandary.cli.walking import LocalAgents  # noqa: PLC0415 - the same
+    from quandary.doors.mcp.tools import House  # noqa: PLC0415 - an extra
+    from quandary.settings import read_settings  # noqa: PLC0415 - the same
+
+    def agents() -> LocalAgents:
+        return LocalAgents(read_settings())
+
+    return House(store, walks, agents, json_report, scope)
+
+
+def _leave(*_: object) -> None:
+    """End at once: whatever reads the pipe sleeps until something comes and cannot be woken."""
+    complain("interrupted")
+    os._exit(INTERRUPTED)
+
+
+MOST = 1000
+"""The most runs that one worker takes on at the same time."""
+
+
+def _limits(
+    context: click.Context,  # noqa: ARG001 - click's signature
+    parameter: click.Parameter,  # noqa: ARG001 - the same
+    texts: tuple[str, ...],
+) -> dict[str, int]:
+    from quandary.model.calls import fold  # noqa: PLC0415 - only here
+
+    found: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        count = number.strip()
+        if not fold(name) or not (count.isascii() and count.isdigit() and int(count) > 0):
+            raise click.BadParameter(f"{text!r} is no limit; write an agent and a number: CLAUDE=4")
+        found[fold(name)] = int(count)
+    return found
+
+
+@click.command(
+    epilog="Exit status: 0 stopped or nothing left, 1 a run was given up, 2 wrong usage."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, MOST),
+    default=8,
+    show_default=True,
+    help="How many runs at the same time.",
+)
+@click.option("--queues", default="", metavar="A,B", help="Take runs from these queues only.")
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    callback=_limits,
+    metavar="AGENT=N",
+    help="At most so many calls of an agent at the same time.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long calls may go on when the worker is told to stop.",
+)
+@click.option("--drain", is_flag=True, help="Stop when nothing is left to do.")
+@click.option("--workdir", metavar="DIR", help="Where agents work, whatever the runs say.")
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0.1, max=600),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between signs of life; a worker that misses three is presumed dead.",
+)
+@screen.log_options
+@store_option
+def worker_command(
+    concurrency: int,
+    queues: str,
+    limits: dict[str, int],
+    grace: float,
+    drain: bool,
+    workdir: str | None,
+    heartbeat: float,
+    log_format: Form,
+    log_level: str | None,
+    where: str | None,
+) -> int:
+    """Go on with the runs that `quandary walk --fleet` has put into the queue.
+
+    Any number of workers on any number of machines share one PostgreSQL store. Each takes a run,
+    makes its calls until it waits for a person or is over, and takes the next. Who answers a
+    question puts its run back into the queue by that. When a worker dies, others go on with its
+    runs. SIGTERM and Ctrl-C let calls under way end first; the second time they are stopped.
+    """
+    import asyncio  # noqa: PLC0415 - slow
+
+    from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
+    from quandary.desk import notices  # noqa: PLC0415 - the same
+    from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
+    from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
+    from quandary.model.calls import fold  # noqa: PLC0415 - the same
+    from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - the same
+
+    if workdir is not None and not os.path.isdir(workdir):
+        raise QuandaryError(f"{workdir}: no such folder to work in")
+    settings = read_settings()
+    catalogue = read_catalogue(settings.table("agents"))
+    orders = Orders(
+        concurrency=concurrency,
+        queues=frozenset(fold(name) for name in queues.split(",") if name.strip()),
+        limits=limits,
+        grace=grace,
+        heartbeat=heartbeat,
+        poll=min(2.0, heartbeat),
+        drain=drain,
+        workdir=os.path.abspath(workdir) if workdir else "",
+    )
+    store = open_shared(where)
+    notices.watch_store(store)
+    screen.begin(log_format, log_level)
+
+    async def work() -> Worker:
+        working = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
+        await working.work()
+        return working
+
+    many = f"{concurrency} runs" if concurrency > 1 else "one run"
+    tell(f"Working on {store.path}, {many} at a time (Ctrl-C ends it)")
+    worked = asyncio.run(work())
+    store.close()
+    if worked.stopped_by is not None and worked.stopped_by.name == "SIGINT":
+        raise KeyboardInterrupt
+    return 1 if worked.failed and drain else 0
+
+
+@click.group()
+def hook_command() -> None:
+    """Judge and record the questions that a host asks by itself.
+
+    The host calls these with its JSON on standard input; `quandary install claude` sets that up.
+    Whatever comes in, they end with status 0, so that they never stand in an agent's way; what
+    went wrong is written to `hook.log` in the user's data folder.
+    """
+
+
+@hook_command.command()
+def pre() -> int:
+    """Before a question is shown: answer it by preference, or say nothing."""
+    return run("pre")
+
+
+@hook_command.command()
+def post() -> int:
+    """After it was answered: record each question with its answer."""
+    return run("post")
