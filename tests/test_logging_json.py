@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.logging_json import JsonLines, log_as, log_as_json
+from quandary.logging import JsonLines, log_as, log_as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.logging_json import Form
+    from quandary.logging import Form
 
 
 def line(message: object, *words: object, error: Any = None, **added: object) -> dict[str, Any]:  # noqa: ANN401

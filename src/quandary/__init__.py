@@ -8,7 +8,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from quandary import people, testing
-    from quandary.driving import run
     from quandary.errors import (
         AlreadyAnswered,
         ContextRequired,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from quandary.model.track import Phase, Track
     from quandary.model.tree import Decision, Extra, Option, Tree
     from quandary.reading import read
+    from quandary.run import run
 
 __all__ = [
     "AlreadyAnswered",
@@ -103,7 +103,7 @@ _HOMES = {
     "gate": "quandary.flows.gate",
     "load": "quandary.formats.sources",
     "read": "quandary.reading",
-    "run": "quandary.driving",
+    "run": "quandary.run",
     "split": "quandary.flows.split",
     "walk": "quandary.flows.walk",
 }

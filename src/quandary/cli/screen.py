@@ -17,7 +17,7 @@ from quandary.model.text import printable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quandary.logging_json import Form
+    from quandary.logging import Form
 
 
 def coloured() -> bool:
@@ -152,6 +152,6 @@ def log_options(command: Command) -> Command:
 
 def begin(form: Form, level: str | None) -> None:
     """Log like that from now on."""
-    from quandary.logging_json import log_as  # noqa: PLC0415 - slow
+    from quandary.logging import log_as  # noqa: PLC0415 - slow
 
     log_as(form, level or "")

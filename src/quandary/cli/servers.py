@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quandary.doors.web.keys import Keys
     from quandary.doors.web.metrics import Fleet
     from quandary.journal.store import Store
-    from quandary.logging_json import Form
+    from quandary.logging import Form
 
 log = logging.getLogger("quandary.serve")
 _SOON = 2
