@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from outings import Outing
 from program import PROGRAM
 from quandary.agents.calling import Surroundings
 from quandary.fleet.queue import open_shared
@@ -26,6 +25,7 @@ from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
+from walk_projects import WalkProject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ SOON = 60.0
 """Seconds within which everything that is waited for has to happen, on a busy machine."""
 
 
-class Camp(Outing):
+class Camp(WalkProject):
     """A folder with agents and a chart, and a journal that workers share."""
 
     def __init__(

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from served import Server, Site
+from sites import Server, Site
 
 
 class Felt(NamedTuple):

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import walks
-from outings import AGENT, DONE
 from processes import children, told
 from quandary.agents import calling, driving, process
 from quandary.agents.calling import Surroundings
@@ -30,7 +29,8 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Note
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.settings.agents import read_catalogue
-from trips import START, chart, task
+from scripted_walks import START, chart, task
+from walk_projects import AGENT, DONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
 from quandary.agents.process import began, end_leftovers, group_lives
 from quandary.journal.sqlite import SqliteStore
+from walk_projects import DONE, WalkProject, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,9 +29,9 @@ GONE = "999999999-1"
 @pytest.fixture
 def outing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Outing:
+) -> WalkProject:
     """A chart of one step."""
-    made = Outing(tmp_path, capsys, monkeypatch)
+    made = WalkProject(tmp_path, capsys, monkeypatch)
     made.draw(lucid({"1": {"text": "Write the page", "tags": "NoValidation"}}, ""))
     return made
 
@@ -64,7 +64,7 @@ def noted(folder: Path, group: int, moment: float | str | None) -> Path:
     return path
 
 
-def test_an_agent_left_by_a_kill_is_ended_by_whoever_goes_on(outing: Outing) -> None:
+def test_an_agent_left_by_a_kill_is_ended_by_whoever_goes_on(outing: WalkProject) -> None:
     """It works on after the kill; it is gone when the run has been gone on with."""
     outing.says("ANN", {"says": DONE, "seconds": 60}, DONE)
     place = environment({"QUANDARY_STORE": str(outing.store)})
@@ -82,7 +82,7 @@ def test_an_agent_left_by_a_kill_is_ended_by_whoever_goes_on(outing: Outing) -> 
     assert not note.exists()
 
 
-def test_nothing_is_left_of_a_walk_that_ended_by_itself(outing: Outing) -> None:
+def test_nothing_is_left_of_a_walk_that_ended_by_itself(outing: WalkProject) -> None:
     """Neither a program nor a note."""
     place = environment({"QUANDARY_STORE": str(outing.store)})
     subprocess.run([*PROGRAM, "walk", "c.csv"], env=place, check=True, capture_output=True)

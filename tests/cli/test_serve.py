@@ -15,7 +15,7 @@ import pytest
 
 from program import DEPLOY, call, start
 from quandary.doors.web.keys import hashed
-from served import Server
+from sites import Server
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import pytest
 import databases
 import program
 from databases import PASSWORD, QUOTED
-from outings import DONE, GOOD, Outing
 from runs import CONTEXT, ITEMS, Project
+from walk_projects import DONE, GOOD, WalkProject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,7 +207,7 @@ def test_charts_are_walked_with_a_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Several items at once, each called once, and nothing is left beside the project."""
-    outing = Outing(tmp_path, capsys, monkeypatch)
+    outing = WalkProject(tmp_path, capsys, monkeypatch)
     monkeypatch.setenv("QUANDARY_STORE", url)
     outing.says("ANN", {**DONE, **GOOD})
     before = {path.name for path in tmp_path.iterdir()}

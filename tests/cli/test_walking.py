@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outings import DONE, GOOD, Outing, bad, lucid
 from program import DEPLOY, at_terminal
+from walk_projects import DONE, GOOD, WalkProject, bad, lucid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 def outing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Outing:
+) -> WalkProject:
     """A project with three agents."""
-    return Outing(tmp_path, capsys, monkeypatch)
+    return WalkProject(tmp_path, capsys, monkeypatch)
 
 
 # -- one: what a chart becomes ---------------------------------------------------------------------
 
 
-def test_every_setting_of_a_step_is_in_the_plan(outing: Outing) -> None:
+def test_every_setting_of_a_step_is_in_the_plan(outing: WalkProject) -> None:
     """The processed step: its prompts, its three agents, retries and time-out."""
     outing.draw(
         lucid(
@@ -62,7 +62,7 @@ def test_every_setting_of_a_step_is_in_the_plan(outing: Outing) -> None:
     assert not outing.store.exists()
 
 
-def test_lucid_json_and_mermaid_are_walked_like_csv(outing: Outing) -> None:
+def test_lucid_json_and_mermaid_are_walked_like_csv(outing: WalkProject) -> None:
     """The same chart from three kinds of file makes the same calls."""
     shapes = [
         {"id": "a", "class": "ProcessBlock", "textAreas": [{"label": "Text", "text": "Write it"}]},
@@ -93,7 +93,7 @@ def test_lucid_json_and_mermaid_are_walked_like_csv(outing: Outing) -> None:
 # -- two: a step is run ----------------------------------------------------------------------------
 
 
-def test_a_step_is_run_by_its_agent_with_its_prompt_and_how_to_respond(outing: Outing) -> None:
+def test_a_step_is_run_by_its_agent_with_its_prompt_and_how_to_respond(outing: WalkProject) -> None:
     """The agent of the step, else the default; the step's words first, then the response type."""
     outing.draw(
         lucid(
@@ -123,7 +123,7 @@ def test_a_step_is_run_by_its_agent_with_its_prompt_and_how_to_respond(outing: O
     assert result["path"] == ["1", "2", "3", "4"]
 
 
-def test_agents_work_in_the_folder_that_is_named(outing: Outing) -> None:
+def test_agents_work_in_the_folder_that_is_named(outing: WalkProject) -> None:
     """`--workdir` is where programs run, and a run that goes on works there too."""
     (outing.folder / "there").mkdir()
     outing.walk("--workdir", "there")
@@ -133,7 +133,7 @@ def test_agents_work_in_the_folder_that_is_named(outing: Outing) -> None:
     assert (ended.status, ended.err) == (2, "quandary: nowhere: no such folder to work in\n")
 
 
-def test_only_an_answer_is_an_answer(outing: Outing) -> None:
+def test_only_an_answer_is_an_answer(outing: WalkProject) -> None:
     """Prose, another type, nothing, a failure, and work that is not complete are tried again."""
     outing.draw(lucid({"1": {"text": "Write the page", "tags": "NoValidation"}}, ""))
     outing.says(
@@ -159,7 +159,7 @@ def test_only_an_answer_is_an_answer(outing: Outing) -> None:
         assert feedback in last
 
 
-def test_a_time_out_is_a_failed_attempt(outing: Outing) -> None:
+def test_a_time_out_is_a_failed_attempt(outing: WalkProject) -> None:
     """The step's own time-out ends the program, and the next attempt knows."""
     step = {"text": "Write the page", "tags": "NoValidation", "timeout": "0.3"}
     outing.draw(lucid({"1": step}, ""))
@@ -173,7 +173,7 @@ def test_a_time_out_is_a_failed_attempt(outing: Outing) -> None:
 # -- three: it is validated ------------------------------------------------------------------------
 
 
-def test_a_process_is_validated_and_a_decision_is_not(outing: Outing) -> None:
+def test_a_process_is_validated_and_a_decision_is_not(outing: WalkProject) -> None:
     """The validator gets the default words, the task, the output, and its response type."""
     outing.settings('default_validate_cli = "EVA"\n')
     outing.draw(lucid({"1": "Write the page", "2": "Go on?", "3": "End"}, "1>2 2>3:yes"))
@@ -189,7 +189,7 @@ def test_a_process_is_validated_and_a_decision_is_not(outing: Outing) -> None:
     assert [step["validation"] for step in result["steps"]] == ["passed", None]
 
 
-def test_the_chart_has_its_own_words_for_the_validator(outing: Outing) -> None:
+def test_the_chart_has_its_own_words_for_the_validator(outing: WalkProject) -> None:
     """`validate_prompt` and `validate_cli` of the step stand in the place of the defaults."""
     outing.settings('default_validate_cli = "EVA"\n')
     step = {"text": "Write the page", "validate_prompt": "Is it short?", "Validate CLI": "ben"}
@@ -209,7 +209,9 @@ def test_the_chart_has_its_own_words_for_the_validator(outing: Outing) -> None:
     ],
     ids=["tag", "tags", "field"],
 )
-def test_no_validation_switches_the_validator_off(outing: Outing, step: dict[str, str]) -> None:
+def test_no_validation_switches_the_validator_off(
+    outing: WalkProject, step: dict[str, str]
+) -> None:
     """With the tag, however it is spelt, or the field, one call is all."""
     outing.draw(lucid({"1": step}, ""))
     result = outing.walk()["result"]
@@ -217,7 +219,7 @@ def test_no_validation_switches_the_validator_off(outing: Outing, step: dict[str
     assert result["steps"][0]["validation"] is None
 
 
-def test_only_fully_completed_passes(outing: Outing) -> None:
+def test_only_fully_completed_passes(outing: WalkProject) -> None:
     """Done in part is not done."""
     outing.says("ANN", DONE)
     outing.says("BEN", {"fully_completed": False, "partially_completed": True})
@@ -230,7 +232,7 @@ def test_only_fully_completed_passes(outing: Outing) -> None:
 # -- four: it is tried again -----------------------------------------------------------------------
 
 
-def test_run_validate_retry_validate_call_by_call(outing: Outing) -> None:
+def test_run_validate_retry_validate_call_by_call(outing: WalkProject) -> None:
     """Who is called with what: every earlier critique, the task first, each time judged anew."""
     outing.says("ANN", {"completed": True, "comments": "A first draft."})
     outing.says(
@@ -263,7 +265,7 @@ def test_run_validate_retry_validate_call_by_call(outing: Outing) -> None:
     assert state["result"]["calls"] == 6
 
 
-def test_three_retries_unless_somebody_says_otherwise(outing: Outing) -> None:
+def test_three_retries_unless_somebody_says_otherwise(outing: WalkProject) -> None:
     """Unset means three; used up, the run fails and says so."""
     outing.says("EVA", bad("Still no title."))
     ended = outing.call("walk", "c.csv", "--validate-cli", "EVA")
@@ -277,7 +279,7 @@ def test_three_retries_unless_somebody_says_otherwise(outing: Outing) -> None:
     assert f"quandary: run {state['run']} is failed: “Write the page”" in ended.err
 
 
-def test_no_retries_means_none(outing: Outing) -> None:
+def test_no_retries_means_none(outing: WalkProject) -> None:
     """An explicit nought switches them off, in a step as on the command line."""
     outing.says("EVA", bad("No title."))
     outing.walk("--validate-cli", "EVA", "--retries", "0", status=1)
@@ -287,7 +289,7 @@ def test_no_retries_means_none(outing: Outing) -> None:
     assert outing.called == ["ANN", "EVA"] * 2
 
 
-def test_a_validator_can_say_that_more_would_be_in_vain(outing: Outing) -> None:
+def test_a_validator_can_say_that_more_would_be_in_vain(outing: WalkProject) -> None:
     """`should_retry: false` ends the attempts."""
     outing.says("EVA", bad("There is no paper.", retry=False))
     state = outing.walk("--validate-cli", "EVA", status=1)
@@ -295,7 +297,7 @@ def test_a_validator_can_say_that_more_would_be_in_vain(outing: Outing) -> None:
     assert "There is no paper." in state["error"]
 
 
-def test_the_walk_goes_on_where_that_is_wanted(outing: Outing) -> None:
+def test_the_walk_goes_on_where_that_is_wanted(outing: WalkProject) -> None:
     """`on_exhausted = "continue"` ends the step, not the run, and the result says so."""
     outing.settings('on_exhausted = "continue"\n')
     outing.draw(lucid({"1": "Write the page", "2": "Print it"}, "1>2"))
@@ -309,7 +311,7 @@ def test_the_walk_goes_on_where_that_is_wanted(outing: Outing) -> None:
     assert "No title." in state["notes"][0]["text"]
 
 
-def test_a_validator_that_cannot_be_read_is_asked_once_more(outing: Outing) -> None:
+def test_a_validator_that_cannot_be_read_is_asked_once_more(outing: WalkProject) -> None:
     """Then it counts; a second time, the step fails."""
     outing.says("EVA", "Looks fine to me!", GOOD, "Fine.", "Really fine.")
     assert outing.walk("--validate-cli", "EVA")["status"] == "done"
@@ -321,7 +323,7 @@ def test_a_validator_that_cannot_be_read_is_asked_once_more(outing: Outing) -> N
     assert "the validator could not be understood" in state["error"]
 
 
-def test_a_route_that_is_not_drawn_is_asked_for_again(outing: Outing) -> None:
+def test_a_route_that_is_not_drawn_is_asked_for_again(outing: WalkProject) -> None:
     """The routes are named in the feedback; in the end the run fails."""
     outing.draw(lucid({"1": "Go on?", "2": "End", "3": "End"}, "1>2:yes 1>3:no"))
     outing.says("ANN", {"answer": "maybe"}, {"answer": " NO! "})
@@ -337,7 +339,7 @@ def test_a_route_that_is_not_drawn_is_asked_for_again(outing: Outing) -> None:
 # -- whose word counts -----------------------------------------------------------------------------
 
 
-def test_the_nearest_word_counts(outing: Outing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_word_counts(outing: WalkProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Metadata, tag, command line, environment, project, user, built-in, in this order."""
     (outing.folder / "config" / "quandary").mkdir(parents=True)
     user = outing.folder / "config" / "quandary" / "config.toml"
@@ -379,7 +381,7 @@ def test_the_nearest_word_counts(outing: Outing, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_settings_that_make_no_sense_are_refused(
-    outing: Outing, setting: str, message: str
+    outing: WalkProject, setting: str, message: str
 ) -> None:
     """One line names the setting; nothing is run."""
     outing.settings(f"{setting}\n")
@@ -390,7 +392,7 @@ def test_settings_that_make_no_sense_are_refused(
 # -- before anything is spent ----------------------------------------------------------------------
 
 
-def test_an_unsound_plan_says_all_that_is_wrong_and_runs_nothing(outing: Outing) -> None:
+def test_an_unsound_plan_says_all_that_is_wrong_and_runs_nothing(outing: WalkProject) -> None:
     """Unknown codenames, missing programs, values of the wrong kind, and faults of the drawing."""
     outing.settings('[agents.GONE]\nargv = ["no-such-program"]\n')
     outing.draw(
@@ -421,7 +423,7 @@ def test_an_unsound_plan_says_all_that_is_wrong_and_runs_nothing(outing: Outing)
     assert not outing.store.exists()
 
 
-def test_a_plan_is_text_on_a_terminal(outing: Outing) -> None:
+def test_a_plan_is_text_on_a_terminal(outing: WalkProject) -> None:
     """What is done at each step, by whom, how often, and with which command."""
     outing.draw(
         lucid(
@@ -444,12 +446,12 @@ def test_a_plan_is_text_on_a_terminal(outing: Outing) -> None:
     assert outing.calls == []
 
 
-def test_a_budget_bounds_the_plan(outing: Outing) -> None:
+def test_a_budget_bounds_the_plan(outing: WalkProject) -> None:
     """No more calls than allowed can be made."""
     assert outing.walk("--dry-run", "--max-calls", "5")["most_calls"] == 5
 
 
-def test_a_slot_that_no_item_fills_is_told(outing: Outing) -> None:
+def test_a_slot_that_no_item_fills_is_told(outing: WalkProject) -> None:
     """It would reach the agent as it is, which may be meant."""
     outing.draw(
         lucid({"1": {"text": "Write to {{ Who }} at {{title}}", "tags": "NoValidation"}}, "")
@@ -461,7 +463,7 @@ def test_a_slot_that_no_item_fills_is_told(outing: Outing) -> None:
     assert outing.calls[0][1].startswith("Write to her at Rome\n")
 
 
-def test_which_page_is_meant_has_to_be_clear(outing: Outing) -> None:
+def test_which_page_is_meant_has_to_be_clear(outing: WalkProject) -> None:
     """Several pages that stand alone need --page; a name that is none is refused."""
     text = lucid({"1": "Write"}, "") + "902,Page,,,,Second\n8,Process,902,,,Print\n"
     outing.draw(text)
@@ -472,7 +474,7 @@ def test_which_page_is_meant_has_to_be_clear(outing: Outing) -> None:
     assert outing.call("walk", "c.csv", "--page", "Third").status == 2
 
 
-def test_wrong_usage_is_one_line(outing: Outing) -> None:
+def test_wrong_usage_is_one_line(outing: WalkProject) -> None:
     """Nothing to walk, two things at once, things that do not go together."""
     for words in (
         (),
@@ -493,7 +495,7 @@ def test_wrong_usage_is_one_line(outing: Outing) -> None:
 
 
 def test_an_agent_that_nobody_is_logged_in_to_is_refused(
-    outing: Outing, monkeypatch: pytest.MonkeyPatch
+    outing: WalkProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a program can say so, it is asked before anything is spent."""
     programs = outing.folder / "bin"
@@ -526,7 +528,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
-def test_any_text_arrives_byte_for_byte(outing: Outing, text: str) -> None:
+def test_any_text_arrives_byte_for_byte(outing: WalkProject, text: str) -> None:
     """In a prompt, in a field of an item, and in what another agent said; nothing runs."""
     outing.draw(
         "flowchart TD\n  a[Look at {{thing}}!] --> b[Use {{steps.a.output}}!]\n"
@@ -554,7 +556,9 @@ def test_any_text_arrives_byte_for_byte(outing: Outing, text: str) -> None:
     ],
     ids=["nul", "long", "option"],
 )
-def test_what_cannot_be_an_argument_is_refused_clearly(outing: Outing, text: str, why: str) -> None:
+def test_what_cannot_be_an_argument_is_refused_clearly(
+    outing: WalkProject, text: str, why: str
+) -> None:
     """An agent that takes its prompt as an argument is not started with it."""
     argv = json.dumps([sys.executable, "-c", "open('started', 'w')", "{prompt}"])
     outing.settings(f"[agents.ARG]\nargv = {argv}\n")
@@ -570,7 +574,7 @@ def test_what_cannot_be_an_argument_is_refused_clearly(outing: Outing, text: str
 # -- many items ------------------------------------------------------------------------------------
 
 
-def test_every_item_is_a_run_of_its_own(outing: Outing) -> None:
+def test_every_item_is_a_run_of_its_own(outing: WalkProject) -> None:
     """From CSV or JSON lines, several at once; the output has them in their order."""
     outing.draw(lucid({"1": {"text": "Greet {{name}} of {{City}}", "tags": "NoValidation"}}, ""))
     rows = [(f"Person {n}", "Rome" if n % 2 else "Bern, CH") for n in range(1, 6)]
@@ -589,7 +593,7 @@ def test_every_item_is_a_run_of_its_own(outing: Outing) -> None:
         assert prompts == {f"Greet {name} of {city}" for name, city in rows}
 
 
-def test_one_item_that_fails_does_not_stop_the_others(outing: Outing) -> None:
+def test_one_item_that_fails_does_not_stop_the_others(outing: WalkProject) -> None:
     """The exit status says that something failed, and standard error which."""
     outing.draw(lucid({"1": {"text": "Greet {{id}}", "tags": "NoValidation"}}, ""))
     outing.says("ANN", DONE, "no", DONE)
@@ -601,14 +605,14 @@ def test_one_item_that_fails_does_not_stop_the_others(outing: Outing) -> None:
     assert f"quandary: run {runs[1]['run']} is failed" in ended.err
 
 
-def test_one_item_of_a_file_is_told_like_many(outing: Outing) -> None:
+def test_one_item_of_a_file_is_told_like_many(outing: WalkProject) -> None:
     """Whoever reads the output need not count; a sole --item is a sole state."""
     (outing.folder / "one.json").write_text('[{"id": "4"}]', encoding="utf-8")
     assert len(outing.walk("--items", "one.json")["runs"]) == 1
     assert outing.walk("--item", "4|x")["flow"] == "walk"
 
 
-def test_a_tree_can_be_walked(outing: Outing) -> None:
+def test_a_tree_can_be_walked(outing: WalkProject) -> None:
     """Each level is a decision."""
     outing.draw(DEPLOY, "t.md")
     outing.says("ANN", {"answer": "Other"}, {"answer": "Deploy to one region"})
@@ -619,7 +623,7 @@ def test_a_tree_can_be_walked(outing: Outing) -> None:
 # -- budgets and logs ------------------------------------------------------------------------------
 
 
-def test_a_budget_stops_the_run_cleanly(outing: Outing) -> None:
+def test_a_budget_stops_the_run_cleanly(outing: WalkProject) -> None:
     """The outcome is “stopped”, the status failed, and what was done is in the result."""
     outing.draw(lucid({"1": "Write", "2": "Print"}, "1>2"))
     state = outing.walk("--max-calls", "3", status=1)
@@ -638,7 +642,7 @@ def test_a_budget_stops_the_run_cleanly(outing: Outing) -> None:
     assert time.monotonic() - begun < 20
 
 
-def test_logs_are_written_where_the_settings_say(outing: Outing) -> None:
+def test_logs_are_written_where_the_settings_say(outing: WalkProject) -> None:
     """A short and a long one for each run, or none; trouble with them stops nothing."""
     outing.settings('log_dir = "records"\nwrite_log_long = false\n')
     run = outing.walk()["run"]
@@ -655,7 +659,9 @@ def test_logs_are_written_where_the_settings_say(outing: Outing) -> None:
     assert not (outing.folder / "none").exists()
 
 
-def test_a_fault_of_the_logs_stops_nothing(outing: Outing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_logs_stops_nothing(
+    outing: WalkProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Even one that nobody thought of."""
 
     def broken(*_: object) -> None:
@@ -667,7 +673,7 @@ def test_a_fault_of_the_logs_stops_nothing(outing: Outing, monkeypatch: pytest.M
     assert ended.err.count("no more logs are written (ZeroDivisionError") == 1
 
 
-def test_progress_is_told_in_lines(outing: Outing) -> None:
+def test_progress_is_told_in_lines(outing: WalkProject) -> None:
     """In a pipe: what is called, what came of it, and how many are done."""
     outing.says("EVA", "fine", GOOD)
     ended = outing.call("walk", "c.csv", "--validate-cli", "EVA")
@@ -678,7 +684,7 @@ def test_progress_is_told_in_lines(outing: Outing) -> None:
     assert told[-1] == "done (1 of 1)"
 
 
-def test_progress_is_a_table_on_a_terminal(outing: Outing) -> None:
+def test_progress_is_a_table_on_a_terminal(outing: WalkProject) -> None:
     """A line for each item with its step, attempts, tokens and time, a bar, and then a summary."""
     outing.says("ANN", {"says": {**DONE, "tokens_used": 7}, "seconds": 0.8})
     outing.says("EVA", GOOD)

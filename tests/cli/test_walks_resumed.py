@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from outings import DONE, Outing, lucid
 from program import PROGRAM, at_terminal, environment
 from quandary.journal import runs as driver
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.calls import Output
+from walk_projects import DONE, WalkProject, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +41,9 @@ def ship(first: str = "Write the page", last: str = "Print it") -> str:
 @pytest.fixture
 def outing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Outing:
+) -> WalkProject:
     """A project with three agents and a chart on which a person is asked."""
-    made = Outing(tmp_path, capsys, monkeypatch)
+    made = WalkProject(tmp_path, capsys, monkeypatch)
     made.draw(ship())
     return made
 
@@ -51,7 +51,7 @@ def outing(
 # -- people ----------------------------------------------------------------------------------------
 
 
-def test_a_person_is_asked_in_the_same_run_and_the_run_goes_on(outing: Outing) -> None:
+def test_a_person_is_asked_in_the_same_run_and_the_run_goes_on(outing: WalkProject) -> None:
     """The state has a form; a reply books the answer and tells how to go on; the rest follows."""
     state = outing.walk()
     run = state["run"]
@@ -78,7 +78,7 @@ def test_a_person_is_asked_in_the_same_run_and_the_run_goes_on(outing: Outing) -
     assert all(step["attempts"] == 1 for step in state["result"]["steps"])
 
 
-def test_going_on_with_a_run_that_is_over_changes_nothing(outing: Outing) -> None:
+def test_going_on_with_a_run_that_is_over_changes_nothing(outing: WalkProject) -> None:
     """Nor with one that still waits for its answer."""
     run = outing.walk()["run"]
     assert outing.resume(run)["ask"]["key"] == "S3@1/run"
@@ -88,7 +88,7 @@ def test_going_on_with_a_run_that_is_over_changes_nothing(outing: Outing) -> Non
     assert outing.called == ["ANN"] * 2
 
 
-def test_a_reply_that_names_no_route_is_no_answer(outing: Outing) -> None:
+def test_a_reply_that_names_no_route_is_no_answer(outing: WalkProject) -> None:
     """Own words are kept and the question comes again."""
     run = outing.walk()["run"]
     state = outing.reply(run, "ask me tomorrow")
@@ -98,7 +98,7 @@ def test_a_reply_that_names_no_route_is_no_answer(outing: Outing) -> None:
     assert (stale.status, "already answered" in stale.err) == (1, True)
 
 
-def test_a_script_answers_what_people_are_asked(outing: Outing) -> None:
+def test_a_script_answers_what_people_are_asked(outing: WalkProject) -> None:
     """`--answers` plays the whole list to every item, and the runs go on at once."""
     answers = ["not yet", {"answers": [{"picked": ["PRINT-IT"]}]}]
     (outing.folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
@@ -111,7 +111,7 @@ def test_a_script_answers_what_people_are_asked(outing: Outing) -> None:
     assert (short["status"], short["ask"]["key"]) == ("waiting", "S3@2/run")
 
 
-def test_a_person_at_the_terminal_is_asked_right_there(outing: Outing) -> None:
+def test_a_person_at_the_terminal_is_asked_right_there(outing: WalkProject) -> None:
     """Between the agents; whoever leaves has not answered, and the exit status says so."""
     dumb = {"TERM": "dumb"}
     shown = at_terminal("walk", "c.csv", typed="1\n", env=dumb)
@@ -124,7 +124,7 @@ def test_a_person_at_the_terminal_is_asked_right_there(outing: Outing) -> None:
     assert "The question waits. Answer it with: quandary next " in left.out
 
 
-def test_next_at_the_terminal_tells_how_agents_go_on(outing: Outing) -> None:
+def test_next_at_the_terminal_tells_how_agents_go_on(outing: WalkProject) -> None:
     """Answering there makes no calls, and says who does."""
     run = outing.walk()["run"]
     shown = at_terminal("next", run, typed="1\n", env={"TERM": "dumb"})
@@ -133,7 +133,7 @@ def test_next_at_the_terminal_tells_how_agents_go_on(outing: Outing) -> None:
     assert outing.called == ["ANN"]
 
 
-def test_a_tie_needs_somebody_at_hand(outing: Outing) -> None:
+def test_a_tie_needs_somebody_at_hand(outing: WalkProject) -> None:
     """Nobody is behind a mere pipe; whoever says how to ask them has somebody to ask."""
     outing.draw(
         lucid(
@@ -152,7 +152,7 @@ def test_a_tie_needs_somebody_at_hand(outing: Outing) -> None:
     assert outing.walk("--answers", "answers.json")["result"]["path"] == ["1", "2"]
 
 
-def test_a_person_can_judge(outing: Outing) -> None:
+def test_a_person_can_judge(outing: WalkProject) -> None:
     """What was handed in is shown; their words go to the next attempt."""
     outing.draw(lucid({"1": {"text": "Write it", "validate_cli": "HUMAN"}}, ""))
     state = outing.walk()
@@ -168,7 +168,7 @@ def test_a_person_can_judge(outing: Outing) -> None:
 # -- what holds for a run that goes on -------------------------------------------------------------
 
 
-def test_a_run_goes_on_as_it_was_begun(outing: Outing) -> None:
+def test_a_run_goes_on_as_it_was_begun(outing: WalkProject) -> None:
     """The chart and the defaults are those of its beginning; agents are those of today."""
     (outing.folder / "there").mkdir()
     run = outing.walk("--workdir", "there")["run"]
@@ -181,7 +181,7 @@ def test_a_run_goes_on_as_it_was_begun(outing: Outing) -> None:
     assert {json.loads(line)["folder"] for line in lines} == {str(outing.folder / "there")}
 
 
-def test_a_run_whose_agents_are_gone_is_refused(outing: Outing) -> None:
+def test_a_run_whose_agents_are_gone_is_refused(outing: WalkProject) -> None:
     """Its attempts are not used up on programs that are not there."""
     run = outing.walk()["run"]
     outing.reply(run, "print it")
@@ -193,7 +193,7 @@ def test_a_run_whose_agents_are_gone_is_refused(outing: Outing) -> None:
     assert outing.resume(run)["result"]["outcome"] == "completed"
 
 
-def test_several_runs_go_on_together(outing: Outing) -> None:
+def test_several_runs_go_on_together(outing: WalkProject) -> None:
     """With as many jobs as wanted; RUN may be shortened."""
     runs = [outing.walk()["run"] for _ in range(3)]
     for run in runs:
@@ -204,7 +204,7 @@ def test_several_runs_go_on_together(outing: Outing) -> None:
     assert [(state["run"], state["status"]) for state in states] == [(run, "done") for run in runs]
 
 
-def test_a_new_run_takes_over_what_was_paid_for(outing: Outing) -> None:
+def test_a_new_run_takes_over_what_was_paid_for(outing: WalkProject) -> None:
     """`--from` uses answers and outputs wherever the same is asked again; the rest is new."""
     outing.says("ANN", {"completed": True, "comments": "A draft."})
     run = outing.walk()["run"]
@@ -223,7 +223,7 @@ def test_a_new_run_takes_over_what_was_paid_for(outing: Outing) -> None:
     assert len(outing.calls) == 4
 
 
-def test_what_failed_is_not_taken_over(outing: Outing) -> None:
+def test_what_failed_is_not_taken_over(outing: WalkProject) -> None:
     """An error is no use to anybody."""
     outing.says("ANN", "no", DONE)
     failed = outing.walk("--retries", "0", status=1)["run"]
@@ -231,7 +231,7 @@ def test_what_failed_is_not_taken_over(outing: Outing) -> None:
     assert outing.called == ["ANN", "ANN"]
 
 
-def test_what_is_no_walk_is_refused(outing: Outing) -> None:
+def test_what_is_no_walk_is_refused(outing: WalkProject) -> None:
     """Another flow, no such run, no such store."""
     outing.draw("### ¶ASK_T\n\n## Decision: D\n- [A] x\n- [B] y\n", "t.md")
     asked = json.loads(outing.call("ask", "t.md", "--context", "It matters.").out)["run"]
@@ -242,7 +242,7 @@ def test_what_is_no_walk_is_refused(outing: Outing) -> None:
     assert not (outing.folder / "none.db").exists()
 
 
-def test_a_withdrawn_run_is_told_with_status_1(outing: Outing) -> None:
+def test_a_withdrawn_run_is_told_with_status_1(outing: WalkProject) -> None:
     """It does not go on."""
     run = outing.walk()["run"]
     outing.call("withdraw", run, "--why", "dropped")
@@ -293,7 +293,7 @@ print('{"completed": true}')
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_stops_cleanly(outing: Outing, signum: signal.Signals) -> None:
+def test_ctrl_c_stops_cleanly(outing: WalkProject, signum: signal.Signals) -> None:
     """Status 130, no program left, and the runs go on later without having lost an attempt."""
     (outing.folder / "patient.py").write_text(PATIENT, encoding="utf-8")
     argv = json.dumps([PROGRAM[0], "-IS", "patient.py"])
@@ -318,7 +318,7 @@ def test_ctrl_c_stops_cleanly(outing: Outing, signum: signal.Signals) -> None:
         assert state["result"]["steps"][0]["attempts"] == 1
 
 
-def test_two_processes_do_not_walk_the_same_run(outing: Outing) -> None:
+def test_two_processes_do_not_walk_the_same_run(outing: WalkProject) -> None:
     """The second is refused while the first is at work."""
     outing.says("ANN", {"says": DONE, "seconds": 1.5})
     process = started("walk", "c.csv")
@@ -335,7 +335,7 @@ def test_two_processes_do_not_walk_the_same_run(outing: Outing) -> None:
 
 
 @pytest.mark.parametrize("way", ["retry", "ask"])
-def test_a_killed_run_counts_its_open_call_as_an_attempt(outing: Outing, way: str) -> None:
+def test_a_killed_run_counts_its_open_call_as_an_attempt(outing: WalkProject, way: str) -> None:
     """Or a person is asked whether to make it again, if the settings say so."""
     outing.settings(f'on_interrupted = "{way}"\n')
     outing.says("ANN", {"says": DONE, "seconds": 60}, DONE)
@@ -367,7 +367,7 @@ echo '{"completed": true}'
 """
 
 
-def test_no_recorded_call_is_made_again_however_often_it_is_killed(outing: Outing) -> None:
+def test_no_recorded_call_is_made_again_however_often_it_is_killed(outing: WalkProject) -> None:
     """Two hundred steps, killed at any moment and resumed: every step is done, once if it can."""
     agent = outing.folder / "agent.sh"
     agent.write_text(COUNTING, encoding="utf-8")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outings import DONE, Outing, lucid
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
+from walk_projects import DONE, WalkProject, lucid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def outing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Outing:
+) -> WalkProject:
     """Two steps in a row; the agent of the second one does nothing."""
-    made = Outing(tmp_path, capsys, monkeypatch)
+    made = WalkProject(tmp_path, capsys, monkeypatch)
     silent = {"tags": "NoValidation", "retries": "1"}
     made.draw(
         lucid(
@@ -34,7 +34,7 @@ def outing(
     return made
 
 
-def test_only_the_step_that_failed_is_done_again(outing: Outing) -> None:
+def test_only_the_step_that_failed_is_done_again(outing: WalkProject) -> None:
     """What was paid for before it is kept."""
     run = outing.walk(status=1)["run"]
     assert outing.called == ["ANN", "BEN", "BEN"]
@@ -49,7 +49,7 @@ def test_only_the_step_that_failed_is_done_again(outing: Outing) -> None:
     assert outing.call("verify", run).status == 0
 
 
-def test_without_the_flag_a_failed_run_stays_as_it_is(outing: Outing) -> None:
+def test_without_the_flag_a_failed_run_stays_as_it_is(outing: WalkProject) -> None:
     """And whoever resumes it is told how."""
     run = outing.walk(status=1)["run"]
     ended = outing.call("walk", "--resume", run)
@@ -58,7 +58,7 @@ def test_without_the_flag_a_failed_run_stays_as_it_is(outing: Outing) -> None:
     assert outing.called == ["ANN", "BEN", "BEN"]
 
 
-def test_the_flag_changes_nothing_about_runs_that_did_not_fail(outing: Outing) -> None:
+def test_the_flag_changes_nothing_about_runs_that_did_not_fail(outing: WalkProject) -> None:
     """Of several runs, those that failed are tried anew."""
     failed = outing.walk(status=1)["run"]
     done = outing.walk()["run"]
@@ -67,7 +67,7 @@ def test_the_flag_changes_nothing_about_runs_that_did_not_fail(outing: Outing) -
     assert outing.called == ["ANN", "BEN", "BEN", "ANN", "BEN", "BEN"]
 
 
-def test_it_needs_a_run(outing: Outing) -> None:
+def test_it_needs_a_run(outing: WalkProject) -> None:
     """A chart that is only begun has not failed."""
     ended = outing.call("walk", "c.csv", "--retry-failed")
     assert ended.status == 2

@@ -14,7 +14,7 @@ from faults.kit import HOOKED, UNTIDY, complaint, mounted
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT
-from served import TOKEN, Site
+from sites import TOKEN, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.sqlite import SqliteStore
-from served import TOKEN, Server, Site
+from sites import TOKEN, Server, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

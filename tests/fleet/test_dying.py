@@ -11,9 +11,9 @@ import pytest
 
 import databases
 from fleets import Camp, ended, until
-from outings import DONE, lucid
 from quandary.fleet.queue import JobQueue, Outcome, open_shared
 from quandary.journal.entries import Returned
+from walk_projects import DONE, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from fleets import until
-from outings import lucid
 from program import PROGRAM
 from quandary.errors import QuandaryError
 from quandary.fleet.queue import (
@@ -26,6 +25,7 @@ from quandary.fleet.queue import (
 from quandary.journal import runs as driver
 from quandary.journal.postgres import PostgresStore
 from quandary.model.asks import Answer, Reply
+from walk_projects import lucid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleets import COUNTING, ended, patched, until
-from outings import DONE, GOOD, lucid
 from quandary.agents.calling import Surroundings
 from quandary.agents.driving import SET_ASIDE, STOPPED
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
@@ -31,6 +30,7 @@ from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
 from quandary.settings.agents import Agent, Catalogue
+from walk_projects import DONE, GOOD, lucid
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from chart_strategies import charts, plain_page
 from quandary.flows.prompts import CHECK
 from quandary.flows.step_plans import MOST_RETRIES, Defaults, Planned, circles, most_calls, plan
 from quandary.model.chart import Chart, Page, Route, Step
-from trips import chart, task
+from scripted_walks import chart, task
 
 CODENAMES = ("CLAUDE", "CODEX", "GEMINI")
 

@@ -13,7 +13,7 @@ from quandary.flows.walk import start, walk
 from quandary.model.asks import Ask, Item, Limits
 from quandary.model.calls import Assignment, Output, Process, Validation
 from quandary.model.chart import Chart, Page, Route, Step
-from trips import DONE, START, Trip, chart, task
+from scripted_walks import DONE, START, ScriptedWalk, chart, task
 
 if TYPE_CHECKING:
     from quandary.flows import Flow
@@ -35,7 +35,7 @@ def test_merges_and_loops_are_walked_as_drawn() -> None:
         "Sb@1/run": {"answer": "again"},
         "Sb@2/run": {"answer": "left"},
     }
-    trip = Trip(walk(drawn, cli="X"), said)
+    trip = ScriptedWalk(walk(drawn, cli="X"), said)
     assert trip.result is not None
     assert trip.result["path"] == ["s", "a", "b", "a", "b", "c", "d"]
     assert list(trip.calls) == [
@@ -52,7 +52,7 @@ def test_merges_and_loops_are_walked_as_drawn() -> None:
         ("a", 2),
         ("b", 2),
     ]
-    straight = Trip(walk(drawn, cli="X"), {"Sb@1/run": {"answer": "right"}})
+    straight = ScriptedWalk(walk(drawn, cli="X"), {"Sb@1/run": {"answer": "right"}})
     assert straight.result is not None
     assert straight.result["path"] == ["s", "a", "b", "d"]
 
@@ -61,7 +61,7 @@ def test_merges_and_loops_are_walked_as_drawn() -> None:
 def test_no_step_comes_round_more_often_than_it_may(most: int) -> None:
     """`max_visits` ends a loop, and the run with it."""
     drawn = chart(task("s"), task("a"), task("b"), routes="s>a a>b b>a")
-    trip = Trip(walk(drawn, cli="X", max_visits=most))
+    trip = ScriptedWalk(walk(drawn, cli="X", max_visits=most))
     assert trip.error == f"“Do a” came round more than {most} times (max_visits)"
     assert trip.result is not None
     assert trip.result["outcome"] == "failed"
@@ -77,7 +77,7 @@ def test_terminators_and_empty_shapes_call_nobody() -> None:
         Step("e", "End", "terminator"),
         routes="s>j j>a a>e",
     )
-    trip = Trip(walk(drawn, cli="X"))
+    trip = ScriptedWalk(walk(drawn, cli="X"))
     assert list(trip.calls) == ["Sa@1/run"]
     assert trip.result is not None
     assert trip.result["path"] == ["s", "j", "a", "e"]
@@ -94,7 +94,7 @@ def test_ids_that_look_alike_are_told_apart() -> None:
     drawn = chart(task("a b"), task("a_20_b"), task("a_b"))
     routes = (Route("a b", "a_20_b"), Route("a_20_b", "a_b"))
     drawn = Chart("C", (Page("1", "", drawn.pages[0].steps, routes),))
-    trip = Trip(walk(drawn, cli="X"))
+    trip = ScriptedWalk(walk(drawn, cli="X"))
     assert list(trip.calls) == ["Sa_20_b@1/run", "Sa_5f_20_5f_b@1/run", "Sa_b@1/run"]
 
 
@@ -108,7 +108,7 @@ def test_the_result_says_what_the_contract_names() -> None:
         "Sa@1/run": Output("Sa@1/run", json.dumps(DONE), seconds=1.25, tokens=7),
         "Sb@1/run": {"answer": "yes", "reasons": "It rhymes."},
     }
-    trip = Trip(walk(drawn, Item("7", title="The poem"), cli="X"), said)
+    trip = ScriptedWalk(walk(drawn, Item("7", title="The poem"), cli="X"), said)
     assert trip.result is not None
     assert {key: trip.result[key] for key in ("chart", "outcome", "item")} == {
         "chart": "Rounds",
@@ -144,7 +144,7 @@ def test_what_an_agent_says_of_its_tokens_counts_where_nothing_else_does() -> No
             "Sb@1/run", claims, meaning=Process(completed=True, tokens_used=5), tokens=9
         ),
     }
-    assert [step["tokens"] for step in Trip(walk(drawn, cli="X"), said).steps] == [5, 9]
+    assert [step["tokens"] for step in ScriptedWalk(walk(drawn, cli="X"), said).steps] == [5, 9]
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_case_and_outer_punctuation_of_an_answer_do_not_count(answer: str, route
     """The way is taken that is meant, and the result spells it as the chart does."""
     steps = (Step("a", "Now?", "decision"), task("b"), task("c"), task("d"))
     routes = (Route("a", "b", "Yes"), Route("a", "c", "No"), Route("a", "d", "Not now"))
-    trip = Trip(
+    trip = ScriptedWalk(
         walk(Chart("C", (Page("1", "", steps, routes),)), cli="X"), {"Sa@1/run": {"answer": answer}}
     )
     assert trip.steps[0]["route"] == route
@@ -169,7 +169,7 @@ def test_a_decision_that_nobody_takes_fails_even_where_the_rest_goes_on() -> Non
     """Without a route there is no way to continue."""
     drawn = chart(Step("a", "Now?", "decision"), task("b"), task("c"), routes="a>b:yes a>c:no")
     said: dict[str, object] = {f"Sa@1/{n}": {"answer": "?"} for n in ("run", "retry-1")}
-    trip = Trip(walk(drawn, cli="X", retries=1, on_exhausted="continue"), said)
+    trip = ScriptedWalk(walk(drawn, cli="X", retries=1, on_exhausted="continue"), said)
     assert trip.error.startswith("“Now?”: no route was chosen after 2 attempts")
 
 
@@ -177,7 +177,7 @@ def test_a_failure_is_told_in_brief() -> None:
     """A megabyte of excuses goes to the next attempt, and not into the message."""
     excuse = json.dumps({"completed": False, "comments": "x " * 500_000})
     said: dict[str, object] = {"Sa@1/run": excuse, "Sa@1/retry-1": excuse}
-    trip = Trip(walk(chart(task("a")), cli="X", retries=1), said)
+    trip = ScriptedWalk(walk(chart(task("a")), cli="X", retries=1), said)
     assert len(trip.calls["Sa@1/retry-1"].prompt) > 1_000_000
     assert len(trip.error) < 3000
 
@@ -186,7 +186,7 @@ def test_an_answer_to_another_question_is_none() -> None:
     """A verdict in the place of a decision is a failed attempt."""
     drawn = chart(Step("a", "Now?", "decision"), task("b"), task("c"), routes="a>b:yes a>c:no")
     odd = Output("Sa@1/run", "{}", meaning=Validation(fully_completed=True))
-    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": odd})
+    trip = ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/run": odd})
     assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1", "Sb@1/run"]
 
 
@@ -206,7 +206,7 @@ def test_fields_and_earlier_outputs_are_put_in_as_they_are() -> None:
     )
     item = Item("1", title="the page", fields={"customer_name": HOSTILE})
     said: dict[str, object] = {"Sa@1/run": {"completed": True, "comments": HOSTILE + "."}}
-    trip = Trip(walk(drawn, item, cli="X"), said)
+    trip = ScriptedWalk(walk(drawn, item, cli="X"), said)
     assert trip.calls["Sa@1/run"].prompt.startswith(
         f"Look at {HOSTILE} and the page: {{{{nothing}}}}"
     )
@@ -219,7 +219,7 @@ def test_what_an_item_is_known_by_goes_before_its_other_fields() -> None:
     """A field of the same name does not hide it, and fills the slot where it is empty."""
     item = Item("1", title="own", question="Why?", fields={"title": "set", "label": "set"})
     drawn = chart(task("a", "{{title}} {{label}} {{question}} {{context}}."))
-    trip = Trip(walk(drawn, item, cli="X"))
+    trip = ScriptedWalk(walk(drawn, item, cli="X"))
     assert trip.calls["Sa@1/run"].prompt.startswith("own set Why? .\n")
 
 
@@ -240,7 +240,7 @@ def test_the_last_output_of_a_step_counts_and_the_ids_of_a_page_go_before_names(
         "Sa@2/run": {"completed": True, "comments": "two"},
         "Sc@2/run": {"answer": "no"},
     }
-    trip = Trip(walk(drawn, cli="X"), said)
+    trip = ScriptedWalk(walk(drawn, cli="X"), said)
     assert trip.calls["Sb@1/run"].prompt.startswith("Read one\n")
     assert trip.calls["Sb@2/run"].prompt.startswith("Read two\n")
     assert trip.calls["Sd@1/run"].prompt.startswith("Print done and two\n")
@@ -249,7 +249,7 @@ def test_the_last_output_of_a_step_counts_and_the_ids_of_a_page_go_before_names(
 def test_the_words_for_a_validator_have_slots_too() -> None:
     """`validate_prompt` is filled like the prompt, and the validator gets the filled task."""
     step = Step("a", "Write {{title}}", metadata={"validate_prompt": "Is {{title}} short?"})
-    trip = Trip(walk(chart(step), Item("1", title="it"), cli="X"))
+    trip = ScriptedWalk(walk(chart(step), Item("1", title="it"), cli="X"))
     prompt = trip.calls["Sa@1/validate-1"].prompt
     assert prompt.startswith("Is it short?\n\n")
     assert "Write it" in prompt
@@ -258,7 +258,9 @@ def test_the_words_for_a_validator_have_slots_too() -> None:
 def test_without_comments_the_whole_text_is_handed_on() -> None:
     """An agent that writes its answer before the object has said it there."""
     drawn = chart(task("a"), task("b", "Use {{steps.a.output}}"), routes="a>b")
-    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": 'The answer is 42.\n{"completed": true}'})
+    trip = ScriptedWalk(
+        walk(drawn, cli="X"), {"Sa@1/run": 'The answer is 42.\n{"completed": true}'}
+    )
     assert trip.calls["Sb@1/run"].prompt.startswith('Use The answer is 42.\n{"completed": true}')
 
 
@@ -289,7 +291,7 @@ def test_a_step_that_names_a_page_runs_it() -> None:
         "Sq@1/chart+i+Sa@2/run": {"completed": True, "comments": "read twice"},
         "Sa@1/run": {"completed": True, "comments": "begun"},
     }
-    trip = Trip(walk(nested(), cli="X"), said)
+    trip = ScriptedWalk(walk(nested(), cli="X"), said)
     assert list(trip.calls) == [
         "Sa@1/run",
         "Sp@1/chart+i+Sa@1/run",
@@ -308,13 +310,13 @@ def test_a_step_that_names_a_page_runs_it() -> None:
 def test_what_fails_inside_fails_the_whole() -> None:
     """A run that cannot finish an inner chart does not go on outside of it."""
     said: dict[str, object] = {"Sp@1/chart+i+Sb@1/run": "no"}
-    trip = Trip(walk(nested(), cli="X", retries=0), said)
+    trip = ScriptedWalk(walk(nested(), cli="X", retries=0), said)
     assert trip.error.startswith("“Mark”: not done after one attempt")
 
 
 def test_visits_count_in_all_places_together() -> None:
     """A page that is run from two places has its steps visited twice."""
-    trip = Trip(walk(nested(), cli="X", max_visits=1))
+    trip = ScriptedWalk(walk(nested(), cli="X", max_visits=1))
     assert trip.error == "“Read” came round more than 1 times (max_visits)"
 
 
@@ -325,12 +327,12 @@ def test_calls_beyond_the_budget_are_not_made() -> None:
     """The run stops between two calls, and what was done is in the result."""
     drawn = chart(Step("a", "Write"), Step("b", "Print"), routes="a>b")
     for most in range(4):
-        trip = Trip(walk(drawn, cli="X", max_calls=most))
+        trip = ScriptedWalk(walk(drawn, cli="X", max_calls=most))
         assert len(trip.calls) == most
         assert trip.error == f"the budget of {most} calls is used up"
         assert trip.result is not None
         assert trip.result["outcome"] == "stopped"
-    assert Trip(walk(drawn, cli="X", max_calls=4)).error == ""
+    assert ScriptedWalk(walk(drawn, cli="X", max_calls=4)).error == ""
 
 
 def test_tokens_and_seconds_stop_the_next_call() -> None:
@@ -340,10 +342,10 @@ def test_tokens_and_seconds_stop_the_next_call() -> None:
         f"S{step}@1/run": Output(f"S{step}@1/run", json.dumps(DONE), tokens=60, seconds=6.0)
         for step in "abc"
     }
-    by_tokens = Trip(walk(drawn, cli="X", max_tokens=100), said)
+    by_tokens = ScriptedWalk(walk(drawn, cli="X", max_tokens=100), said)
     assert list(by_tokens.calls) == ["Sa@1/run", "Sb@1/run"]
     assert by_tokens.error == "the budget of 100 tokens is used up"
-    by_time = Trip(walk(drawn, cli="X", max_seconds=10), said)
+    by_time = ScriptedWalk(walk(drawn, cli="X", max_seconds=10), said)
     assert list(by_time.calls) == ["Sa@1/run", "Sb@1/run"]
     assert by_time.error == "the budget of 10 seconds is used up"
     assert by_time.steps[-1]["error"] == by_time.error
@@ -353,7 +355,7 @@ def test_no_call_may_take_longer_than_there_is_time_left() -> None:
     """The time-out of a call is the step's own, or what is left of the budget."""
     drawn = chart(task("a"), task("b"), routes="a>b")
     said: dict[str, object] = {"Sa@1/run": Output("Sa@1/run", json.dumps(DONE), seconds=7.0)}
-    trip = Trip(walk(drawn, cli="X", timeout=8, max_seconds=10), said)
+    trip = ScriptedWalk(walk(drawn, cli="X", timeout=8, max_seconds=10), said)
     assert [call.timeout for call in trip.calls.values()] == [8, 3]
 
 
@@ -378,22 +380,24 @@ def started(on_interrupted: str, *steps: Step, retries: int = 3, routes: str = "
 def test_an_interrupted_call_counts_as_an_attempt() -> None:
     """It is followed by a further attempt that knows of it, as long as there are any."""
     said: dict[str, object] = {"Sa@1/run": lost("Sa@1/run")}
-    trip = Trip(started("retry", task("a")), said)
+    trip = ScriptedWalk(started("retry", task("a")), said)
     assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
     assert "It was interrupted." in trip.calls["Sa@1/retry-1"].prompt
     assert trip.steps[0]["attempts"] == 2
-    assert Trip(started("retry", task("a"), retries=0), said).error.startswith("“Do a”: not done")
+    assert ScriptedWalk(started("retry", task("a"), retries=0), said).error.startswith(
+        "“Do a”: not done"
+    )
 
 
 @pytest.mark.parametrize("retries", [0, 2])
 def test_a_person_can_be_asked_about_an_interrupted_call(retries: int) -> None:
     """Whoever says so gets it made again, however many attempts there were; or the run stops."""
     said: dict[str, object] = {"Sa@1/run": lost("Sa@1/run"), "Sa@1/run-interrupted": "AGN"}
-    trip = Trip(started("ask", task("a"), retries=retries), said)
+    trip = ScriptedWalk(started("ask", task("a"), retries=retries), said)
     assert trip.error == ""
     assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
     assert "interrupted" in trip.asks["Sa@1/run-interrupted"].preamble.text
-    stopped = Trip(started("ask", task("a")), {**said, "Sa@1/run-interrupted": "STP"})
+    stopped = ScriptedWalk(started("ask", task("a")), {**said, "Sa@1/run-interrupted": "STP"})
     assert stopped.result is not None
     assert stopped.result["outcome"] == "stopped"
     assert list(stopped.calls) == ["Sa@1/run"]
@@ -404,7 +408,7 @@ def test_an_interrupted_validator_has_not_judged() -> None:
     keys = ("Sa@1/validate-1", "Sa@1/validate-1~2")
     said: dict[str, object] = {key: lost(key) for key in keys}
     said["Sa@1/validate-1~3"] = "fine"
-    trip = Trip(started("retry", Step("a", "Write"), retries=0), said)
+    trip = ScriptedWalk(started("retry", Step("a", "Write"), retries=0), said)
     assert list(trip.calls) == ["Sa@1/run", *keys, "Sa@1/validate-1~3", "Sa@1/validate-1-again"]
     assert trip.calls[keys[1]].prompt == trip.calls[keys[0]].prompt
     assert trip.error == ""
@@ -412,7 +416,10 @@ def test_an_interrupted_validator_has_not_judged() -> None:
         key: lost(key)
         for key in (*keys, *(f"Sa@1/validate-1~{n}" for n in range(3, 9)), "Sa@1/validate-1-again")
     }
-    assert "could not be understood" in Trip(started("retry", Step("a", "Write")), for_ever).error
+    assert (
+        "could not be understood"
+        in ScriptedWalk(started("retry", Step("a", "Write")), for_ever).error
+    )
 
 
 def test_every_request_says_which_part_of_the_walk_it_is() -> None:
@@ -423,7 +430,7 @@ def test_every_request_says_which_part_of_the_walk_it_is() -> None:
     said |= {"Sb@1/vote-1~2": {"answer": "x"}, "Sb@1/vote-2": "Y", "Sb@1/tie": "X"}
     voting = Step("b", "Which?", "decision", (), {"votes": "X, HUMAN"})
     steps = (Step("a", "Write"), voting, task("c"), task("d"))
-    trip = Trip(started("ask", *steps, routes="a>b b>c:x b>d:y", retries=1), said)
+    trip = ScriptedWalk(started("ask", *steps, routes="a>b b>c:x b>d:y", retries=1), said)
     assert trip.error == ""
     parts = {key: call.assignment for key, call in trip.calls.items()}
     parts |= {key: ask.assignment for key, ask in trip.asks.items()}
@@ -446,6 +453,6 @@ def test_every_request_says_which_part_of_the_walk_it_is() -> None:
 def test_the_limits_of_a_host_hold_for_headers() -> None:
     """A narrow box gets a short header, which keeps the item's id."""
     drawn = chart(task("a", "Approve the release notes", "HUMAN"))
-    trip = Trip(walk(drawn, Item("4.2"), limits=Limits(header=12)))
+    trip = ScriptedWalk(walk(drawn, Item("4.2"), limits=Limits(header=12)))
     assert isinstance(trip.waits, Ask)
     assert trip.waits.questions[0].header == "4.2. Approv…"

@@ -13,7 +13,7 @@ from quandary.flows.walk import walk
 from quandary.model.asks import MORE, Ask, Item, Limits
 from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Page, Route, Step
-from trips import DONE, Trip, chart, task
+from scripted_walks import DONE, ScriptedWalk, chart, task
 
 DECISION = chart(
     Step("a", "May it be shipped? The tests have passed.", "decision", ("HUMAN",)),
@@ -23,7 +23,7 @@ DECISION = chart(
 )
 
 
-def waiting(trip: Trip) -> Ask:
+def waiting(trip: ScriptedWalk) -> Ask:
     """What a walk waits for a person to say."""
     assert isinstance(trip.waits, Ask)
     return trip.waits
@@ -34,7 +34,9 @@ def waiting(trip: Trip) -> Ask:
 
 def test_a_person_chooses_between_the_routes() -> None:
     """The question says what it is about, and each choice where it leads."""
-    trip = Trip(walk(DECISION, Item("2", title="Version 2", context="It is late."), cli="X"))
+    trip = ScriptedWalk(
+        walk(DECISION, Item("2", title="Version 2", context="It is late."), cli="X")
+    )
     ask = waiting(trip)
     assert (ask.key, ask.kind) == ("Sa@1/run", "transition")
     (question,) = ask.questions
@@ -46,7 +48,7 @@ def test_a_person_chooses_between_the_routes() -> None:
     assert question.item == "2"
     for part in ("**Rounds**, for Version 2", "It is late.", "May it be shipped?"):
         assert part in ask.preamble.text
-    answered = Trip(
+    answered = ScriptedWalk(
         walk(DECISION, cli="X"), {"Sa@1/run": {"picked": ("NO",), "comment": "not yet"}}
     )
     assert answered.result is not None
@@ -72,18 +74,18 @@ def test_a_person_chooses_between_the_routes() -> None:
 )
 def test_nothing_but_a_choice_settles_a_decision(reply: dict[str, object]) -> None:
     """Words, questions, advice and blanks: the question comes again and says why."""
-    trip = Trip(walk(DECISION, cli="X"), {"Sa@1/run": reply})
+    trip = ScriptedWalk(walk(DECISION, cli="X"), {"Sa@1/run": reply})
     again = waiting(trip)
     assert again.key == "Sa@1/run~2"
     assert again.preamble.why
-    settled = Trip(walk(DECISION, cli="X"), {"Sa@1/run": reply, "Sa@1/run~2": "YES"})
+    settled = ScriptedWalk(walk(DECISION, cli="X"), {"Sa@1/run": reply, "Sa@1/run~2": "YES"})
     assert settled.steps[0]["route"] == "yes"
 
 
 def test_a_question_of_the_person_is_passed_on() -> None:
     """`Q:` is a note for whoever relays, and stays with the result."""
     asked = {"prefix": "question", "argument": "Which tests?"}
-    trip = Trip(walk(DECISION, cli="X"), {"Sa@1/run": asked, "Sa@1/run~2": "YES"})
+    trip = ScriptedWalk(walk(DECISION, cli="X"), {"Sa@1/run": asked, "Sa@1/run~2": "YES"})
     assert ("question", "Which tests?") in [
         (note.kind, note.text) for note in trip.asks["Sa@1/run~2"].notes
     ]
@@ -102,7 +104,7 @@ def test_every_route_can_be_reached_however_many_there_are(count: int, room: int
     shown: list[str] = []
     replies: dict[str, object] = {}
     while True:
-        trip = Trip(walk(drawn, cli="X", limits=Limits(options=room)), dict(replies))
+        trip = ScriptedWalk(walk(drawn, cli="X", limits=Limits(options=room)), dict(replies))
         question = waiting(trip).questions[0]
         assert len(question.choices) <= room
         shown += [c.label for c in question.choices if c.code != MORE]
@@ -134,14 +136,14 @@ def test_a_person_does_a_step_and_hands_something_on() -> None:
     drawn = chart(
         task("a", "Ask the owner", "HUMAN"), task("b", "{{steps.a.output}}"), routes="a>b"
     )
-    plain = Trip(walk(drawn, cli="X"), {"Sa@1/run": "DONE"})
+    plain = ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/run": "DONE"})
     assert plain.steps[0]["output"] == "Done."
-    beside = Trip(
+    beside = ScriptedWalk(
         walk(drawn, cli="X"), {"Sa@1/run": {"picked": ("DONE",), "comment": "He agrees."}}
     )
     assert beside.calls["Sb@1/run"].prompt.startswith("He agrees.\n")
     words = {"Sa@1/run": {"text": "He agrees."}, "Sa@1/run~2": "DONE"}
-    before = Trip(walk(drawn, cli="X"), words)
+    before = ScriptedWalk(walk(drawn, cli="X"), words)
     assert "is kept" in before.asks["Sa@1/run~2"].preamble.why
     assert before.steps[0]["output"] == "He agrees."
 
@@ -149,7 +151,7 @@ def test_a_person_does_a_step_and_hands_something_on() -> None:
 def test_words_alone_do_not_finish_a_step() -> None:
     """“not yet” is no “done”: the question comes again."""
     drawn = chart(task("a", "Ask the owner", "HUMAN"))
-    trip = Trip(walk(drawn, cli="X"), {"Sa@1/run": {"text": "not yet, he is away"}})
+    trip = ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/run": {"text": "not yet, he is away"}})
     assert waiting(trip).key == "Sa@1/run~2"
 
 
@@ -157,9 +159,9 @@ def test_what_a_person_cannot_do_is_not_asked_of_them_again() -> None:
     """It is given up with their reason, unless an agent is there for further attempts."""
     drawn = chart(task("a", "Ask the owner", "HUMAN"))
     said = {"Sa@1/run": {"picked": ("NOT",), "comment": "He left."}}
-    trip = Trip(walk(drawn, cli="X", retries=3), said)
+    trip = ScriptedWalk(walk(drawn, cli="X", retries=3), said)
     assert trip.error == "“Ask the owner”: not done after one attempt: He left."
-    helped = Trip(walk(drawn, cli="X", retries=3, retry_cli="X"), said)
+    helped = ScriptedWalk(walk(drawn, cli="X", retries=3, retry_cli="X"), said)
     assert list(helped.calls) == ["Sa@1/retry-1"]
     assert "He left." in helped.calls["Sa@1/retry-1"].prompt
 
@@ -167,7 +169,7 @@ def test_what_a_person_cannot_do_is_not_asked_of_them_again() -> None:
 def test_a_person_can_be_the_one_for_further_attempts() -> None:
     """They see what was held against the attempt before."""
     drawn = chart(task("a", "Write it"))
-    trip = Trip(walk(drawn, cli="X", retry_cli="human"), {"Sa@1/run": "no"})
+    trip = ScriptedWalk(walk(drawn, cli="X", retry_cli="human"), {"Sa@1/run": "no"})
     ask = waiting(trip)
     assert ask.key == "Sa@1/retry-1"
     assert "There was no JSON object" in ask.preamble.text
@@ -179,25 +181,25 @@ def test_a_person_can_be_the_one_for_further_attempts() -> None:
 def test_a_person_judges_what_an_agent_did() -> None:
     """Accept passes, try again goes on with their words, give up ends it."""
     drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))
-    ask = waiting(Trip(walk(drawn, cli="X")))
+    ask = waiting(ScriptedWalk(walk(drawn, cli="X")))
     assert ask.key == "Sa@1/validate-1"
     assert json.dumps(DONE) in ask.preamble.text
-    assert Trip(walk(drawn, cli="X"), {ask.key: "ACC"}).steps[0]["validation"] == "passed"
+    assert ScriptedWalk(walk(drawn, cli="X"), {ask.key: "ACC"}).steps[0]["validation"] == "passed"
     again = {ask.key: {"picked": ("AGN",), "comment": "No title."}, "Sa@1/validate-2": "ACC"}
-    trip = Trip(walk(drawn, cli="X"), again)
+    trip = ScriptedWalk(walk(drawn, cli="X"), again)
     assert list(trip.calls) == ["Sa@1/run", "Sa@1/retry-1"]
     assert "No title." in trip.calls["Sa@1/retry-1"].prompt
-    up = Trip(walk(drawn, cli="X"), {ask.key: "REJ"})
+    up = ScriptedWalk(walk(drawn, cli="X"), {ask.key: "REJ"})
     assert up.error.startswith("“Write it”: not done after one attempt")
-    words = Trip(walk(drawn, cli="X"), {ask.key: {"text": "looks fine to me"}})
+    words = ScriptedWalk(walk(drawn, cli="X"), {ask.key: {"text": "looks fine to me"}})
     assert waiting(words).key == "Sa@1/validate-1~2"
 
 
 def test_nobody_judges_their_own_work() -> None:
     """A person's step is validated where somebody is named for it, and only there."""
     drawn = chart(Step("a", "Ask the owner", tags=("HUMAN",)))
-    assert Trip(walk(drawn), {"Sa@1/run": "DONE"}).steps[0]["validation"] is None
-    trip = Trip(walk(drawn, validate_cli="Y"), {"Sa@1/run": "DONE"})
+    assert ScriptedWalk(walk(drawn), {"Sa@1/run": "DONE"}).steps[0]["validation"] is None
+    trip = ScriptedWalk(walk(drawn, validate_cli="Y"), {"Sa@1/run": "DONE"})
     assert list(trip.calls) == ["Sa@1/validate-1"]
     assert trip.steps[0]["validation"] == "passed"
 
@@ -206,7 +208,7 @@ def test_people_are_not_shown_more_than_they_can_read() -> None:
     """A megabyte handed in is cut for the person, and says how much is missing."""
     drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))
     text = "x" * 1_000_000 + json.dumps(DONE)
-    ask = waiting(Trip(walk(drawn, cli="X"), {"Sa@1/run": text}))
+    ask = waiting(ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/run": text}))
     assert f"(and {len(text) - LONGEST_SHOWN:,} characters more)" in ask.preamble.text
     assert len(ask.preamble.text) < 2 * LONGEST_SHOWN
 
@@ -238,7 +240,7 @@ def test_voters_are_asked_at_once_and_the_majority_counts() -> None:
     """One request with all the calls; by one agent several times, or by several agents."""
     said = votes("no", "YES!", "no")
     for written, agents in (("3", ["X"] * 3), ("ANN, BEN, eva", ["ANN", "BEN", "eva"])):
-        trip = Trip(walk(voting(written), cli="X"), said)
+        trip = ScriptedWalk(walk(voting(written), cli="X"), said)
         together = trip.requests[0]
         assert isinstance(together, tuple)
         assert [call.agent for call in together] == agents
@@ -254,7 +256,7 @@ def test_a_vote_that_cannot_be_read_is_asked_for_again() -> None:
     """Only those voters are asked, each with what was wrong, as often as there are retries."""
     said = votes("no", "perhaps", "yes")
     said["Sa@1/vote-2~2"] = {"answer": "no"}
-    trip = Trip(walk(voting("3", "2"), cli="X"), said)
+    trip = ScriptedWalk(walk(voting("3", "2"), cli="X"), said)
     again = trip.requests[1]
     assert isinstance(again, tuple)
     assert [call.key for call in again] == ["Sa@1/vote-2~2"]
@@ -265,31 +267,31 @@ def test_a_vote_that_cannot_be_read_is_asked_for_again() -> None:
 def test_a_tie_goes_to_a_person() -> None:
     """With somebody at hand they break it, knowing how it stands; else the run fails."""
     said = votes("no", "yes")
-    trip = Trip(walk(voting("2"), cli="X"), {**said, "Sa@1/tie": "LATER"})
+    trip = ScriptedWalk(walk(voting("2"), cli="X"), {**said, "Sa@1/tie": "LATER"})
     assert "no: 1, yes: 1" in trip.asks["Sa@1/tie"].preamble.why
     assert trip.steps[0]["route"] == "later"
-    alone = Trip(walk(voting("2"), cli="X", person=False), said)
+    alone = ScriptedWalk(walk(voting("2"), cli="X", person=False), said)
     assert alone.error == (
         "“Ship it?”: the votes are tied (no: 1, yes: 1), and nobody is there to break the tie"
     )
-    mute = Trip(walk(voting("2"), cli="X", person=False), votes("?", "?"))
+    mute = ScriptedWalk(walk(voting("2"), cli="X", person=False), votes("?", "?"))
     assert "none could be read" in mute.error
 
 
 def test_a_person_can_vote_beside_agents() -> None:
     """They are asked when the agents have voted, and count as much."""
     said = {**votes("no", "yes"), "Sa@1/vote-3": "YES"}
-    trip = Trip(walk(voting("X, Y, HUMAN")), said)
+    trip = ScriptedWalk(walk(voting("X, Y, HUMAN")), said)
     assert [type(request) for request in trip.requests[:2]] == [tuple, Ask]
     assert trip.steps[0]["route"] == "yes"
 
 
 def test_votes_are_made_all_or_none() -> None:
     """A budget that is too small for all of them stops the run before the first."""
-    trip = Trip(walk(voting("3"), cli="X", max_calls=2))
+    trip = ScriptedWalk(walk(voting("3"), cli="X", max_calls=2))
     assert trip.calls == {}
     assert trip.error == "the budget of 2 calls is used up"
-    timed = Trip(walk(voting("3"), cli="X", max_seconds=30))
+    timed = ScriptedWalk(walk(voting("3"), cli="X", max_seconds=30))
     assert {call.timeout for call in timed.calls.values() if "vote" in call.key} == {10}
 
 
@@ -297,7 +299,7 @@ def test_an_interrupted_vote_is_cast_again() -> None:
     """Those that had come in stay."""
     lost = Output("Sa@1/vote-1", error="It was interrupted.", interrupted=True)
     said = {**votes("", "no", "no"), "Sa@1/vote-1": lost}
-    trip = Trip(walk(voting("3", "1"), cli="X"), said)
+    trip = ScriptedWalk(walk(voting("3", "1"), cli="X"), said)
     assert [key for key in trip.calls if "vote" in key] == [
         "Sa@1/vote-1",
         "Sa@1/vote-2",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from served import Server, hidden
+from sites import Server, hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import databases
-import lives
+import full_stores
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
@@ -62,7 +62,7 @@ def done(store: Store) -> str:
     state = runs.begin(
         store,
         small_flows.NAME,
-        {"kind": "chain", "questions": 1, "context": lives.WORD},
+        {"kind": "chain", "questions": 1, "context": full_stores.WORD},
         documents={"words": {"1:": "Shall we?"}},
         who="agent",
         through="relay",
@@ -76,14 +76,14 @@ def prune(store: Store, keep: pruning.Keep = "answers") -> None:
 
 
 @settings(max_examples=30)
-@given(drawn=lives.LIVES, keep=st.sampled_from([None, *pruning.KEEPS]))
+@given(drawn=full_stores.LIVES, keep=st.sampled_from([None, *pruning.KEEPS]))
 def test_what_was_exported_and_imported_is_exported_as_the_same_bytes(
     drawn: list[Any], keep: pruning.Keep | None
 ) -> None:
     """Whatever happened to a run, waiting or done, pruned or whole."""
     with TemporaryDirectory() as folder:
         ours, theirs = SqliteStore(Path(folder) / "a.db"), SqliteStore(Path(folder) / "b.db")
-        lives.live(ours, drawn)
+        full_stores.live(ours, drawn)
         if keep is not None:
             prune(ours, keep)
         for row in ours.runs():
@@ -378,7 +378,7 @@ def test_an_imported_run_is_pruned_like_any_other(store: Store, other: SqliteSto
     report = archive.examine(other, run)
     assert (report.ok, report.entries, report.pruned) == (True, 4, 4)
     kept = b"".join(text for _, text in other.documents())
-    assert lives.WORD.encode() not in kept
+    assert full_stores.WORD.encode() not in kept
     assert len(dict(other.documents())) == 1
     assert verify(other).ok
     newest = other.newest()

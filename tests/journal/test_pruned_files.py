@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import lives
+import full_stores
 import processes
 import small_flows
 from quandary.journal import pruning
@@ -33,7 +33,7 @@ def prune(store: SqliteStore, keep: Keep = "answers") -> None:
 
 def done(store: SqliteStore) -> str:
     """A run that is done, in which everybody had something to say."""
-    state = small_flows.begin(store, questions=1, context=lives.WORD)
+    state = small_flows.begin(store, questions=1, context=full_stores.WORD)
     return small_flows.answer(store, state, small_flows.pick("1:", "NO", comment="fine")).run
 
 
@@ -42,17 +42,17 @@ def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
 ) -> None:
     """Not in its free pages either, nor in the log beside it."""
     for _ in range(60):
-        state = small_flows.begin(store, questions=1, context=lives.WORD * 500)
+        state = small_flows.begin(store, questions=1, context=full_stores.WORD * 500)
         small_flows.answer(store, state)
     store._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
     before = path.stat().st_size
-    assert lives.WORD.encode() in path.read_bytes()
+    assert full_stores.WORD.encode() in path.read_bytes()
     prune(store, "codes")
     saved = store.reclaim()
     after = path.stat().st_size
     assert saved == before - after > before / 2
-    assert lives.WORD.encode() not in path.read_bytes()
-    assert lives.WORD.encode() not in Path(f"{path}-wal").read_bytes()
+    assert full_stores.WORD.encode() not in path.read_bytes()
+    assert full_stores.WORD.encode() not in Path(f"{path}-wal").read_bytes()
     assert verify(store).ok
 
 

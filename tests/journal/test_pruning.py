@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import databases
-import lives
+import full_stores
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 import walks
@@ -48,7 +48,7 @@ def prune(
 
 def done(store: Store, **words: Any) -> str:  # noqa: ANN401
     """A run that is done, in which everybody had something to say."""
-    state = small_flows.begin(store, questions=1, context=lives.WORD)
+    state = small_flows.begin(store, questions=1, context=full_stores.WORD)
     return small_flows.answer(store, state, small_flows.pick("1:", "NO", **words)).run
 
 
@@ -63,14 +63,14 @@ def texts(store: Store, run: str) -> set[str]:
 
 
 @settings(max_examples=40)
-@given(drawn=lives.LIVES, keep=st.sampled_from(pruning.KEEPS), again=st.booleans())
+@given(drawn=full_stores.LIVES, keep=st.sampled_from(pruning.KEEPS), again=st.booleans())
 def test_whatever_is_pruned_every_decision_stays_and_the_journal_verifies(
     drawn: list[Any], keep: Keep, again: bool
 ) -> None:
     """Bodies, digests and rows are what they were; so is a digest that was kept elsewhere."""
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "j.db")
-        lives.live(store, drawn)
+        full_stores.live(store, drawn)
         before, rows = kept(store), store.runs()
         states = {row.id: runs.look(store, row.id) for row in rows}
         digest = verify(store).digest
@@ -105,7 +105,7 @@ def _stays(keep: Keep, status: str, flow: str, old: list[Entry], new: list[Entry
     left = {entry.kind for entry in new if entry.matter is not None}
     if keep == "codes":
         assert left <= {"called"}
-        assert lives.WORD.encode() not in b"".join(e.matter or b"" for e in new)
+        assert full_stores.WORD.encode() not in b"".join(e.matter or b"" for e in new)
         return
     assert not left & {"began", "asked", "returned"}
     stays = ("answered", "noted") if flow == "walk" else ("answered", "noted", "ended")
@@ -128,7 +128,7 @@ def test_the_words_of_answers_stay_unless_only_codes_are_kept(store: Store) -> N
 
 def test_prompts_and_outputs_go_and_what_the_house_did_stays(store: Store) -> None:
     """A move along a track is an order that somebody gave."""
-    run = lives.errand(store).run
+    run = full_stores.errand(store).run
     prune(store)
     left = [entry for entry in store.entries(run) if entry.matter is not None]
     called = [getattr(entry.read(), "deed", "") for entry in left if entry.kind == "called"]
@@ -196,7 +196,7 @@ def test_a_preference_holds_for_ever(store: Store) -> None:
 def test_a_plan_says_how_much_it_would_be_and_changes_nothing(store: Store) -> None:
     """It is what is done afterwards."""
     done(store, comment="fine")
-    lives.errand(store)
+    full_stores.errand(store)
     before = kept(store)
     plan = pruning.plan(store, Wanted(LATER))
     assert kept(store) == before

@@ -19,7 +19,7 @@ from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
-from served import Server, hidden
+from sites import Server, hidden
 from stress.questions import CODES, begin, wanted
 
 if TYPE_CHECKING:

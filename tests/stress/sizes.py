@@ -19,7 +19,7 @@ import psycopg
 from program import PROGRAM, environment
 from quandary.journal import runs
 from quandary.journal.store import open_store
-from served import Server
+from sites import Server
 from stress.filling import Model, sound
 from stress.questions import answer
 

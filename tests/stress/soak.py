@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx
 import psycopg
 
-from outings import lucid
 from pressure import memory
 from program import PROGRAM, environment
 from quandary.journal import runs
 from quandary.journal.store import open_store
-from served import Server
+from sites import Server
 from stress.questions import wanted
 from stress.workers import AGENT, SETTINGS
+from walk_projects import lucid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from outings import lucid
 from program import PROGRAM, environment
 from quandary.agents.driving import STOPPED
 from quandary.journal import runs as driver
 from quandary.journal.entries import Called, Ended, Noted, Returned
 from quandary.journal.store import open_store
+from walk_projects import lucid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

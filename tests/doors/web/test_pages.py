@@ -14,10 +14,10 @@ from quandary.doors.web import pages, run_views
 from quandary.doors.web.questions import BOTH, OTHER
 from quandary.doors.web.refusals import visible
 from quandary.journal import runs as driver
-from served import PAGE, TAGS, hidden, send
+from sites import PAGE, TAGS, hidden, send
 
 if TYPE_CHECKING:
-    from served import Site
+    from sites import Site
 
 NASTY = (
     "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{123*457}}\u202eabc\u2066\x1b[31m"
@@ -338,7 +338,7 @@ def _for_people(site: Site) -> str:
     """A run whose questions only a person may answer."""
     from quandary.flows.decide import Terms  # noqa: PLC0415 - only here
     from quandary.formats.markdown import parse  # noqa: PLC0415 - only here
-    from served import REVIEW  # noqa: PLC0415 - only here
+    from sites import REVIEW  # noqa: PLC0415 - only here
 
     terms = Terms(parse(REVIEW).trees[0], "A plan.", require="person")
     arguments = msgspec.to_builtins(terms)

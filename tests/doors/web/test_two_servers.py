@@ -12,7 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 import databases
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
-from served import REVIEW, Server
+from sites import REVIEW, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

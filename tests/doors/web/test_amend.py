@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import walks
 from quandary.journal import runs
 from quandary.journal.entries import Answered
-from served import PAGE, hidden, send
+from sites import PAGE, hidden, send
 
 if TYPE_CHECKING:
     from httpx import Response
     from litestar.testing import TestClient
 
-    from served import Site
+    from sites import Site
 
 
 def withdraw(visitor: TestClient[Any], run: str, why: str) -> Response:

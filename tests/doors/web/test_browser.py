@@ -14,7 +14,7 @@ from playwright.sync_api import expect, sync_playwright
 
 import walks
 from quandary.journal import runs
-from served import TAGS, Server, Site
+from sites import TAGS, Server, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 import walks
-from outings import DONE, Outing, lucid
 from program import PROGRAM, environment
 from quandary.agents.process import group_lives
 from quandary.cli.servers import in_background
@@ -22,7 +21,8 @@ from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
-from served import ADAS, PAGE, TOKEN, Server, Site, hidden, send
+from sites import ADAS, PAGE, TOKEN, Server, Site, hidden, send
+from walk_projects import DONE, WalkProject, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ PATIENCE = 60.0
 BAD = {"says": "", "status": 3}
 
 
-class Shop(Outing):
+class Shop(WalkProject):
     """A project with agents, and a server that goes on with its runs."""
 
     def __init__(

@@ -31,7 +31,7 @@ def task(key: str, text: str = "", *tags: str, **fields: str) -> Step:
     return Step(key, text or f"Do {key}", "process", tags, {"no_validation": "true", **fields})
 
 
-class Trip:
+class ScriptedWalk:
     """A walk to its end, or to what nothing was prepared for; calls and Asks by their keys."""
 
     def __init__(self, flow: Flow, said: Mapping[str, object] | None = None) -> None:

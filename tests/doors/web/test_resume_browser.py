@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from outings import AGENT, DONE, lucid
 from program import PROGRAM, environment
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
-from served import Server
+from sites import Server
+from walk_projects import AGENT, DONE, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

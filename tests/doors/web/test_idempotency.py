@@ -11,7 +11,7 @@ import pytest
 
 import databases
 from quandary.journal.store import open_store
-from served import PAGE, REVIEW, TOKEN, Site, hidden
+from sites import PAGE, REVIEW, TOKEN, Site, hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

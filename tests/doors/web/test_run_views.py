@@ -11,12 +11,12 @@ from program import call
 from quandary.doors.web import run_views
 from quandary.journal import runs
 from quandary.model.chart import Chart, Page, Route, Step
-from served import hidden, send
+from sites import hidden, send
 
 if TYPE_CHECKING:
     import pytest
 
-    from served import Site
+    from sites import Site
 
 PHASES = [
     {"label": "1", "name": "Plan <b>"},

@@ -56,7 +56,7 @@ def lucid(steps: Mapping[str, str | Mapping[str, str]], lines: str, name: str = 
     return out.getvalue()
 
 
-class Outing:
+class WalkProject:
     """A folder with agents, a chart and a store of its own."""
 
     def __init__(

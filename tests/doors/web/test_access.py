@@ -11,14 +11,14 @@ import pytest
 from quandary.doors.web import keys
 from quandary.doors.web.access import COOKIE, LARGEST_BODY
 from quandary.doors.web.app import HEADERS
-from served import ADAS, BASE, PAGE, TOKEN, Server, hidden, log_in, send
+from sites import ADAS, BASE, PAGE, TOKEN, Server, hidden, log_in, send
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from litestar.testing import TestClient
 
-    from served import Site
+    from sites import Site
 
 PAGES = (
     "/",

@@ -12,7 +12,7 @@ from quandary.doors.web import metrics
 from quandary.doors.web.metrics import Readiness
 from quandary.errors import StoreError
 from quandary.journal.store import open_store
-from served import Site
+from sites import Site
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from served import Site
+    from sites import Site
 
 
 def finish(site: Site, run: str) -> None:

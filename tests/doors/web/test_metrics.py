@@ -16,7 +16,7 @@ from quandary.doors.web.metrics import Fleet, Metrics, Queue, Waiting
 from quandary.errors import StoreError
 from quandary.journal import runs
 from quandary.journal.counts import MOST_NAMES
-from served import TOKEN, Site, send
+from sites import TOKEN, Site, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable

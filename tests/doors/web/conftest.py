@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from served import Site
+from sites import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

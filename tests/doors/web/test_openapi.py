@@ -11,7 +11,7 @@ from schemathesis.checks import load_all_checks
 from schemathesis.generation import GenerationMode
 from schemathesis.python.asgi import HOST
 
-from served import TOKEN, Site
+from sites import TOKEN, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

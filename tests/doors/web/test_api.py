@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quandary.journal import runs as driver
-from served import BASE, PAGE, REVIEW, TOKEN, Site, send
+from sites import BASE, PAGE, REVIEW, TOKEN, Site, send
 
 if TYPE_CHECKING:
     from pathlib import Path
