@@ -112,7 +112,7 @@ def test_a_pruned_run_cannot_be_amended(project: Project, months_pass: Callable[
     ended = project.call("amend", run, "--to", "1.2:", "--why", "oh", "ok")
     assert (ended.status, ended.out) == (1, "")
     assert ended.err == (
-        f"quandary: run {run} can be shown but not go on: texts of it were pruned\n"
+        f"quandary: run {run} can be shown but not resumed: texts of it were pruned\n"
     )
 
 

@@ -484,8 +484,8 @@ def test_no_acknowledged_answer_is_lost_when_the_server_is_restarted() -> None:
     """Shut down and crashed in the middle: writers wait, go on, and nothing is booked twice."""
     with databases.served() as server, server.schema() as url:
         store = PostgresStore(url)
-        runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(3)]
-        writers = [processes.spawn("steady", url, run, 5) for run in runs]
+        runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(2)]
+        writers = [processes.spawn("steady", url, run, 4) for run in runs]
         deadline = time.monotonic() + 30
         while any(len(store.entries(run)) < 20 for run in runs) and time.monotonic() < deadline:
             time.sleep(0.1)  # a busy machine takes its time to start them
@@ -494,7 +494,7 @@ def test_no_acknowledged_answer_is_lost_when_the_server_is_restarted() -> None:
             server.start()
             time.sleep(0.7)
         outputs = [writer.communicate(timeout=60)[0] for writer in writers]
-        assert [writer.returncode for writer in writers] == [0, 0, 0]
+        assert [writer.returncode for writer in writers] == [0, 0]
         for run, output in zip(runs, outputs, strict=True):
             lines = [line.split()[1:] for line in output.splitlines()]
             kept = booked(store, run)
