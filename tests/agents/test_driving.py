@@ -330,7 +330,7 @@ def test_only_one_process_makes_the_calls_of_a_run(house: House) -> None:
     run = house.begin(TWO).run
     other = SqliteStore(house.folder / "journal.db")
     with house.store.lock_run(run):
-        with pytest.raises(Rejected, match="being walked by another process"), other.lock_run(run):
+        with pytest.raises(Rejected, match="being driven by another process"), other.lock_run(run):
             pass
         with pytest.raises(Rejected):
             asyncio.run(house.driver.drive(run))
@@ -362,7 +362,7 @@ def refused(house: House, run: str) -> bool:
     )
     words = [sys.executable, "-c", look, str(house.folder / "journal.db"), run]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0 or "being walked" in ended.stderr
+    assert ended.returncode == 0 or "being driven" in ended.stderr
     return ended.returncode != 0
 
 

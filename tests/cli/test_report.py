@@ -95,7 +95,7 @@ def test_a_run_that_is_no_walk_has_its_log(project: Project) -> None:
     ended = project.call("report", run)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
-        f"quandary: run {run} is no walk (its flow is decide); "
+        f"quandary: run {run} is not a walk (its flow is decide); "
         f"`quandary log {run}` tells what was asked and answered\n"
     )
 

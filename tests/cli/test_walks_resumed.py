@@ -236,7 +236,7 @@ def test_what_is_no_walk_is_refused(outing: WalkProject) -> None:
     outing.draw("### ¶ASK_T\n\n## Decision: D\n- [A] x\n- [B] y\n", "t.md")
     asked = json.loads(outing.call("ask", "t.md", "--context", "It matters.").out)["run"]
     ended = outing.call("walk", "--resume", asked)
-    assert (ended.status, "is no walk" in ended.err) == (2, True)
+    assert (ended.status, "is not a walk" in ended.err) == (2, True)
     assert outing.call("walk", "--resume", "01ZZZZ").status == 2
     assert outing.call("walk", "--resume", "01", "--store", "none.db").status == 2
     assert not (outing.folder / "none.db").exists()
@@ -308,7 +308,7 @@ def test_ctrl_c_stops_cleanly(outing: WalkProject, signum: signal.Signals) -> No
     assert (process.returncode, out) == (130, "")
     left = [int(word) for word in pids.read_text(encoding="utf-8").split()]
     assert not any(lives(number) for number in left)
-    runs = [line.split()[-1] for line in err.splitlines() if line.startswith("Go on with: ")]
+    runs = [line.split()[-1] for line in err.splitlines() if line.startswith("Resume with: ")]
     assert len(runs) == 2
     assert "3 of 5 items were not begun" in err
     assert err.endswith("quandary: interrupted\n")
@@ -328,7 +328,7 @@ def test_two_processes_do_not_walk_the_same_run(outing: WalkProject) -> None:
     store.close()
     ended = outing.call("walk", "--resume", run)
     assert ended.status == 1
-    assert f"quandary: run {run} is being walked by another process\n" in ended.err
+    assert f"quandary: run {run} is being driven by another process\n" in ended.err
     out, _ = process.communicate(timeout=30)
     assert json.loads(out)["status"] == "waiting"
     assert outing.called == ["ANN"]

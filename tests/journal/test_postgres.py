@@ -359,7 +359,7 @@ def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str
     with store.lock_run(one):
         for who in (store, other):
             with (
-                pytest.raises(Rejected, match="being walked by another process"),
+                pytest.raises(Rejected, match="being driven by another process"),
                 who.lock_run(one),
             ):
                 pass

@@ -324,7 +324,7 @@ def test_a_log_that_cannot_be_written_stops_nothing_and_is_told_once(house: Hous
     assert state.status == "done"
     (told,) = house.told
     assert str(house.folder) in told
-    assert "the runs go on" in told
+    assert "the runs continue" in told
     house.folder.unlink()
     logs.write(state.run)
     assert entries(house.long(state.run)) == list(range(1, 19))

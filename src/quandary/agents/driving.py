@@ -3,7 +3,7 @@
 A call is journalled before its program starts and again when it has ended. One that was begun by a
 process that is gone has no end in the journal: nobody knows what it did, so it counts as an
 attempt, and is never simply made again. Whoever is asked to stop ends the programs first and says
-so in the journal; their calls are made when the run goes on.
+so in the journal; their calls are made when the run is resumed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Driver:
         """Where the agents of a run work that was begun elsewhere."""
         self.watcher = watcher or Watcher()
         self.reply = reply
-        """Answers what a run asks, if it can: the run goes on with what comes of it."""
+        """Answers what a run asks, if it can; the run is then driven on."""
         self.under_way: dict[str, None] = {}
         """The runs that are driven here and have not come to where they wait or end."""
         self.taken_up = 0
@@ -95,7 +95,7 @@ class Driver:
     async def drive(
         self, run: str, around: Surroundings | None = None, again: Source | None = None
     ) -> State:
-        """Go on with a run; calls that another process left open count as tried.
+        """Resume a run; calls that another process left open count as tried.
 
         With `again`, one that has failed is tried anew where it failed, on the word of that source.
         """
@@ -110,7 +110,7 @@ class Driver:
             elif begun(self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-                    state = self._book(run, lost)
+                    state = self._record(run, lost)
             return await self._drive(state)
 
     async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
@@ -169,7 +169,7 @@ class Driver:
                 )
                 for task in done:
                     del making[task]
-                    state = self._book(run, task.result())
+                    state = self._record(run, task.result())
                 if not done:
                     state = self._looked_at(state)
         except asyncio.CancelledError:
@@ -184,14 +184,14 @@ class Driver:
     def _note(self, run: str, note: Note) -> None:
         runs.note(self.store, run, note, who="agent", through=THROUGH)
 
-    def _book(self, run: str, output: Output) -> State:
-        """Journal an output; where the run is over by now, nobody wants it any more."""
+    def _record(self, run: str, output: Output) -> State:
+        """Record an output; where the run is over by now, nobody wants it any more."""
         try:
             state = runs.record_output(self.store, run, output, through=THROUGH)
         except AlreadyAnswered:
             state = runs.look(self.store, run)
             if state.status == "waiting":
-                raise Rejected(f"run {run} is being walked by another process") from None
+                raise Rejected(f"run {run} is being driven by another process") from None
         self.watcher.came(run, output)
         return state
 
@@ -209,10 +209,10 @@ class Driver:
         with contextlib.suppress(QuandaryError):
             for task in making:
                 if not task.cancelled() and task.exception() is None:
-                    self._book(run, task.result())
+                    self._record(run, task.result())
             state = runs.look(self.store, run)
             if state.calls:
-                text = f"The agents were stopped. Go on with: quandary walk --resume {run}"
+                text = f"The agents were stopped. Resume with: quandary walk --resume {run}"
                 self._note(run, Note(STOPPED, text))
 
 

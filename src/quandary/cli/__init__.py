@@ -25,7 +25,7 @@ COMMANDS = {
     "gate": "Ask a person whether a phase may be left.",
     "phase": "Keep work in phases that ask for proof.",
     "walk": "Run a chart: agents do its steps, people are asked.",
-    "worker": "Go on with runs, on any number of machines.",
+    "worker": "Run queued walks, on any number of machines.",
     "reply": "Answer what a run waits for.",
     "next": "Say what a run waits for, or what came of it.",
     "advise": "Tell a person who is deciding what they wanted to know.",

@@ -44,7 +44,7 @@ _SOON = 2
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
 @click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
-@click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] keeps it.")
+@click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] has it.")
 @screen.log_options
 @store_option
 def serve_command(
@@ -56,12 +56,12 @@ def serve_command(
     log_level: str | None,
     where: str | None,
 ) -> int:
-    """Show what waits for a person in a browser, and take the answers.
+    """Show the questions that wait in a browser, and take the answers.
 
-    Only this machine can reach it unless --host says otherwise; then everybody has to log in, with
-    the code that is printed here, with a user's token, or with --token. Users are kept in your own
-    settings: a table [users.NAME] with the token as --hash prints it. Programs that watch over it
-    find /healthz, /readyz, and figures for Prometheus at /metrics.
+    Only this machine can reach it, unless --host says otherwise; then everybody has to log in: with
+    the code that is printed here, with a user's token, or with --token. Users are defined in your
+    own settings, by a table [users.NAME] with the token as --hash prints it. Monitoring finds
+    /healthz, /readyz, and Prometheus metrics at /metrics.
     """
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
@@ -115,7 +115,7 @@ def serve_command(
     if log_format == "json":
         log.info("serving on %s", here, extra={"address": here})
     else:
-        tell(f"Serving on {here} (Ctrl-C ends it)")
+        tell(f"Serving on {here} (Ctrl-C to stop)")
     print_code()
     with announce(here):
         _run(app, bound, walks)
@@ -284,7 +284,7 @@ def _limits(
         name, _, number = text.partition("=")
         count = number.strip()
         if not fold(name) or not (count.isascii() and count.isdigit() and int(count) > 0):
-            raise click.BadParameter(f"{text!r} is no limit; write an agent and a number: CLAUDE=4")
+            raise click.BadParameter(f"{text!r} is not a limit; write, for example, CLAUDE=4")
         found[fold(name)] = int(count)
     return found
 
@@ -297,7 +297,7 @@ def _limits(
     type=click.IntRange(1, MOST),
     default=8,
     show_default=True,
-    help="How many runs at the same time.",
+    help="The number of runs at the same time.",
 )
 @click.option("--queues", default="", metavar="A,B", help="Take runs from these queues only.")
 @click.option(
@@ -306,7 +306,7 @@ def _limits(
     multiple=True,
     callback=_limits,
     metavar="AGENT=N",
-    help="At most so many calls of an agent at the same time.",
+    help="The most calls of an agent at the same time.",
 )
 @click.option(
     "--grace",
@@ -314,7 +314,7 @@ def _limits(
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long calls may go on when the worker is told to stop.",
+    help="How long calls may take to finish when the worker is told to stop.",
 )
 @click.option("--drain", is_flag=True, help="Stop when nothing is left to do.")
 @click.option("--workdir", metavar="DIR", help="Where agents work, whatever the runs say.")
@@ -340,12 +340,12 @@ def worker_command(
     log_level: str | None,
     where: str | None,
 ) -> int:
-    """Go on with the runs that `quandary walk --fleet` has put into the queue.
+    """Run the walks that `quandary walk --fleet` has queued.
 
     Any number of workers on any number of machines share one PostgreSQL store. Each takes a run,
-    makes its calls until it waits for a person or is over, and takes the next. Who answers a
-    question puts its run back into the queue by that. When a worker dies, others go on with its
-    runs. SIGTERM and Ctrl-C let calls under way end first; the second time they are stopped.
+    makes its calls until it waits for a person or is over, and takes the next. An answer puts its
+    run back into the queue. When a worker dies, others resume its runs. SIGTERM and Ctrl-C let
+    calls under way finish first; the second time they are stopped.
     """
     import asyncio  # noqa: PLC0415 - slow
 
@@ -357,7 +357,7 @@ def worker_command(
     from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - the same
 
     if workdir is not None and not os.path.isdir(workdir):
-        raise QuandaryError(f"{workdir}: no such folder to work in")
+        raise QuandaryError(f"{workdir}: no such folder")
     settings = read_settings()
     catalogue = read_catalogue(settings.table("agents"))
     orders = Orders(
@@ -380,7 +380,7 @@ def worker_command(
         return working
 
     many = f"{concurrency} runs" if concurrency > 1 else "one run"
-    tell(f"Working on {store.path}, {many} at a time (Ctrl-C ends it)")
+    tell(f"Working on {store.path}, {many} at a time (Ctrl-C to stop)")
     worked = asyncio.run(work())
     store.close()
     if worked.stopped_by is not None and worked.stopped_by.name == "SIGINT":

@@ -260,7 +260,7 @@ class Scribe:
                 self._write(run)
         except Exception as error:  # noqa: BLE001 - see above
             self._broken = True
-            tell(f"no more logs are written ({type(error).__name__}: {error}); the runs go on")
+            tell(f"no more logs are written ({type(error).__name__}: {error}); the runs continue")
 
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ class Session:
     def _tell_what_is_left(self) -> None:
         runs = list(self.driver.under_way)
         for run in runs[:SHOWN]:
-            tell(f"Go on with: quandary walk --resume {run}")
+            tell(f"Resume with: quandary walk --resume {run}")
         if len(runs) > SHOWN:
             tell(f"and {len(runs) - SHOWN} more; `quandary runs --status waiting` lists them")
         left = self.items - self.driver.taken_up
@@ -464,19 +464,19 @@ def begun(
     except (KeyboardInterrupt, QuandaryError):
         tell(f"{len(states)} of {len(items)} items are in the queue {fleet.queue.name}")
         raise
-    tell(f"{len(states)} in the queue {fleet.queue.name}; `quandary runs` shows how they get on")
+    tell(f"{len(states)} in the queue {fleet.queue.name}; `quandary runs` shows their progress")
     return _shown(store, states, told, several=several)
 
 
 def put_back(
     store: Store, named: Iterable[str], queue: str | None, again: Source | None = None
 ) -> int:
-    """Have workers go on with runs that were begun before, with `again` also with failed ones."""
+    """Queue runs that were begun before; with `again`, failed ones are retried."""
     runs = list(dict.fromkeys(find_run(store, name) for name in named))
     for run in runs:
         row = store.run(run)
         if row is None or row.flow != "walk":
-            raise QuandaryError(f"run {run} is no walk; go on with it by: quandary next {run}")
+            raise QuandaryError(f"run {run} is not a walk; resume it with: quandary next {run}")
     states: list[State] = []
     for run in runs:
         fleet = Fleet(store, queue or main_agent(steps_of(store, run)))
@@ -509,7 +509,7 @@ _ALSO_RESUMED = frozenset(
         *("where", "fleet", "queue"),
     }
 )
-"""What can be said of a run that goes on; the rest was said when it began."""
+"""What can be said of a run that is resumed; the rest was said when it began."""
 
 
 @click.command(
@@ -538,7 +538,7 @@ _ALSO_RESUMED = frozenset(
     help="How long one call may take.",
 )
 @click.option("--max-calls", type=click.IntRange(min=0), help="Stop an item after so many calls.")
-@click.option("--max-tokens", type=click.IntRange(min=0), help="Stop an item beyond so many.")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Stop an item after so many tokens.")
 @click.option(
     "--max-seconds",
     type=click.FloatRange(min=0),
@@ -551,9 +551,9 @@ _ALSO_RESUMED = frozenset(
     type=click.IntRange(1, AT_ONCE),
     default=1,
     show_default=True,
-    help="How many items at the same time.",
+    help="The number of items at the same time.",
 )
-@click.option("--fleet", is_flag=True, help="Put it into the queue; workers go on with it.")
+@click.option("--fleet", is_flag=True, help="Queue it for workers, instead of running it here.")
 @click.option(
     "--queue", metavar="NAME", help="With --fleet: the queue; by default that of its first agent."
 )
@@ -562,10 +562,10 @@ _ALSO_RESUMED = frozenset(
     "resumed",
     multiple=True,
     metavar="RUN",
-    help="Go on with a run that was interrupted, or that somebody has answered.",
+    help="Resume a run that was interrupted, or that somebody has answered.",
 )
 @click.option(
-    "--retry-failed", is_flag=True, help="With --resume: try a failed run anew where it failed."
+    "--retry-failed", is_flag=True, help="With --resume: retry a failed run where it failed."
 )
 @asking_options
 def walk_command(
@@ -586,8 +586,8 @@ def walk_command(
     """Run the chart that SOURCE names: agents do its steps, others check them, people are asked.
 
     SOURCE is a Lucid export (`file.csv`, `file.json`), a Mermaid flowchart (`file.mmd`) or a tree.
-    Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` goes on
-    and makes no recorded call again.
+    Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` repeats
+    no recorded call.
     """
     _require_together(source, resumed, fleet, queue, retry_failed)
     if fleet:
@@ -690,7 +690,7 @@ def _beginner(
     return begin
 
 
-# -- runs that workers go on with ------------------------------------------------------------------
+# -- runs for workers ------------------------------------------------------------------------------
 
 
 def _elsewhere(way: Way) -> Way:
@@ -705,7 +705,7 @@ def _queue_again(way: Way, named: tuple[str, ...], queue: str | None, retry_fail
     return put_back(opened_queueing(way, existing=True), named, queue, again)
 
 
-# -- runs that go on -------------------------------------------------------------------------------
+# -- runs that are resumed--------------------------------------------------------------------------
 
 
 def _require_nothing_new() -> None:
@@ -716,7 +716,7 @@ def _require_nothing_new() -> None:
         said = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if said and name not in _ALSO_RESUMED:
             raise click.UsageError(
-                f"{parameter.opts[0]} does not go with --resume: a run goes on as it was begun"
+                f"{parameter.opts[0]} does not go with --resume: a run keeps what it was begun with"
             )
 
 
@@ -736,7 +736,7 @@ def _resume(
     for run in runs:
         row = store.run(run)
         if row is None or row.flow != "walk":
-            raise QuandaryError(f"run {run} is no walk; resume it with: quandary next {run}")
+            raise QuandaryError(f"run {run} is not a walk; resume it with: quandary next {run}")
         began = str(arguments_of(store, run).get("workdir") or os.curdir)
         places[run] = surroundings(folder or plans.work_folder(began), agents.settings)
     session = Session(store, agents, places[runs[0]], way, len(runs))
@@ -752,7 +752,7 @@ def _resume(
     work: list[Work] = [partial(driver.drive, run, around, again) for run, around in places.items()]
     states = session.go(work, jobs)
     if again is None and any(state.status == "failed" for state in states):
-        tell("A failed run is tried anew where it failed with --retry-failed.")
+        tell("--retry-failed retries a failed run where it failed.")
     return session.end(states, several=len(runs) > 1)
 
 
@@ -769,11 +769,11 @@ def _source() -> Source:
 @click.option("--output", metavar="FILE", help="Write it there; - is standard output.")
 @store_option
 def report_command(run: str, form: str, output: str | None, where: str | None) -> int:
-    """Tell what happened to RUN, which `quandary walk` began.
+    """Show what happened to RUN, which `quandary walk` began.
 
     The chart with the route that was taken, and each step with its prompt, output, validation,
     attempts, time and tokens. With --format html it is one file that opens in any browser, offline.
-    A run can be reported while it goes on. Runs of other commands have `quandary log RUN`.
+    A run can be reported while it is under way. Runs of other commands have `quandary log RUN`.
     """
     if form == "html" and output is None and sys.stdout.isatty():
         raise QuandaryError(

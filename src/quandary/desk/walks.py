@@ -128,7 +128,7 @@ class Walks:
             if row is None or self._over:
                 raise Rejected(f"run {run} cannot be resumed from here")
             if self.is_under_way(run):
-                raise Rejected(f"run {run} is being walked already")
+                raise Rejected(f"run {run} is being driven already")
             obstacle = self.obstacle(row)
             if obstacle:
                 raise Rejected(obstacle)

@@ -1,1 +1,1 @@
-"""Many machines: workers that go on with runs, and the queue from which they take them."""
+"""Many machines: workers that drive runs, and the queue from which they take them."""

@@ -57,7 +57,7 @@ def lock(store: str, run: str) -> Iterator[None]:
     """Within it, no other process has the run of the store at this path."""
     with _opened(store) as file:
         if run in file.runs or not _lock_soon(file, run):
-            raise Rejected(f"run {run} is being walked by another process")
+            raise Rejected(f"run {run} is being driven by another process")
         file.runs.add(run)
     try:
         yield

@@ -371,7 +371,7 @@ class Locks:
         """Within it, nobody else walks the run."""
         with self._guard:
             if run in self._runs or not self._take(run):
-                raise Rejected(f"run {run} is being walked by another process")
+                raise Rejected(f"run {run} is being driven by another process")
             self._runs.add(run)
         try:
             yield

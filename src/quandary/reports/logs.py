@@ -60,7 +60,9 @@ class Logs:
             if not self._told:
                 self._told = True
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                self._tell(f"the logs in {self.folder} cannot be written ({why}); the runs go on")
+                self._tell(
+                    f"the logs in {self.folder} cannot be written ({why}); the runs continue"
+                )
 
     def _write(self, run: str) -> None:
         if run in self._over:

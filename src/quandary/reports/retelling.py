@@ -164,7 +164,7 @@ class Teller:
     def _begin(self, body: Began, matter: Matter) -> None:
         if body.flow != "walk":
             raise QuandaryError(
-                f"run {self.run} is no walk (its flow is {body.flow}); "
+                f"run {self.run} is not a walk (its flow is {body.flow}); "
                 f"`quandary log {self.run}` tells what was asked and answered"
             )
         self.began = body.at
