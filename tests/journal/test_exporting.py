@@ -284,7 +284,7 @@ def test_an_imported_run_is_only_looked_at(
     waiting = len(runs.inbox(other))
     bring(other, export(store, state.run))
     assert len(runs.inbox(other)) == waiting
-    with pytest.raises(Elsewhere, match="goes on where it came from"):
+    with pytest.raises(Elsewhere, match="resume it where it came from"):
         find_run(other, state.run[:20])
     monkeypatch.setattr(clock, "now", lambda: soon + timedelta(days=1))
     copy, run = find(other, state.run[:20].lower())

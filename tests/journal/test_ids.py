@@ -51,7 +51,7 @@ def test_a_run_is_found_by_a_part_of_its_name(store: Store) -> None:
 def test_a_prefix_of_several_runs_is_refused_with_their_names(store: Store) -> None:
     """Nobody acts on a run that was not meant."""
     first, second = small_flows.begin(store).run, small_flows.begin(store).run
-    with pytest.raises(NotFound, match="several runs") as caught:
+    with pytest.raises(NotFound, match="ambiguous") as caught:
         find_run(store, first[:3])
     assert first in str(caught.value)
     assert second in str(caught.value)

@@ -21,13 +21,13 @@ IMPORTED = "imported\n"
 
 
 class Elsewhere(NotFound):
-    """A run that another store wrote: there is a copy to look at, and nothing to go on with."""
+    """A run that another store wrote: there is a copy to look at, and nothing to resume."""
 
     def __init__(self, run: str, record: str) -> None:
         self.run, self.record = run, record
         super().__init__(
             f"run {run} was imported and can only be looked at (`quandary log {run}`); "
-            "it goes on where it came from"
+            "resume it where it came from"
         )
 
 
@@ -58,7 +58,7 @@ def find_run(store: Store, prefix: str) -> str:
         raise NotFound(f"there is no run {prefix.strip()}; `quandary runs` lists them")
     if len(found) > 1 and found[0] != wanted:
         some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
-        raise NotFound(f"{prefix.strip()} begins the names of several runs ({some}); write more")
+        raise NotFound(f"{prefix.strip()} is ambiguous ({some}); type more characters")
     return found[0]
 
 

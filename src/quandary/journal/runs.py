@@ -7,7 +7,9 @@ response and the request that follows it are appended as one transaction.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -94,6 +96,9 @@ __all__ = [
     "withdraw",
 ]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 LOOKS_PER_SECOND = 4
 RETRIED = "retried"
 """The kind of the note with which a failed run is taken up again."""
@@ -168,6 +173,18 @@ class OpenRun:
     def move(self, row: Run, state: State | None = None) -> None:
         """Stand where what was appended leads."""
         self.row, self._state = row, state
+
+
+def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
+    """Do it once more whenever somebody else appended to the run first; it looks again then."""
+
+    @wraps(act)
+    def insist(*args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            with suppress(Moved):
+                return act(*args, **kwargs)
+
+    return insist
 
 
 # -- what callers do -----------------------------------------------------------------------------
@@ -346,22 +363,20 @@ def note(
         return handle.state
 
 
+@_until_appended
 def withdraw(
     store: Store, run: str, why: str, *, who: Who, through: str, by: str | None = None
 ) -> State:
     """End a waiting run that nobody needs any more."""
-    while True:
-        row = _row(store, run)
-        if row.status != "waiting":
-            raise Rejected(f"run {run} is {row.status}; only a waiting run can be withdrawn")
-        draft = Draft(row, Source(who, through, by or ""))
-        draft.end("withdrawn", why)
-        try:
-            return look_at(store, draft.append(store))
-        except Moved:
-            continue
+    row = _row(store, run)
+    if row.status != "waiting":
+        raise Rejected(f"run {run} is {row.status}; only a waiting run can be withdrawn")
+    draft = Draft(row, Source(who, through, by or ""))
+    draft.end("withdrawn", why)
+    return look_at(store, draft.append(store))
 
 
+@_until_appended
 def amend(
     store: Store,
     run: str,
@@ -380,42 +395,37 @@ def amend(
     An answer that was given `elsewhere`, in a box that is not ours, is kept whoever gave it.
     """
     source = Source(who, through, by or "")
-    while True:
-        row = _row(store, run)
-        if row.status in ("declined", "withdrawn"):
-            raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
-        entries = store.entries(run, upto=row.n)
-        standing, answers = given(run, entries)
-        old = [a for a in answers if key == a.body.key or a.ask.question(key) is not None]
-        if not old:
-            raise Rejected(
-                f"run {run} has no answer to {key}; `quandary log {run}` shows its answers"
-            )
-        ask, number = old[0].ask, old[0].n
-        strange = next((a.key for a in reply.answers if ask.question(a.key) is None), None)
-        if strange is not None:
-            raise Rejected(f"{strange} was not asked together with {ask.key}")
-        require_fit(ask, reply)
-        if not elsewhere:
-            require_person(ask, reply, source)
-        merged = {a.answer.key: a.answer for a in old if a.n == number}
-        merged |= {a.key: a for a in reply.answers}
-        draft = Draft(row, source)
-        draft.answer(
-            Reply(tuple(merged.values())),
-            ask.key,
-            amends=number,
-            amendment=standing.amendment + 1,
-            why=why,
-        )
-        recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
-        progress = resume(store, run, heard(run, recorded + draft.recorded))
-        try:
-            return _append(store, draft, progress, deeds)
-        except Moved:
-            continue
+    row = _row(store, run)
+    if row.status in ("declined", "withdrawn"):
+        raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
+    entries = store.entries(run, upto=row.n)
+    standing, answers = given(run, entries)
+    old = [a for a in answers if key == a.body.key or a.ask.question(key) is not None]
+    if not old:
+        raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
+    ask, number = old[0].ask, old[0].n
+    strange = next((a.key for a in reply.answers if ask.question(a.key) is None), None)
+    if strange is not None:
+        raise Rejected(f"{strange} was not asked together with {ask.key}")
+    require_fit(ask, reply)
+    if not elsewhere:
+        require_person(ask, reply, source)
+    merged = {a.answer.key: a.answer for a in old if a.n == number}
+    merged |= {a.key: a for a in reply.answers}
+    draft = Draft(row, source)
+    draft.answer(
+        Reply(tuple(merged.values())),
+        ask.key,
+        amends=number,
+        amendment=standing.amendment + 1,
+        why=why,
+    )
+    recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
+    progress = resume(store, run, heard(run, recorded + draft.recorded))
+    return _append(store, draft, progress, deeds)
 
 
+@_until_appended
 def retry(
     store: Store,
     run: str,
@@ -432,35 +442,30 @@ def retry(
     amendment, so that no late response to an earlier showing fits.
     """
     source = Source(who, through, by or "")
-    while True:
-        row = _row(store, run)
-        if row.status != "failed":
-            raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
-        if row.expires and stamp(clock.now()) >= row.expires:
-            raise Rejected(
-                f"the time of run {run} was up at {row.expires}; begin anew: --from {run}"
-            )
-        recorded = store.recorded(run, row.n)
-        known = heard(run, recorded)
-        takes_back, arguments = way_back(store, run, known)
-        draft = Draft(row, source)
-        number = known.standing.amendment + 1
-        draft.add(
-            Noted(kind=RETRIED, takes_back=takes_back, amendment=number, **draft.said),
-            Matter(arguments=arguments or None, text=ANEW if takes_back else ONCE_MORE),
-        )
-        progress = resume(store, run, heard(run, recorded + draft.recorded))
-        if progress.request is None:
-            raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
-        key = key_of(progress.request)
-        progress.show_again({key: number})
-        draft.parts = [(replace(body, key=key), matter) for body, matter in draft.parts]
-        try:
-            return _append(store, draft, progress, deeds)
-        except Moved:
-            continue
+    row = _row(store, run)
+    if row.status != "failed":
+        raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
+    if row.expires and stamp(clock.now()) >= row.expires:
+        raise Rejected(f"the time of run {run} was up at {row.expires}; begin anew: --from {run}")
+    recorded = store.recorded(run, row.n)
+    known = heard(run, recorded)
+    takes_back, arguments = way_back(store, run, known)
+    draft = Draft(row, source)
+    number = known.standing.amendment + 1
+    draft.add(
+        Noted(kind=RETRIED, takes_back=takes_back, amendment=number, **draft.said),
+        Matter(arguments=arguments or None, text=ANEW if takes_back else ONCE_MORE),
+    )
+    progress = resume(store, run, heard(run, recorded + draft.recorded))
+    if progress.request is None:
+        raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
+    key = key_of(progress.request)
+    progress.show_again({key: number})
+    draft.parts = [(replace(body, key=key), matter) for body, matter in draft.parts]
+    return _append(store, draft, progress, deeds)
 
 
+@_until_appended
 def settle(
     store: Store, run: str, reply: Reply, *, why: str, who: Who, through: str, by: str = ""
 ) -> State:
@@ -470,22 +475,18 @@ def settle(
     one record of the question. An answer that was given here before gives way, and is kept.
     """
     source = Source(who, through, by)
-    while True:
-        row = _row(store, run, expiring=False)
-        progress = rebuild(store, run, row.n)
-        if not isinstance(progress.request, Ask):
-            key = reply.answers[0].key
-            said = source._asdict()
-            return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
-        require_fit(progress.request, reply)
-        draft = Draft(row, source)
-        draft.answer(reply, progress.request.key, why=why)
-        progress.take(reply)
-        draft.stand(progress)
-        try:
-            return state_of(draft.append(store), progress)
-        except Moved:
-            continue
+    row = _row(store, run, expiring=False)
+    progress = rebuild(store, run, row.n)
+    if not isinstance(progress.request, Ask):
+        key = reply.answers[0].key
+        said = source._asdict()
+        return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
+    require_fit(progress.request, reply)
+    draft = Draft(row, source)
+    draft.answer(reply, progress.request.key, why=why)
+    progress.take(reply)
+    draft.stand(progress)
+    return state_of(draft.append(store), progress)
 
 
 def answer_of(store: Store, run: str) -> tuple[Source, Answer] | None:
@@ -696,21 +697,18 @@ def _do_deeds(
     return replace(state, notes=(*state.notes, *decided)) if decided else state
 
 
+@_until_appended
 def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     """The row of a run; one whose time is up is withdrawn by being looked at."""
-    while True:
-        row = store.run(run)
-        if row is None:
-            raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-        over = row.status != "waiting" or not row.expires or stamp(clock.now()) < row.expires
-        if over or not expiring:
-            return row
-        draft = Draft(row, Source("policy", "expiry", ""))
-        draft.end("withdrawn", f"nobody answered until {row.expires}")
-        try:
-            return draft.append(store)
-        except Moved:
-            continue
+    row = store.run(run)
+    if row is None:
+        raise NotFound(f"there is no run {run}; `quandary runs` lists them")
+    over = row.status != "waiting" or not row.expires or stamp(clock.now()) < row.expires
+    if over or not expiring:
+        return row
+    draft = Draft(row, Source("policy", "expiry", ""))
+    draft.end("withdrawn", f"nobody answered until {row.expires}")
+    return draft.append(store)
 
 
 def _require_waiting(handle: OpenRun, to: str | None) -> None:
