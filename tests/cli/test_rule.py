@@ -19,7 +19,7 @@ def test_every_rule_is_explained(capsys: pytest.CaptureFixture[str], name: str) 
     """A rule is stated, given reasons for, and shown with a bad and a good example."""
     status, out, err = call(capsys, "rule", name)
     assert (status, err) == (0, "")
-    fixed = ", mended by --fix" if RULES[name].fixable else ""
+    fixed = ", fixed by --fix" if RULES[name].fixable else ""
     title, empty, stated, *rest = out.splitlines()
     assert (title, empty) == (f"{name} ({RULES[name].severity}{fixed})", "")
     assert stated.startswith(explanations()[name].summary)

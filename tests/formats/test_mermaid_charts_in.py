@@ -227,10 +227,10 @@ def test_comments_that_cannot_be_understood(comment: str, severity: str) -> None
     [
         ("A foo", 2, "expected an arrow such as --> at “foo”"),
         ("A --> ;", 2, "expected the name of a step at “;”"),
-        ("\nA[open\nB --> C", 3, "expected ] behind the text of a shape at “open”"),
+        ("\nA[open\nB --> C", 3, "expected ] after the text of a shape at “open”"),
         ("A -- text", 2, "expected the end of the arrow that begins with --"),
-        ("A -->|text B", 2, "expected a second | behind the text"),
-        ("A@{ shape: diam", 2, "expected } behind the attributes"),
+        ("A -->|text B", 2, "expected a second | after the text"),
+        ("A@{ shape: diam", 2, "expected } after the attributes"),
         ("--> B", 2, "expected the name of a step at “--> B”"),
     ],
 )

@@ -301,23 +301,23 @@ def _unicode(text: str) -> str:
     show_default=True,
     help="How to report.",
 )
-@click.option("--fix", is_flag=True, help="Mend in place what can be mended safely.")
-@click.option("--fenced", is_flag=True, help="Judge the examples in code fences too.")
+@click.option("--fix", is_flag=True, help="Fix in place what can be fixed safely.")
+@click.option("--fenced", is_flag=True, help="Check examples in code fences too.")
 @click.option(
     "--select",
     multiple=True,
     metavar="RULE",
     shell_complete=screen.rules,
-    help="Only this rule; may be repeated.",
+    help="Check only this rule; may be repeated.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="RULE",
     shell_complete=screen.rules,
-    help="Not this rule; may be repeated.",
+    help="Leave this rule out; may be repeated.",
 )
-@click.option("--strict", is_flag=True, help="Let warnings count as errors do.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def check_command(
     paths: tuple[str, ...],
     form: str,
@@ -495,7 +495,7 @@ def rule_command(name: str | None) -> None:
         return
     if name not in known:
         raise QuandaryError(f"there is no rule {name}; {suggestion(name)}")
-    fixed = ", mended by --fix" if RULES[name].fixable else ""
+    fixed = ", fixed by --fix" if RULES[name].fixable else ""
     title = f"{name} ({known[name].severity}{fixed})"
     put((click.style(title, bold=True) if coloured() else title) + "\n\n")
     put(_plain(known[name].text))

@@ -112,7 +112,7 @@ def always_four(section: Section) -> Iterator[Finding]:
         other, count = other_of(level.options), len(named_of(level.options))
         if level.under_other:
             if other is not None:
-                message = f"[{other.code}] stands under [OTH]; give that level named options only"
+                message = f"[{other.code}] is under [OTH]; give that level named options only"
                 yield other, message
             if count > LEVELS:
                 yield level, f"{level.name} has {count} options; keep two or three under [OTH]"
@@ -191,7 +191,7 @@ def other_missing(section: Section) -> Iterator[Finding]:
         if other is None:
             yield level, f"{level.name} has no [OTH]; add `- [OTH] Other` with two or three options"
         elif other.code != "OTH":
-            yield other, f"[{other.code}] stands where [OTH] belongs; write [OTH]"
+            yield other, f"[{other.code}] is in the place of [OTH]; write [OTH]"
 
 
 @_rule("no-options", "error")
@@ -215,7 +215,7 @@ def indent(section: Section) -> Iterator[Finding]:
             message = f"indent this option by {_number(int(note.text), 'space')}, two per level"
         else:
             message = (
-                f"Markdown reads “{short(note.text)}” as text of what stands above; "
+                f"Markdown reads “{short(note.text)}” as part of the text above it; "
                 "indent it by two spaces per level"
             )
         yield note, message
@@ -227,7 +227,7 @@ def label_missing(section: Section) -> Iterator[Finding]:
     for option in _options(section.tree):
         if not option.label and not _inherits(section, option):
             shown = "the option" if option.derived else f"[{option.code}]"
-            yield option, f"{shown} has no label; write one behind the code"
+            yield option, f"{shown} has no label; write one after the code"
 
 
 @_rule("other-single", "warning")
@@ -309,7 +309,7 @@ def code_missing(section: Section) -> Iterator[Finding]:
             yield option, f"“{short(option.label)}” has no code; [{option.code}] is used, write it"
 
 
-_noted("checkbox-order", "[ ] stands before the code; write `- [CODE] [ ] Label`", fixable=True)
+_noted("checkbox-order", "[ ] comes before the code; write `- [CODE] [ ] Label`", fixable=True)
 
 
 @_rule("label-duplicate", "warning")
@@ -329,7 +329,7 @@ _noted(
     "this text belongs to the option above; indent it under it",
     fixable=True,
 )
-_noted("stray-text", "“{}” stands between options and belongs to none; indent or move it")
+_noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
 _noted(
     "decision-missing",
     "options without a decision heading; put `## Decision: Name` above them",
@@ -357,7 +357,7 @@ def tree_hidden(section: Section) -> Iterator[Finding]:
         if note.text.startswith("no space"):
             yield note, f"{note.text}, so Markdown reads this as text; add one"
         else:
-            yield note, f"this tree stands in {note.text} and is not read; move it to the margin"
+            yield note, f"this tree is inside {note.text} and is not read; move it to the margin"
 
 
 _noted("fence-open", "this code fence is never closed, so the trees below are taken for examples")
@@ -368,7 +368,7 @@ def ignore_unknown(section: Section) -> Iterator[Finding]:
     """Only rules that exist can be ignored."""
     for note in _notes(section, "ignore-unknown"):
         if note.text == "\0":
-            yield note, "this comment stands in no tree; put it above a tree's heading"
+            yield note, "this comment is in no tree; put it above a tree's heading"
         elif not note.text:
             yield note, "name the rules to ignore"
         elif note.text not in RULES:

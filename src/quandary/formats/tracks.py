@@ -159,16 +159,15 @@ def declared(entries: object, where: str) -> tuple[Phase, ...]:
 
 
 def _members(text: str, where: str) -> dict[str, msgspec.Raw]:
-    kind = dict[str, msgspec.Raw] | list[Any] | str | float | bool | None
     try:
-        members = msgspec.json.decode(text.removeprefix("\ufeff"), type=kind)
+        return msgspec.json.decode(text.removeprefix("\ufeff"), type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        raise ParseError(f"{where}: not a JSON object; a track is one with phases in it") from None
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise ParseError(f"{where}: not JSON ({error}); mend it or take it from a backup") from None
+        remedy = "fix it or restore it from a backup"
+        raise ParseError(f"{where}: not JSON ({error}); {remedy}") from None
     except RecursionError:
         raise ParseError(f"{where}: nested too deeply to be read") from None
-    if not isinstance(members, dict):
-        raise ParseError(f"{where}: not a JSON object; a track is one with phases in it")
-    return members
 
 
 def _value(members: dict[str, msgspec.Raw], name: str, where: str) -> Any:  # noqa: ANN401 - JSON

@@ -156,7 +156,7 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
         message = (
             f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked there"
         )
-        yield _error("terminator-choice", f"{message}; draw a decision behind it", step)
+        yield _error("terminator-choice", f"{message}; draw a decision after it", step)
     if step.shape == "decision" and len(bare) == len(ways) < 2:
         out = "one unlabelled way out" if ways else "no way out"
         message = f"{named(step)} is drawn as a decision and has {out}; it is run as a plain step"
@@ -224,7 +224,7 @@ def _reach(plan: Map) -> Iterator[Problem]:
     ending = _ending(plan, reached)
     endless = [step for key, step in reached.items() if key not in ending]
     if endless:
-        message = f"no end can be reached from {listed(endless)}; a run would go round and round"
+        message = f"no end can be reached from {listed(endless)}; a run would loop forever"
         yield _warning("endless", message, *endless)
 
 

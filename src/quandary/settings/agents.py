@@ -230,7 +230,7 @@ KNOWN_AGENTS: tuple[Agent, ...] = (
         safe_values={"OPENCODE_PERMISSION": '{"bash":"deny","edit":"deny"}'},
         full=("--auto",),
         model_flag="-m",
-        model_needed="it could send the prompt to a free model of somebody else's",
+        model_needed="it could send the prompt to a free model of a third party",
     ),
     Agent(
         name="AMP",
@@ -297,7 +297,7 @@ class Catalogue:
     def find(self, codename: str) -> Agent:
         """The agent of that name."""
         if is_human(codename):
-            raise NotFound(f"{HUMAN} stands for a person and cannot be run as a program")
+            raise NotFound(f"{HUMAN} means a person and cannot be run as a program")
         agent = self.agents.get(fold(codename))
         if agent is None:
             raise NotFound(

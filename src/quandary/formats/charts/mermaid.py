@@ -234,7 +234,7 @@ class _Reader:
                 return self.text[begin + 1 : end], bar + 1
         bar = self.text.find("|", at, self._after(_LINE, at))
         if bar < 0:
-            raise _Lost(at, "a second | behind the text")
+            raise _Lost(at, "a second | after the text")
         return self.text[at:bar], bar + 1
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class _Reader:
             limit = self._after(_LINE, at)
             found = closer.search(self.text, at, limit)
             if not found:
-                raise _Lost(at, f"{closer.pattern.replace(chr(92), '')} behind the text of a shape")
+                raise _Lost(at, f"{closer.pattern.replace(chr(92), '')} after the text of a shape")
             return self.text[at : found.start()].strip().strip('"'), found.end()
         closed = closer.match(self.text, found.end())
         return found[0], closed.end() if closed else found.end()
@@ -307,7 +307,7 @@ class _Reader:
         last = self.text.rfind("}", at, limit)
         found = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
         if not found:
-            raise _Lost(at, "} behind the attributes")
+            raise _Lost(at, "} after the attributes")
         return found.end() - 1
 
     # -- the rest ------------------------------------------------------------------------------
@@ -442,7 +442,7 @@ class Pages:
         """The chart as a whole, once everything was said."""
         if self._open:
             key, title, _ = self._open[-1]
-            message = f"the subgraph {title or key} is never closed; write `end` behind it"
+            message = f"the subgraph {title or key} is never closed; write `end` after it"
             self._complain("subgraph-open", "warning", message, 0)
         root = self._root
         used = root.id or root.name or root.keys or root.strokes or root.scenery
