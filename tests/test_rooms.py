@@ -108,13 +108,16 @@ def _uses() -> set[tuple[str, str]]:
 
 
 def _named(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    """The names in imports, and, where modules are fetched by name, the names in strings."""
+    nodes = list(ast.walk(tree))
+    fetches = any(isinstance(n, ast.alias) and n.name == "import_module" for n in nodes)
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, "imports say the whole name"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        elif fetches and isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from re.findall(r"^(quandary(?:\.\w+)+)\.?$", node.value)
 
 
