@@ -128,6 +128,11 @@ class Box(App[Reply | Outcome]):
         return min(self.size.width, prose.WIDEST) - (3 if self.narrow else 7)
 
     @property
+    def _words(self) -> Line:
+        """The Other line."""
+        return self.query_one("#words", Line)
+
+    @property
     def narrow(self) -> bool:
         """Whether the terminal is too narrow for a frame."""
         return self.size.width < NARROW
@@ -136,27 +141,24 @@ class Box(App[Reply | Outcome]):
         """Another question, or the review, takes the place of what was shown."""
         draft = self.draft
         if draft is not None:
-            await self._give_rows(len(draft.choices))
-            self.query_one("#words", Line).value = draft.words
+            rows, count = list(self.query(".row")), len(draft.choices)
+            for row in rows[count:]:
+                await row.remove()
+            further = [
+                Horizontal(Static(classes="mark"), Static(classes="said"), classes="row")
+                for _ in range(len(rows), count)
+            ]
+            await self.query_one("#choices").mount_all(further)
+            self._words.value = draft.words
             self.query_one("#comment", Line).value = draft.comment
         self._refocus()
         self._paint()
         self.query_one("#about").scroll_home(animate=False)
 
-    async def _give_rows(self, count: int) -> None:
-        """As many rows as there are choices; those that are there stay."""
-        rows = list(self.query(".row"))
-        for row in rows[count:]:
-            await row.remove()
-        if len(rows) < count:
-            await self.query_one("#choices").mount(*(_row() for _ in range(len(rows), count)))
-
     def _refocus(self) -> None:
         draft = self.draft
-        if draft is not None and draft.on_other and not self.helping:
-            self.set_focus(self.query_one("#words"))
-        else:
-            self.set_focus(None)
+        typing = draft is not None and draft.on_other and not self.helping
+        self.set_focus(self._words if typing else None)
 
     def _paint(self) -> None:
         """Bring every part up to date with the draft at hand."""
@@ -164,11 +166,9 @@ class Box(App[Reply | Outcome]):
         asking = draft is not None and not self.helping
         self.screen.set_class(self.narrow, "-narrow")
         self.screen.set_class(self.size.height < LOW, "-low")
-        about = painting.preamble(self.ask, draft, self._width)
-        self._draw(self.query_one("#preamble", Static), about)
+        self._draw("#preamble", painting.preamble(self.ask, draft, self._width))
         self.query_one("#about").display = not self.helping
-        strip = painting.strip(self.drafts, self.at, self._width, short=self.narrow)
-        self._draw(self.query_one("#strip", Static), strip)
+        self._draw("#strip", painting.strip(self.drafts, self.at, self._width, short=self.narrow))
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
         for name in ("#text", "#choices", "#other", "#preview"):
             self.query_one(name).display = asking
@@ -178,61 +178,51 @@ class Box(App[Reply | Outcome]):
         self.query_one("#review").display = not asking
         if draft is not None and asking:
             self._paint_question(draft)
+        elif self.helping:
+            self._draw("#review", painting.markdown(painting.HELP, self._width))
         else:
-            content = (
-                painting.markdown(painting.HELP, self._width)
-                if self.helping
-                else painting.review(self.drafts)
-            )
-            self._draw(self.query_one("#review", Static), content)
-        warning = self.query_one("#warning", Static)
-        warning.display = bool(self.warning)
-        self._draw(warning, Content.styled(printable(self.warning), "bold"))
-        self._draw(self.query_one("#foot", Static), Content(self._keys()))
+            self._draw("#review", painting.review(self.drafts))
+        self.query_one("#warning").display = bool(self.warning)
+        self._draw("#warning", Content.styled(printable(self.warning), "bold"))
+        self._draw("#foot", Content(self._keys()))
         self.call_after_refresh(self._fit)
 
-    def _draw(self, part: Static, content: Content) -> None:
+    def _draw(self, part: str | Static, content: Content) -> None:
         """Give a part its content; what takes the same room is not laid out again."""
-        drawn = self._drawn.get(part)
+        static = self.query_one(part, Static) if isinstance(part, str) else part
+        drawn = self._drawn.get(static)
         if drawn is None or not drawn.is_same(content):
-            self._drawn[part] = content
-            part.update(content, layout=drawn is None or _room(drawn) != _room(content))
+            self._drawn[static] = content
+            static.update(content, layout=drawn is None or _room(drawn) != _room(content))
 
     def _paint_question(self, draft: Draft) -> None:
-        question = draft.question
-        self._draw(self.query_one("#text", Static), painting.question(question))
+        self._draw("#text", painting.question(draft.question))
         for number, row in enumerate(self.query(".row").results(Horizontal)):
             mark, said = row.query(Static).results(Static)
             self._draw(mark, painting.mark(draft, number))
             self._draw(said, painting.choice(draft, number))
-        self._draw(self.query_one("#other-mark", Static), painting.mark(draft, draft.other))
-        behind = "Other..., or your own words" if question.menu else "Other: your own words"
-        self.query_one("#words", Line).placeholder = behind
+        self._draw("#other-mark", painting.mark(draft, draft.other))
+        menu = draft.question.menu
+        self._words.placeholder = "Other..., or your own words" if menu else "Other: your own words"
         preview = draft.preview() if draft.on_other or draft.words else ""
-        self._draw(self.query_one("#preview", Static), Content.styled(printable(preview), "italic"))
+        self._draw("#preview", Content.styled(printable(preview), "italic"))
         self.query_one("#preview").display = bool(preview)
 
     def _keys(self) -> str:
         """The keys that matter now."""
-        focused = self.focused
         if self.helping:
-            return (
-                "pgdn scroll · any other key goes back" if self._overflows else "any key goes back"
-            )
+            long = self.query_one("#body").max_scroll_y > 0
+            return "pgdn scroll · any other key goes back" if long else "any key goes back"
         if self.draft is None:
             return painting.review_keys(len(self.drafts), short=self.narrow)
-        if focused is not None:
-            return painting.line_keys(comment=focused.id == "comment", short=self.narrow)
+        if self.focused is not None:
+            return painting.line_keys(comment=self.focused.id == "comment", short=self.narrow)
         return painting.list_keys(
             self.draft,
             batch=len(self.drafts) > 1,
             more_above=self.query_one("#about").max_scroll_y > 0,
             short=self.narrow,
         )
-
-    @property
-    def _overflows(self) -> bool:
-        return self.query_one("#body").max_scroll_y > 0
 
     def _fit(self) -> None:
         """Share a low screen: the question first, the preamble scrolls in what is left."""
@@ -247,7 +237,7 @@ class Box(App[Reply | Outcome]):
         self.call_after_refresh(self._bring_into_view)
 
     def _bring_into_view(self) -> None:
-        self._draw(self.query_one("#foot", Static), Content(self._keys()))
+        self._draw("#foot", Content(self._keys()))
         draft = self.draft
         body = self.query_one("#body")
         if draft is not None and not self.helping and body.max_scroll_y:
@@ -332,7 +322,10 @@ class Box(App[Reply | Outcome]):
             case "q" | "escape":
                 self._quit()
             case "c":
-                self._comment()
+                line = self.query_one("#comment", Line)
+                self.query_one("#beside").display = True
+                self.set_focus(line)
+                line.cursor_position = len(line.value)
                 return
             case _ if key.isdecimal():
                 await self._digit(draft, int(key) - 1)
@@ -341,11 +334,11 @@ class Box(App[Reply | Outcome]):
         if self.draft is draft:
             self._refocus()
 
-    def _comment(self) -> None:
-        line = self.query_one("#comment", Line)
-        self.query_one("#beside").display = True
-        self.set_focus(line)
-        line.cursor_position = len(line.value)
+    async def _digit(self, draft: Draft, row: int) -> None:
+        if 0 <= row <= draft.other:
+            draft.at = row
+            if not draft.on_other:
+                await (self._space(draft) if draft.question.multi else self._settle(draft))
 
     async def _space(self, draft: Draft) -> None:
         if not draft.question.multi:
@@ -354,17 +347,6 @@ class Box(App[Reply | Outcome]):
             await self._settle(draft)
         else:
             draft.tick()
-
-    async def _digit(self, draft: Draft, row: int) -> None:
-        if not 0 <= row <= draft.other:
-            return
-        draft.at = row
-        if draft.on_other:
-            return
-        if draft.question.multi:
-            await self._space(draft)
-        else:
-            await self._settle(draft)
 
     def _letter(self, draft: Draft, character: str) -> None:
         """To a choice by its code; else what begins a prefix or an extra begins the Other line."""
@@ -376,9 +358,12 @@ class Box(App[Reply | Outcome]):
         if character in begun:
             draft.at = draft.other
             if not draft.words:
-                line = self.query_one("#words", Line)
-                line.value = draft.words = begun[character]
-                line.cursor_position = len(line.value)
+                self._write(draft, begun[character])
+
+    def _write(self, draft: Draft, words: str) -> None:
+        """Put words on the Other line."""
+        self._words.value = draft.words = words
+        self._words.cursor_position = len(words)
 
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted into the list goes to the Other line."""
@@ -386,9 +371,7 @@ class Box(App[Reply | Outcome]):
         if draft is None or self.helping or not event.text.strip():
             return
         draft.at = draft.other
-        line = self.query_one("#words", Line)
-        line.value = draft.words = draft.words + printable(event.text.strip())
-        line.cursor_position = len(line.value)
+        self._write(draft, draft.words + printable(event.text.strip()))
         self._refocus()
         self._paint()
 
@@ -495,7 +478,3 @@ def _size_of_screen() -> Iterator[None]:
 def _room(content: Content) -> tuple[str, int]:
     """What a text needs in width and breaks: its words, and the cursor that stands before it."""
     return content.plain.replace("❯", " "), content.cell_length
-
-
-def _row() -> Horizontal:
-    return Horizontal(Static(classes="mark"), Static(classes="said"), classes="row")
