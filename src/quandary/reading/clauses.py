@@ -5,45 +5,29 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from quandary.reading import phrases
 from quandary.reading.numbers import cardinal, counting
-from quandary.reading.phrases import CONNECTIVES, CORRECTIONS, INTERJECTIONS, QUANTIFIERS
-from quandary.reading.words import spans, wordset
+from quandary.reading.words import spans, spellings, wordset
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
 _MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant"))
 _RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
-_LONGEST = max(map(len, CORRECTIONS))
+_LONGEST = max(map(len, phrases.CORRECTIONS))
 _SAYING = wordset("i id ill im let lets we well go use do just please pick")
 _SIGNS = "$€£"
 _UNITS = wordset("s sec second min minute h hr hour day week month year")
 _CONCLUDING = {("and", "i", "think"), ("and", "id", "say"), ("and", "i", "guess")}
 _EACH = frozenset(("any", "every", "all"))
-_SHORT = {"em": "them", "u": "you", "ur": "your", "w": "with", "n": "and"}
-_SHORT |= {
-    "till": "until",
-    "til": "until",
-    "tho": "though",
-    "prolly": "probably",
-    "probs": "probably",
-}
+_SHORT = spellings(
+    "em them,u you,ur your,w with,n and,till until,til until,tho though,prolly probably,"
+    "probs probably"
+)
 """What is typed in a hurry."""
-_LONG = {
-    "prod": "production",
-    "dev": "development",
-    "repo": "repository",
-    "db": "database",
-    "docs": "documentation",
-    "env": "environment",
-    "auth": "authentication",
-    "perf": "performance",
-    "deps": "dependencies",
-    "infra": "infrastructure",
-    "k8s": "kubernetes",
-    "app": "application",
-    "config": "configuration",
-    "info": "information",
-    "var": "variable",
-}
+_LONG = spellings(
+    "prod production,dev development,repo repository,db database,docs documentation,"
+    "env environment,auth authentication,perf performance,deps dependencies,infra infrastructure,"
+    "k8s kubernetes,app application,config configuration,info information,var variable"
+)
 """What people who write programs cut short, where an option has it in full."""
 
 
@@ -105,7 +89,7 @@ class _Draft:
                 first = at = at + long
                 continue
             kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
-            turn = words[at] in CONNECTIVES or words[at : at + 3] in _CONCLUDING
+            turn = words[at] in phrases.CONNECTIVES or words[at : at + 3] in _CONCLUDING
             if at > first and turn and not kept and not _excepting(words, at):
                 self._cut(words, first, at)
                 first = at
@@ -215,13 +199,13 @@ def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
     """How many words of a second thought stand here."""
     for long in range(min(_LONGEST, len(words) - at), 0, -1):
         phrase = words[at : at + long]
-        if phrase not in CORRECTIONS or (long == 1 and phrase[0] in kept):
+        if phrase not in phrases.CORRECTIONS or (long == 1 and phrase[0] in kept):
             continue
         if phrase == ("rather",) and (at or words[1:2] in {("than",), ()}):
             continue
         if phrase[-1] == "no" and _denies(words, at + long):
             continue
-        if long > 1 or INTERJECTIONS.issuperset(words[:at]) or cardinal(words[at - 1]):
+        if long > 1 or phrases.INTERJECTIONS.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
     if words[at : at + 2] == ("make", "it") and words[at + 2 : at + 3]:
         return 2 if counting(words[at + 2]) or words[at + 2] == "the" else 0
@@ -250,4 +234,4 @@ def _excepting(words: tuple[str, ...], at: int) -> bool:
         return True
     if words[at] != "but":
         return False
-    return words[at - 1] in QUANTIFIERS | {"nothing"} or words[max(at - 2, 0)] in _EACH
+    return words[at - 1] in phrases.QUANTIFIERS | {"nothing"} or words[max(at - 2, 0)] in _EACH

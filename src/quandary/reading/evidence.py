@@ -8,18 +8,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from quandary.reading import phrases
 from quandary.reading.numbers import cardinal
-from quandary.reading.phrases import (
-    ALIKE,
-    FUNCTION,
-    MODIFIERS,
-    NEGATORS,
-    NEUTRAL,
-    PHRASAL,
-    REFUSALS,
-    STATING,
-    UNDOINGS,
-)
 from quandary.reading.words import denial, resembles, root, slips, spans, stem, words, wordset
 
 if TYPE_CHECKING:
@@ -35,7 +25,7 @@ TIMES = frozenset(
     map(stem, wordset("day night week month year hour minute tonight tomorrow later"))
 )
 _DETERMINERS = wordset("the a an that this my our those these")
-_REFUSING = frozenset(map(stem, REFUSALS))
+_REFUSING = frozenset(map(stem, phrases.REFUSALS))
 _LABEL, _DESCRIPTION = 1.0, 0.5
 _CLOSE = 0.65
 _PAIR = 2
@@ -150,9 +140,9 @@ class Lexicon:
 
     def telling(self, word: str) -> bool:
         """Whether a word can say which option is meant."""
-        if word in NEGATORS or word in FUNCTION:
+        if word in phrases.NEGATORS or word in phrases.FUNCTION:
             return False
-        return word not in NEUTRAL or stem(word) in self.label_stems
+        return word not in phrases.NEUTRAL or stem(word) in self.label_stems
 
     def bag(self, said: tuple[str, ...], also: frozenset[str] = frozenset()) -> Fit | None:
         """The options that account for every telling word, the better ones only.
@@ -164,7 +154,7 @@ class Lexicon:
             return None
         brief = len(said) < 4
         meant = [self._meanings(token, word, brief=brief) for token, word in told]
-        weak = all(word in NEUTRAL for _, word in told)
+        weak = all(word in phrases.NEUTRAL for _, word in told)
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None:
             return None if weak else self.alike(said)
@@ -179,7 +169,7 @@ class Lexicon:
 
         `all` tells in `merge them all`, and `searchable` is nearer to itself than to `search`.
         """
-        small = {word for word in said if word not in FUNCTION and word in NEUTRAL}
+        small = {word for word in said if word not in phrases.FUNCTION and word in phrases.NEUTRAL}
         roots = {root(word) for word in said if len(word) - len(stem(word)) > 2}
         shared = {
             e.code: (len(small & e.plain), len(roots & e.roots))
@@ -204,7 +194,7 @@ class Lexicon:
         One word alone has to stand there as it is, or be long enough to be the same in another
         form: `close` is not `until the terminal closes`.
         """
-        if MODIFIERS.issuperset(told):
+        if phrases.MODIFIERS.issuperset(told):
             return False
         word, token = told[0], stem(told[0])
         if token not in self.weights:
@@ -216,7 +206,11 @@ class Lexicon:
     def on_it(self, said: tuple[str, ...]) -> bool:
         """`hold it`: a deed of their own, which a description's word `hold` does not name."""
         told = [word for word in said if self.telling(word)]
-        if len(told) != 1 or not NEGATORS.isdisjoint(said) or stem(told[0]) not in self.weights:
+        if (
+            len(told) != 1
+            or not phrases.NEGATORS.isdisjoint(said)
+            or stem(told[0]) not in self.weights
+        ):
             return False
         at = said.index(told[0])
         behind = said[at + 1 :]
@@ -298,7 +292,7 @@ class Lexicon:
         for other in (denial(token, word), self._fused.get(word), spelt):
             if other in self.weights:
                 return frozenset((other,))
-        if token.startswith("!") or word in MODIFIERS or not (brief or len(word) > 5):
+        if token.startswith("!") or word in phrases.MODIFIERS or not (brief or len(word) > 5):
             return frozenset((token,))
         near = [meant for meant in self._labels if resembles(word, meant)]
         if not near and len(word) >= 5:
@@ -347,7 +341,9 @@ class Lexicon:
         needed = entry.needed
         if hits - {*entry.label[:1]}:
             needed = needed - self._shared or needed
-        pair = described - MODIFIERS and len(meant) == _PAIR and not meant[1].isdisjoint(also)
+        pair = (
+            described - phrases.MODIFIERS and len(meant) == _PAIR and not meant[1].isdisjoint(also)
+        )
         if not score or (whole and not pair and not (needed and needed <= hits)):
             return None
         return score
@@ -402,11 +398,11 @@ def _counts(number: str, noun: str, line: tuple[str, ...]) -> bool:
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
 _REACH = 3
 """How many telling words a "not" reaches."""
-EMPTY = NEGATORS | frozenset(map(stem, FUNCTION | STATING))
+EMPTY = phrases.NEGATORS | frozenset(map(stem, phrases.FUNCTION | phrases.STATING))
 _ARTICLES = frozenset(("the", "a", "an"))
 _PARTICLES = frozenset(("up", "down", "out", "off", "back", "over", "until", "till", "all"))
 GROUPS: dict[str, set[int]] = {}
-for _number, _group in enumerate(ALIKE):
+for _number, _group in enumerate(phrases.ALIKE):
     for _word in _group:
         GROUPS.setdefault(root(_word), set()).add(_number)
 """The lists of `ALIKE` that a word stands in."""
@@ -438,13 +434,13 @@ def signed(said: Iterable[str]) -> list[str]:
     tokens: list[str] = []
     reach = 0
     for word in said:
-        if word in NEGATORS or word == "nothing":
+        if word in phrases.NEGATORS or word == "nothing":
             tokens.append("not" if word.endswith("nt") else word)
             reach = 1 if word == "nobody" else _REACH
         elif word in {"but", "and"}:
             tokens.append(word)
             reach = 0
-        elif word in FUNCTION or not reach:
+        elif word in phrases.FUNCTION or not reach:
             tokens.append(stem(word))
         else:
             tokens.append("!" + stem(word))
@@ -459,17 +455,21 @@ def entry_of(option: Choice) -> Entry:
     needed = frozenset(in_label)
     in_description = set(description) - EMPTY
     first = words(option.label)[:1]
-    if first and first[0] in REFUSALS:
+    if first and first[0] in phrases.REFUSALS:
         in_label |= {"!" + token for token in in_label if token != stem(first[0])}
     code = option.code.rpartition("/")[2].casefold()
-    if len(code) > 1 and code not in NEUTRAL | FUNCTION | NEGATORS and not code.isdigit():
+    if (
+        len(code) > 1
+        and code not in phrases.NEUTRAL | phrases.FUNCTION | phrases.NEGATORS
+        and not code.isdigit()
+    ):
         in_label.add(code)
     groups = frozenset(
         number
         for word in (*phrasal(words(option.label)), code)
         for number in GROUPS.get(root(word), ())
     )
-    undoing = first[0] if len(label) > 1 and first[0] in UNDOINGS else ""
+    undoing = first[0] if len(label) > 1 and first[0] in phrases.UNDOINGS else ""
     return Entry(
         option.code,
         label,
@@ -488,7 +488,7 @@ def entry_of(option: Choice) -> Entry:
 def _deed(option: Choice) -> str:
     """The verb that a label opens with: `Break it up`, `Wait until Monday`, not `Break room`."""
     first, *rest = words(option.label) or ("",)
-    return stem(first) if rest and rest[0] in FUNCTION | _PARTICLES else ""
+    return stem(first) if rest and rest[0] in phrases.FUNCTION | _PARTICLES else ""
 
 
 def _tokens(text: str) -> tuple[str, ...]:
@@ -506,7 +506,7 @@ def phrasal(said: tuple[str, ...]) -> list[str]:
     found: list[str] = []
     for at, word in enumerate(said):
         apart = 2 if at > 1 and said[at - 1] in {"it", "this", "that", "them"} else 1
-        if at >= apart and (joined := PHRASAL.get((said[at - apart], word))):
+        if at >= apart and (joined := phrases.PHRASAL.get((said[at - apart], word))):
             found[-apart] = joined
         else:
             found.append(word)

@@ -5,28 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from quandary.reading import phrases
 from quandary.reading.evidence import phrasal
 from quandary.reading.names import Meaning, Namer, options_of
 from quandary.reading.numbers import counting
-from quandary.reading.phrases import (
-    AFFIRMING,
-    APPROVING,
-    CHOOSING,
-    DROPPING,
-    EXCEPT,
-    EXCLUDERS,
-    FUNCTION,
-    INTERJECTIONS,
-    LEADS,
-    NEUTRAL,
-    NO,
-    QUALIFIERS,
-    QUANTIFIERS,
-    REASONS,
-    REFUSING,
-    REST,
-    YES,
-)
 from quandary.reading.tone import (
     DETERMINERS,
     FILLERS,
@@ -50,14 +32,14 @@ Words = tuple[str, ...]
 _REFERRING = wordset("a an when if where another")
 _EXCLUDING = wordings("instead of,rather than,other than,apart from")
 _UNABLE = frozenset(("cant", "cannot"))
-_ASKED_OF = DROPPING | {"when", "where"}
+_ASKED_OF = phrases.DROPPING | {"when", "where"}
 """What only repeats the question: `skip the tour`, to `Which steps shall we skip?`."""
 _ANY = wordset("any anything anyone anywhere anytime")
 _LEADING = wordset("but and also plus so or then")
 _JOINTS = frozenset(("and", "plus", "also"))
 _ALTERNATIVES = frozenset(("or", "nor", "/"))
 _NAMING = frozenset(("pick", "either"))
-_LONGEST_CLAUSE = 60
+_LONGEST = 60
 
 
 class Interpreter(Namer):
@@ -65,16 +47,16 @@ class Interpreter(Namer):
 
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
-        said = clause.words[:_LONGEST_CLAUSE]
+        said = clause.words[:_LONGEST]
         if not self.lexicon.verbatim(said):
             said = untailed(said)
         opening = self._opening(said)
         said, starts = said[opening:], clause.starts[opening:]
         if self._sensible(said):
             return self._sense(said)
-        if (clause.words[0] in REASONS and len(clause.words) > 1) or self.foreign(said):
+        if (clause.words[0] in phrases.REASONS and len(clause.words) > 1) or self.foreign(said):
             return None
-        return Meaning("rest") if stripped(said) in REST else self._spoken(said, starts)
+        return Meaning("rest") if stripped(said) in phrases.REST else self._spoken(said, starts)
 
     def _spoken(self, said: Words, starts: tuple[int, ...]) -> Meaning | None:
         """What words say that are more than a yes or a no, and about the options."""
@@ -105,9 +87,9 @@ class Interpreter(Namer):
             for long in (4, 3, 2, 1):
                 lead = said[first : first + long]
                 own = long == 1 and lead[0] in self.lexicon.label_words
-                if lead in LEADS and len(said) > first + long and not own:
+                if lead in phrases.LEADS and len(said) > first + long and not own:
                     return first + long
-            if said[first] not in CHOOSING:
+            if said[first] not in phrases.CHOOSING:
                 break
         return at
 
@@ -127,9 +109,11 @@ class Interpreter(Namer):
 
         `ship it` is more where nothing says yes, but something can be shipped.
         """
-        if not (said in YES or said in NO) or (self.names.worded(said) and _weighty(said)):
+        if not (said in phrases.YES or said in phrases.NO) or (
+            self.names.worded(said) and _weighty(said)
+        ):
             return False
-        if len(said) < 2 or said in NO or self.lexicon.mentioned(said):
+        if len(said) < 2 or said in phrases.NO or self.lexicon.mentioned(said):
             return True
         return bool(sides(self.question, "yes"))
 
@@ -140,13 +124,13 @@ class Interpreter(Namer):
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
         found = self._excluded(said)
-        if found is None or tuple(word for word in said if word not in POINTING) in NO:
+        if found is None or tuple(word for word in said if word not in POINTING) in phrases.NO:
             return None
         before, after, negator = found
-        once = EXCLUDERS.isdisjoint(after)
+        once = phrases.EXCLUDERS.isdisjoint(after)
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
-        other = self.names.worded(edges(after, frozenset(), INTERJECTIONS))
-        if (negator in EXCLUDERS or not before) and once and not other:
+        other = self.names.worded(edges(after, frozenset(), phrases.INTERJECTIONS))
+        if (negator in phrases.EXCLUDERS or not before) and once and not other:
             own = self._phrased(said) or self._denied(said)
             if own or (negator == "no" and after and after[0].isdigit()):
                 return own
@@ -154,7 +138,7 @@ class Interpreter(Namer):
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
         dropped = self._several(after) or self.lexicon.labelled(stripped(after))
         if dropped:
-            core = edges(after, ARTICLES, INTERJECTIONS) if other else stripped(after)
+            core = edges(after, ARTICLES, phrases.INTERJECTIONS) if other else stripped(after)
             dropped = (*dropped, *self.lexicon.labelled(core))
         preferred = self.names.worded(before) if negator in {"instead", "rather"} else ()
         if dropped and preferred:
@@ -171,12 +155,14 @@ class Interpreter(Namer):
             if pair in _EXCLUDING:
                 return said[:at], said[at + 2 :], pair[0]
             own = any(said[at : at + len(label)] == label for label in self.negative)
-            if word in EXCLUDERS and not (own or unwilled(said, at) or at_a_loss(said, at)):
+            if word in phrases.EXCLUDERS and not (own or unwilled(said, at) or at_a_loss(said, at)):
                 return said[:at], said[at + 1 :], word
             if word in _UNABLE and said[at + 1 : at + 2] in {("do",), ("make",)}:
                 return said[:at], said[at + 2 :], word
             opening = not at and len(said) > 1 and word not in {"but", "save", "bar"}
-            if word in EXCEPT and (opening or not QUANTIFIERS.isdisjoint(said[:at])):
+            if word in phrases.EXCEPT and (
+                opening or not phrases.QUANTIFIERS.isdisjoint(said[:at])
+            ):
                 rest = said[at + 1 :]
                 return said[:at], rest[1:] if rest[:1] in {("for",), ("not",)} else rest, word
         return None
@@ -187,7 +173,7 @@ class Interpreter(Namer):
         core = phrasal(typed)
         own = self.lexicon.label_stems.intersection(map(stem, (*core[:1], *typed[:1])))
         own = own or self.asked.intersection(core[:1])
-        if not core or core[0] not in DROPPING or own:
+        if not core or core[0] not in phrases.DROPPING or own:
             return None
         codes = self._several(tuple(core[1:])) if len(core) > 1 else None
         return Meaning("drop", codes) if codes else None
@@ -207,13 +193,13 @@ class Interpreter(Namer):
 
     def _left(self, before: Words, dropped: Words) -> Meaning | None:
         """What is left when some options are ruled out of those named before."""
-        quantity = set(before) - FUNCTION - FILLERS
+        quantity = set(before) - phrases.FUNCTION - FILLERS
         if not quantity:
             return Meaning("not", dropped)
-        kind = {word for word in before[-1:] if before[-2:-1] and before[-2] in QUANTIFIERS}
+        kind = {word for word in before[-1:] if before[-2:-1] and before[-2] in phrases.QUANTIFIERS}
         if not self.lexicon.mentioned(tuple(kind)):
-            quantity -= kind - QUANTIFIERS
-        if quantity <= QUANTIFIERS | {"options"}:
+            quantity -= kind - phrases.QUANTIFIERS
+        if quantity <= phrases.QUANTIFIERS | {"options"}:
             if quantity & _ANY or not self.question.multi:
                 return Meaning("not", dropped)
             return Meaning("pick", tuple(c for c in self.every if c not in dropped), listed=True)
@@ -230,7 +216,7 @@ class Interpreter(Namer):
         named = whole is not None and whole.how in _NAMING
         parts = [said] if named else _parts(said, _JOINTS | _ALTERNATIVES)
         for part in parts:
-            denied = part[0] in EXCLUDERS and not self.outright(part)
+            denied = part[0] in phrases.EXCLUDERS and not self.outright(part)
             meant = self._part(part[1:] if denied else part)
             if meant is None or meant.how not in _NAMING:
                 return None
@@ -299,7 +285,7 @@ class Interpreter(Namer):
 
 def _weighty(said: Words) -> bool:
     """Whether a yes or no is more than a word thrown in: `approve`, not `ok`."""
-    return not (INTERJECTIONS | EXCLUDERS | {"nope", "nah"}).issuperset(said)
+    return not (phrases.INTERJECTIONS | phrases.EXCLUDERS | {"nope", "nah"}).issuperset(said)
 
 
 def _parts(said: Words, joints: frozenset[str]) -> list[Words]:
@@ -342,11 +328,13 @@ def sense(said: Words) -> Sense | None:
 def _sense_at(said: Words, at: int) -> tuple[int, Sense | None]:
     for long in range(min(_LONGEST_SENSE, len(said) - at), 0, -1):
         phrase = said[at : at + long]
-        if phrase in NO and (phrase[-1] not in EXCLUDERS or at + long == len(said) or long > 2):
+        if phrase in phrases.NO and (
+            phrase[-1] not in phrases.EXCLUDERS or at + long == len(said) or long > 2
+        ):
             return long, "no"
-        if phrase in YES:
+        if phrase in phrases.YES:
             return long, "yes"
-    polite = said[at] in INTERJECTIONS or said[at] in POINTING
+    polite = said[at] in phrases.INTERJECTIONS or said[at] in POINTING
     return (1 if polite else 0), None
 
 
@@ -355,7 +343,7 @@ def sides(question: Question, sense: Sense) -> Words:
     options = question.options
     found = [o for o in options if o.code.rpartition("/")[2].casefold() == sense]
     found = found or [o for o in options if _answers(o, question, sense)]
-    plain = [o for o in found if not QUALIFIERS.intersection(words(o.label))]
+    plain = [o for o in found if not phrases.QUALIFIERS.intersection(words(o.label))]
     if all(words(o.label)[0] == sense for o in found if o.label):
         plain = found
     codes = tuple(o.code for o in (plain or found))
@@ -374,19 +362,19 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     answer anything: `yes` to that does not `Accept the risk`, nor does `no` `Cancel the account`.
     The same holds where nothing was asked that has an opposite.
     """
-    if not _opens(option.label, AFFIRMING if sense == "yes" else REFUSING):
+    if not _opens(option.label, phrases.AFFIRMING if sense == "yes" else phrases.REFUSING):
         return False
     asking = _asking(question.text)
-    telling = [word for word in words(option.label) if word not in FUNCTION]
+    telling = [word for word in words(option.label) if word not in phrases.FUNCTION]
     if len(telling) < 2:
         return True
     if not asking:
         asked = {stem(word) for word in words(question.text[-_TAIL:])}
         echoed = any(stem(word) in asked for word in telling)
-        opposite = REFUSING if sense == "yes" else AFFIRMING
+        opposite = phrases.REFUSING if sense == "yes" else phrases.AFFIRMING
         opposed = any(_opens(other.label, opposite) for other in question.options)
-        return echoed or opposed or _opens(option.label, APPROVING)
-    return asking in _HOW and _opens(option.label, APPROVING)
+        return echoed or opposed or _opens(option.label, phrases.APPROVING)
+    return asking in _HOW and _opens(option.label, phrases.APPROVING)
 
 
 def _echoed(question: Question) -> Words:
@@ -394,7 +382,7 @@ def _echoed(question: Question) -> Words:
     if _asking(question.text):
         return ()
     asked = _last(question.text)
-    known = NEUTRAL | FUNCTION | {*asked}
+    known = phrases.NEUTRAL | phrases.FUNCTION | {*asked}
     labels = ((option.code, words(option.label)) for option in question.options)
     return tuple(c for c, said in labels if asked[:1] == said[:1] and known.issuperset(said))
 
@@ -409,11 +397,11 @@ def _last(text: str) -> Words:
     return words(re.split(_SENTENCE, text[-_TAIL:].rstrip(" ?\n"))[-1])
 
 
-def _opens(label: str, phrases: frozenset[Words]) -> bool:
+def _opens(label: str, known: frozenset[Words]) -> bool:
     """Whether a label opens with a yes or a no; `No button` is neither."""
     said = words(label)
     if said[1:] and said[0] in _HOW_OFTEN:
         said = said[1:]
-    if said[:1] == ("no",) and words(label.partition(",")[0]) not in phrases:
+    if said[:1] == ("no",) and words(label.partition(",")[0]) not in known:
         return False
-    return any(said[: len(phrase)] == phrase for phrase in phrases)
+    return any(said[: len(phrase)] == phrase for phrase in known)

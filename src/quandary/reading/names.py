@@ -6,22 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.asks import MORE
-from quandary.reading import option_names as names
+from quandary.reading import option_names, phrases
 from quandary.reading.evidence import lexicon, phrasal
 from quandary.reading.numbers import cardinal, counting, ordering, places
-from quandary.reading.phrases import (
-    DECLARING,
-    ENDINGS,
-    EXCLUDERS,
-    FUNCTION,
-    NEUTRAL,
-    NO,
-    NONE,
-    RELATIVE,
-    REST,
-    VERBS,
-    YES,
-)
 from quandary.reading.tone import (
     FILLERS,
     described,
@@ -76,17 +63,17 @@ class Namer:
         self.real = [code for code in self.shown if code != MORE]
         if question.menu:
             self.shown.append(OTHER)
-        self.names = names((*question.choices, *question.named))
+        self.names = option_names((*question.choices, *question.named))
         self.lexicon = lexicon(self.options)
         labels = (words(option.label) for option in self.options)
-        self.nothing = tuple(o.code for o in self.options if words(o.label) in NONE)
+        self.nothing = tuple(o.code for o in self.options if words(o.label) in phrases.NONE)
         self.every = tuple(code for code in self.real if code not in self.nothing)
         """What "all" means."""
         self.values = self._values()
-        self.negative = tuple(label for label in labels if label and label[0] in EXCLUDERS)
+        self.negative = tuple(label for label in labels if label and label[0] in phrases.EXCLUDERS)
         self.asked = frozenset(words(question.text[:600]))
-        self.context = self.asked - NEUTRAL | _GENERAL
-        nouns = self.context | _KINDS | self.lexicon.label_words - NEUTRAL
+        self.context = self.asked - phrases.NEUTRAL | _GENERAL
+        nouns = self.context | _KINDS | self.lexicon.label_words - phrases.NEUTRAL
         self.nouns = frozenset(noun for noun in nouns if not counting(noun))
         self.kinds = (self.nouns & self.context | _KINDS) - self._numbered()
 
@@ -119,10 +106,10 @@ class Namer:
 
     def outright(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning or a part of one, or a place in the list."""
-        if stripped(said) in REST and not self.lexicon.verbatim(said):
+        if stripped(said) in phrases.REST and not self.lexicon.verbatim(said):
             return None
         found = self._whole(said) or self._named(said) or self._nothing(said)
-        if not found and (said in YES or said in NO):
+        if not found and (said in phrases.YES or said in phrases.NO):
             return None
         for core in (edges(said, FILLERS, frozenset()), stripped(said), self._uncoded(said)):
             found = found or self._named(core, cut=core != said)
@@ -167,13 +154,13 @@ class Namer:
             found = self.names.worded(core[:last])
             if found and not (last == 1 and self.placed(core[:1])):
                 return options_of(found)
-            if core[last - 1] not in ENDINGS:
+            if core[last - 1] not in phrases.ENDINGS:
                 break
         return None
 
     def _nothing(self, said: Words) -> Meaning | None:
         """`none of these`, unless a label says so."""
-        if said not in NONE:
+        if said not in phrases.NONE:
             return None
         phrase = self.lexicon.phrase(said)
         if phrase and phrase.label:
@@ -183,7 +170,7 @@ class Namer:
     def _uncoded(self, said: Words) -> Words:
         """The words without fillers, except such as an option has as its own: `now`, `go`, `ok`."""
         own = self.names.codes.keys() | self.lexicon.label_words
-        return edges(said, FILLERS - own, ENDINGS - own)
+        return edges(said, FILLERS - own, phrases.ENDINGS - own)
 
     def _named(self, core: Words, *, cut: bool = False) -> Meaning | None:
         if not core:
@@ -194,7 +181,9 @@ class Namer:
             found = self.names.code(lettered[0])
             if found and len(self.names.beginning(lettered)) > 1:
                 return options_of(dict.fromkeys((*found, *self.names.beginning(lettered))))
-        if not found and not (NEUTRAL if cut else FUNCTION | EXCLUDERS).issuperset(core):
+        if not found and not (
+            phrases.NEUTRAL if cut else phrases.FUNCTION | phrases.EXCLUDERS
+        ).issuperset(core):
             found = self.names.beginning(core)
             phrase = self.lexicon.phrase(core) if found else None
             found = phrase.codes if phrase and phrase.label else found
@@ -208,7 +197,7 @@ class Namer:
 
     def placed(self, said: Words) -> Meaning | None:
         """A place in the list, or several."""
-        core = edges(said, FILLERS - _PLACING, ENDINGS - _PLACING)
+        core = edges(said, FILLERS - _PLACING, phrases.ENDINGS - _PLACING)
         counted = self._valued(core) or self._one_of(core) or self._of_those(core)
         if counted:
             return counted
@@ -303,7 +292,7 @@ class Namer:
         subject = said[2:3] if said[1:2] == ("the",) else said[1:2]
         if said[0] != "what" or len(said) < 3 or not subject:
             return None
-        if subject[0] in VERBS | FUNCTION | NEUTRAL:
+        if subject[0] in phrases.VERBS | phrases.FUNCTION | phrases.NEUTRAL:
             return None
         told = [word for word in said if self.lexicon.telling(word)]
         fit = self.lexicon.bag(said[1:]) if len(told) > 1 else None
@@ -339,14 +328,18 @@ class Namer:
         if referring(said):
             return False
         told = [at for at, word in enumerate(said) if self.lexicon.telling(word)]
-        doing = told and not DECLARING.isdisjoint(said[told[-1] + 1 :])
+        doing = told and not phrases.DECLARING.isdisjoint(said[told[-1] + 1 :])
         return bool(doing) or of_a_kind(said) or self.lexicon.on_it(said)
 
     def _idiom(self, said: Words) -> Meaning | None:
         """Words that say little one by one, but stand together in just one option."""
         if said[0] == "the" and len(said) > 4 and said[1] in _LETTERED | {"one"}:
-            said = said[3:] if said[2] in RELATIVE else said
-        if len(said) < 2 or FUNCTION.issuperset(said) or any(map(self.lexicon.telling, said)):
+            said = said[3:] if said[2] in phrases.RELATIVE else said
+        if (
+            len(said) < 2
+            or phrases.FUNCTION.issuperset(said)
+            or any(map(self.lexicon.telling, said))
+        ):
             return None
         codes = self.lexicon.verbatim(said)
         return Meaning("pick", codes, firm=False) if len(codes) == 1 else None

@@ -251,19 +251,10 @@ ALIKE = tuple(
 )
 """Words that mean much the same as what to do; looked at only when nothing else fits."""
 PHRASAL = {
-    ("hold", "off"): "wait",
-    ("put", "off"): "postpone",
-    ("hang", "fire"): "postpone",
-    ("turn", "down"): "reject",
-    ("get", "rid"): "remove",
-    ("throw", "away"): "remove",
-    ("take", "out"): "remove",
-    ("leave", "out"): "omit",
-    ("leave", "off"): "omit",
-    ("kick", "out"): "omit",
-    ("roll", "out"): "deploy",
-    ("roll", "back"): "rollback",
-    ("break", "up"): "split",
-    ("start", "over"): "redo",
-    ("call", "off"): "cancel",
+    (verb, particle): meaning
+    for verb, particle, meaning in wordings(
+        "hold off wait, put off postpone, hang fire postpone, turn down reject, get rid remove, "
+        "throw away remove, take out remove, leave out omit, leave off omit, kick out omit, roll "
+        "out deploy, roll back rollback, break up split, start over redo, call off cancel"
+    )
 }

@@ -5,32 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from quandary.reading.phrases import (
-    CHOOSERS,
-    CHOOSING,
-    CONDITIONS,
-    DECLARING,
-    DUTIES,
-    ENDINGS,
-    EXCLUDERS,
-    INTERJECTIONS,
-    NEGATORS,
-    OPINING,
-    OWNING,
-    POLITE_IFS,
-    PRAISE,
-    REASONS,
-    RELATIVE,
-    TAILS,
-    WRONGS,
-)
+from quandary.reading import phrases
 from quandary.reading.words import stem, wordset
 
 if TYPE_CHECKING:
     from quandary.reading.evidence import Lexicon
 
 Words = tuple[str, ...]
-FILLERS = CHOOSING | INTERJECTIONS
+FILLERS = phrases.CHOOSING | phrases.INTERJECTIONS
 DETERMINERS = wordset("the a an my our your these those some any")
 _ARTICLES = frozenset(("a", "an"))
 _COPULAS = wordset("is are was were looks look seems feels sounds")
@@ -69,7 +51,11 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
     while first < last and said[first] in front and (said[first] != "and" or not first):
         first += 1
     while last > first:
-        joint = said[last - 1] == "and" and INTERJECTIONS.issuperset(said[last:]) and said[last:]
+        joint = (
+            said[last - 1] == "and"
+            and phrases.INTERJECTIONS.issuperset(said[last:])
+            and said[last:]
+        )
         if (said[last - 1] not in back and not joint) or (back and _to_whom(said, last)):
             break
         last -= 1
@@ -79,18 +65,18 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
 def _to_whom(said: Words, last: int) -> bool:
     """`send it to me` is more than `send it`; `looks good to me` is not."""
     pair, before = said[max(last - 2, 0) : last], said[max(last - 3, 0) : max(last - 2, 0)]
-    return pair in _TO_WHOM and not (before and before[0] in PRAISE)
+    return pair in _TO_WHOM and not (before and before[0] in phrases.PRAISE)
 
 
 def stripped(said: Words) -> Words:
     """The words without what is said around a choice."""
-    return edges(said, FILLERS, ENDINGS)
+    return edges(said, FILLERS, phrases.ENDINGS)
 
 
 def untailed(said: Words) -> Words:
     """The words without what is said behind them to no effect: `merge it who cares`."""
     for long in (5, 4, 3, 2):
-        if len(said) > long and said[-long:] in TAILS:
+        if len(said) > long and said[-long:] in phrases.TAILS:
             return said[:-long]
     return said
 
@@ -98,7 +84,7 @@ def untailed(said: Words) -> Words:
 def unpraised(said: Words) -> Words:
     """The words without praise in their midst: `memory is fine for sessions`."""
     for at, pair in enumerate(pairwise(said)):
-        if 0 < at < len(said) - 2 and pair[0] in _COPULAS and pair[1] in PRAISE:
+        if 0 < at < len(said) - 2 and pair[0] in _COPULAS and pair[1] in phrases.PRAISE:
             return (*said[:at], *said[at + 2 :])
     return said
 
@@ -106,14 +92,14 @@ def unpraised(said: Words) -> Words:
 def referring(said: Words) -> bool:
     """Whether an option is described: `the one that …`, `the person who …`."""
     core = edges(said, FILLERS, frozenset())
-    return core[:1] != () and core[0] in _ONES and core[1:2] != () and core[1] in RELATIVE
+    return core[:1] != () and core[0] in _ONES and core[1:2] != () and core[1] in phrases.RELATIVE
 
 
 def described(said: Words) -> Words:
     """What is said of the option that is meant: `whoever has time`, `the one with sleepers`."""
     if referring(said):
         core = edges(said, FILLERS, frozenset())
-        return core[1:] if core[1] in NEGATORS else core[2:]
+        return core[1:] if core[1] in phrases.NEGATORS else core[2:]
     return said[1:] if said[:1] and said[0] in _WHICHEVER else said
 
 
@@ -124,7 +110,7 @@ def unwilled(said: Words, at: int) -> bool:
 
 def superlative(said: Words) -> Words:
     """`the best` may be an option's own praise."""
-    return tuple(word for word in said if word in PRAISE) if said[:1] == ("the",) else ()
+    return tuple(word for word in said if word in phrases.PRAISE) if said[:1] == ("the",) else ()
 
 
 def at_a_loss(said: Words, at: int) -> bool:
@@ -134,14 +120,14 @@ def at_a_loss(said: Words, at: int) -> bool:
 
 def of_a_kind(said: Words) -> bool:
     """`a bike` is a thing of their own more often than the `bike shop` of a description."""
-    core = edges(said, (FILLERS | _DURING) - _ARTICLES, ENDINGS)
+    core = edges(said, (FILLERS | _DURING) - _ARTICLES, phrases.ENDINGS)
     return len(core) == 2 and core[0] in _ARTICLES and said[-1] not in {"one", "option"}
 
 
 def chosen(said: Words) -> bool:
     """Whether a clause opens as a choice does, such as "let's" or "so"."""
     said = said[1:] if said[0] == "and" else said
-    return any(said[: len(opening)] == opening for opening in CHOOSERS)
+    return any(said[: len(opening)] == opening for opening in phrases.CHOOSERS)
 
 
 def conditional(said: Words) -> bool:
@@ -150,15 +136,15 @@ def conditional(said: Words) -> bool:
         return True
     while said and said[0] in _TURNS:
         said = said[1:]
-    polite = any(said[: len(phrase)] == phrase for phrase in POLITE_IFS)
-    return len(said) > 1 and said[0] in CONDITIONS and not polite
+    polite = any(said[: len(phrase)] == phrase for phrase in phrases.POLITE_IFS)
+    return len(said) > 1 and said[0] in phrases.CONDITIONS and not polite
 
 
 def hinges(said: Words, own: frozenset[str]) -> bool:
     """Whether a clause has a condition that is no option's own: `2 if it is green`."""
     for at in range(len(said)):
         if said[at] in {"if", "unless"} - own and said[max(at - 1, 0)] not in {"as", "even"}:
-            return not any(said[at : at + len(phrase)] == phrase for phrase in POLITE_IFS)
+            return not any(said[at : at + len(phrase)] == phrase for phrase in phrases.POLITE_IFS)
     return False
 
 
@@ -171,24 +157,24 @@ def afterwards(said: Words) -> bool:
 
 def announces(said: Words) -> bool:
     """Whether a choice may follow behind a colon: `my verdict: …`, `let's do it properly: …`."""
-    if not EXCLUDERS.isdisjoint(said) or not WRONGS.isdisjoint(said):
+    if not phrases.EXCLUDERS.isdisjoint(said) or not phrases.WRONGS.isdisjoint(said):
         return False
     return chosen(said) or not _ANNOUNCING.isdisjoint(said)
 
 
 def complaint(said: Words) -> bool:
     """Whether a clause says that something is wrong."""
-    return any(verb in _COPULAS and fault in WRONGS for verb, fault in pairwise(said))
+    return any(verb in _COPULAS and fault in phrases.WRONGS for verb, fault in pairwise(said))
 
 
 def excuse(said: Words) -> bool:
     """`no time`, `too slow`, `because of the tests`: why not, rather than what."""
-    return len(said) > 1 and (said[0] in REASONS or said[0] in {"no", "not", "too"})
+    return len(said) > 1 and (said[0] in phrases.REASONS or said[0] in {"no", "not", "too"})
 
 
 def hurried(said: Words) -> bool:
     """Whether words say when, how or why rather than what: `quickly`, `asap`, `no hurry`."""
-    if said[0] in REASONS | EXCLUDERS | _PREPOSITIONS | {"but"}:
+    if said[0] in phrases.REASONS | phrases.EXCLUDERS | _PREPOSITIONS | {"but"}:
         return True
     return any(word in _WHEN or word.endswith("ly") for word in said)
 
@@ -196,18 +182,21 @@ def hurried(said: Words) -> bool:
 def chatter(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
     return (
-        said in TAILS
-        or any(said[: len(p)] == p for p in POLITE_IFS)
-        or all(word in INTERJECTIONS or word in ENDINGS or word in _VOTING for word in said)
+        said in phrases.TAILS
+        or any(said[: len(p)] == p for p in phrases.POLITE_IFS)
+        or all(
+            word in phrases.INTERJECTIONS or word in phrases.ENDINGS or word in _VOTING
+            for word in said
+        )
     )
 
 
 def tells(said: Words, lexicon: Lexicon) -> bool:
     """Whether a clause tells how things are: `I have to leave`, `the logs we still need`."""
     for long in range(2, min(4, len(said) - 1) + 1):
-        if said[:long] in DUTIES and said[long] not in DECLARING:
+        if said[:long] in phrases.DUTIES and said[long] not in phrases.DECLARING:
             return True
-        if said[:long] in OWNING and said[long] != "to":
+        if said[:long] in phrases.OWNING and said[long] != "to":
             return True
     for at, (part, of) in enumerate(pairwise(said)):
         if at and part in _PARTS - lexicon.label_words and of == "of" and "course" not in said:
@@ -231,12 +220,12 @@ def _describes(said: Words, at: int, lexicon: Lexicon) -> bool:
     """Whether it is said here how an option is: `the cook is ill`, not `the cook is best`."""
     if said[at] not in _BEING or not lexicon.mentioned(said[:at]):
         return False
-    return any(lexicon.telling(word) and word not in PRAISE for word in said[at + 1 :])
+    return any(lexicon.telling(word) and word not in phrases.PRAISE for word in said[at + 1 :])
 
 
 def _inquires(said: Words, lexicon: Lexicon) -> bool:
     """`tell me about the offer`, `explain 2`: to be told of an option is not to choose it."""
-    core = edges(said, INTERJECTIONS | _INQUIRING_LEADS, frozenset())
+    core = edges(said, phrases.INTERJECTIONS | _INQUIRING_LEADS, frozenset())
     if len(core) < 2 or lexicon.label_stems.intersection(map(stem, core[:1])):
         return False
     if core[0] in _INQUIRIES:
@@ -247,7 +236,7 @@ def _inquires(said: Words, lexicon: Lexicon) -> bool:
 def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
     """Whether somebody does something here with what was named before."""
     speaks = said[at] in _SPEAKERS or (said[at] == "im" and said[at + 1] in _WHERE)
-    if not speaks or said[at + 1] in OPINING or said[at - 1] == "what":
+    if not speaks or said[at + 1] in phrases.OPINING or said[at - 1] == "what":
         return False
     told = any(map(lexicon.telling, said[:at]))
     return told and not lexicon.verbatim(said[at : at + 2])

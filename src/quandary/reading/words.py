@@ -21,6 +21,11 @@ def wordings(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(phrase.split()) for phrase in text.split(",") if phrase.strip())
 
 
+def spellings(text: str) -> dict[str, str]:
+    """The pairs of a list that is written as one text, with commas: short and long."""
+    return {short: long for short, _, long in (pair.partition(" ") for pair in text.split(","))}
+
+
 ARTICLES = wordset("the a an i")
 _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
