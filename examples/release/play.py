@@ -68,7 +68,7 @@ def play(player: Player) -> None:
     player.run("phase", "go", "release", "4: Watch", status=1)
 
     player.say("At the end of a phase a person chooses; here a script does, and takes a branch.")
-    (folder / "turn.json").write_text('["turn to 3.B: Roll out everywhere"]', encoding="utf-8")
+    (folder / "turn.json").write_text('["switch to 3.B: Roll out everywhere"]', encoding="utf-8")
     (folder / "proceed.json").write_text('["proceed"]', encoding="utf-8")
     built = {"package": "package.tar", "tests": "412 passed, none failed", "warnings": 0}
     player.run("gate", "release", "--answers", "turn.json", "--proof", proof=built)

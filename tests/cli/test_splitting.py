@@ -169,7 +169,7 @@ def test_plain_text(run: Run) -> None:
     """The numbered choices are in the text, and a number picks one."""
     state = run("split", PLATFORMS, "--via", "text")
     assert "1. **Include (recommended)**" in state["ask"]["text"]
-    assert state["ask"]["text"].endswith("What becomes of it?")
+    assert state["ask"]["text"].endswith("What should happen to it?")
     state = run("reply", state["run"], "3")
     assert state["ask"]["key"] == "D1.2"
     assert state["notes"][0]["text"] == "> Matched: Cut"

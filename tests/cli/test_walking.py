@@ -154,7 +154,7 @@ def test_only_an_answer_is_an_answer(outing: WalkProject) -> None:
         "ANN printed nothing",
         "ANN ended with status 3: no such model",
         "It was not completed: The ink is missing.",
-        "`completed` has to be true or false",
+        "`completed` must be true or false",
     ):
         assert feedback in last
 
@@ -329,7 +329,7 @@ def test_a_route_that_is_not_drawn_is_asked_for_again(outing: WalkProject) -> No
     outing.says("ANN", {"answer": "maybe"}, {"answer": " NO! "})
     result = outing.walk()["result"]
     assert (result["steps"][0]["route"], result["path"]) == ("no", ["1", "3"])
-    assert "has to be one of “yes”, “no”, and is the text “maybe”" in outing.calls[1][1]
+    assert "must be one of “yes”, “no”, but is the text “maybe”" in outing.calls[1][1]
     outing.says("ANN", {"answer": "maybe"})
     state = outing.walk("--retries", "1", status=1)
     assert state["error"].startswith("“Go on?”: no route was chosen after 2 attempts")

@@ -868,7 +868,7 @@ SCRIPT = """
 import json, sys
 import msgspec
 from quandary.flows.decide import start
-from quandary.model.ask import Reply
+from quandary.model.asks import Reply
 told = json.load(sys.stdin)
 flow = start(told["arguments"])
 shown = []

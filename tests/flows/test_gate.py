@@ -190,13 +190,13 @@ def test_the_question_says_where_it_stands() -> None:
     phases = (replace(PHASES[0], proof=PROOF), *PHASES[1:])
     ask = Drive(gate(track("1", *phases), folder="rel")).ask
     assert ask.questions[0].text == (
-        "1: Plan is at its end; 2: Build comes next, and 3 things must be proven first. "
-        "How does it go on?"
+        "1: Plan is at its end; 2: Build is next, and 3 things must be proven first. "
+        "What should happen next?"
     )
     assert ask.questions[0].header == "1. Plan"
     assert "risk (one of low, high)" in ask.preamble.text
     last = Drive(gate(track("4"))).ask.questions[0]
-    assert last.text == "4: Ship is at its end; no other phase follows. How does it go on?"
+    assert last.text == "4: Ship is at its end; it is the last phase. What should happen next?"
 
 
 def test_the_question_knows_what_was_proven() -> None:
@@ -205,10 +205,10 @@ def test_the_question_knows_what_was_proven() -> None:
     given = {field.name: "x" for field in PROOF}
     last = given.popitem()
     text = Drive(gate(track("1", *phases), proof=given)).ask.questions[0].text
-    assert "comes next, and 1 more thing must be proven first." in text
+    assert "is next, and 1 more thing must be proven first." in text
     given |= [last]
     text = Drive(gate(track("1", *phases), proof=given)).ask.questions[0].text
-    assert "comes next, and its proof was given." in text
+    assert "is next, and its proof is complete." in text
 
 
 # -- what comes of each choice -------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_other_left_blank_restarts_nothing(at: str) -> None:
 def test_where_the_way_forks_another_branch_can_be_taken() -> None:
     """Proceed takes the first branch; the others are behind Other, and need no approval."""
     forked = track("1", Phase("1"), Phase("2.A", "Slow"), Phase("2.B", "Fast"), Phase("3"))
-    for replies in (["turn to 2.B: Fast"], ["", "ALT"], ["!ALT"]):
+    for replies in (["switch to 2.B: Fast"], ["", "ALT"], ["!ALT"]):
         house = House()
         drive = Drive(gate(forked), house)
         assert drive.labels[0] == "Proceed to 2.A: Slow"
@@ -277,7 +277,7 @@ def test_where_the_way_forks_another_branch_can_be_taken() -> None:
     many = tuple(Phase(f"2.{letter}", f"Way {letter}") for letter in "ABCDE")
     house = House()
     drive = Drive(gate(track("1", Phase("1"), *many)), house).say("", "ALT")
-    assert drive.labels == [f"Turn to 2.{letter}: Way {letter}" for letter in "BCDE"]
+    assert drive.labels == [f"Switch to 2.{letter}: Way {letter}" for letter in "BCDE"]
     assert proven(drive.say("TC").result)["nextPhase"] == "2.D: Way D"
     assert Drive(gate(track("1", Phase("1"), *many))).say("!ALT").result is not None
 
@@ -311,8 +311,8 @@ def test_time_spent_is_told_as_people_tell_it() -> None:
         ("2026-01-02T03:04:04Z", "has taken 1 second so far"),
         ("2026-01-02T02:02:05Z", "has taken 1 hour 2 minutes so far"),
         ("2025-12-31T01:04:05Z", "has taken 2 days 2 hours so far"),
-        ("", "Nobody kept when"),
-        ("yesterday", "Nobody kept when"),
+        ("", "It was not recorded when"),
+        ("yesterday", "It was not recorded when"),
     ]:
         assert told in gate_menu.spent(phase, since, now)
 
@@ -336,7 +336,7 @@ def test_the_custom_action_goes_to_the_caller() -> None:
         "move to 3: Test",
         "3",
         "ship it to the moon",
-        "OTH/smart:See which phases lie ahead",
+        "OTH/smart:Show which phases remain",
         "custom: OTH/SKP",
     ],
 )
@@ -450,7 +450,7 @@ def test_proof_is_asked_in_screenfuls() -> None:
     drive.reply(*(Answer(q.key, text=f"v {q.title}") for q in drive.ask.questions[:3]))
     assert [q.title for q in drive.ask.questions] == ["f3", "f4", "f5"]
     drive.say("?")
-    assert "this is what has to be shown" in drive.ask.preamble.text
+    assert "this has to be proven" in drive.ask.preamble.text
     drive.say("done")
     assert house.moves[-1].proof == {
         **{f"f{n}": f"v f{n}" for n in range(3)},
@@ -522,7 +522,7 @@ def test_what_was_reviewed_is_not_asked_again() -> None:
     drive.say("WLK")
     assert [question.title for question in drive.ask.questions] == ["b.md", "c.md", "d.md"]
     drive.say("OK", "WLK")
-    assert "Everything was looked at before" in drive.ask.preamble.text
+    assert "Everything was reviewed before" in drive.ask.preamble.text
     assert drive.labels[0] == "Proceed to 3: Test"
 
 
@@ -614,8 +614,8 @@ _SCRIPT = """\
 import json, sys
 import msgspec
 from quandary.flows.gate import start
-from quandary.model.ask import Ask, Reply
-from quandary.model.call import Done
+from quandary.model.asks import Ask, Reply
+from quandary.model.calls import Done
 
 told = json.load(sys.stdin)
 flow = start(told["arguments"])

@@ -111,7 +111,7 @@ def test_votes_are_a_number_or_names() -> None:
     for wrong in ("0", "26", "x", "²", "-1"):
         assert "votes is" in only(Step("a", "Which?", metadata={"votes": wrong})).problems[0]
     assert alone(Step("a", "Do", metadata={"votes": "3"})).problems == (
-        "“Do” (a): votes is for decisions, and no way out has a label",
+        "“Do” (a): votes is for decisions, but no route from it has a label",
     )
 
 

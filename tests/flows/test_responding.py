@@ -162,11 +162,11 @@ def test_each_kind_has_its_keys(text: str, expects: Expects, expected: object) -
 @pytest.mark.parametrize(
     ("text", "expects", "problems"),
     [
-        ('{"completed": "yes"}', "process", ["`completed` has to be true or false", "“yes”"]),
+        ('{"completed": "yes"}', "process", ["`completed` must be true or false", "“yes”"]),
         ('{"completed": 1}', "process", ["`completed`", "the number 1"]),
         ('{"completed": null}', "process", ["`completed`", "null"]),
-        ('{"completed": true, "secs_taken": "12"}', "process", ["`secs_taken` has to be a number"]),
-        ('{"completed": true, "secs_taken": -1}', "process", ["`secs_taken`", "from 0 up"]),
+        ('{"completed": true, "secs_taken": "12"}', "process", ["`secs_taken` must be a number"]),
+        ('{"completed": true, "secs_taken": -1}', "process", ["`secs_taken`", "of 0 or more"]),
         ('{"completed": true, "secs_taken": NaN}', "process", ["`secs_taken`"]),
         ('{"completed": true, "secs_taken": Infinity}', "process", ["`secs_taken`"]),
         ('{"completed": true, "tokens_used": 1.5}', "process", ["`tokens_used`", "whole number"]),
@@ -178,8 +178,8 @@ def test_each_kind_has_its_keys(text: str, expects: Expects, expected: object) -
             "process",
             ["`completed`", "`secs_taken`", "a list"],
         ),
-        ('{"answer": 3}', "decision", ["`answer` has to be a text"]),
-        ('{"answer": "a", "choices": [1]}', "decision", ["`choices` has to be a list of texts"]),
+        ('{"answer": 3}', "decision", ["`answer` must be a text"]),
+        ('{"answer": "a", "choices": [1]}', "decision", ["`choices` must be a list of texts"]),
         ('{"fully_completed": "true"}', "validation", ["`fully_completed`", "“true”"]),
         ('{"fully_completed": true, "warnings": 3}', "validation", ["`warnings`", "number 3"]),
         ('{"fully_completed": true, "should_retry": "no"}', "validation", ["`should_retry`"]),
@@ -241,7 +241,7 @@ def test_an_answer_names_a_route(answer: str, routes: list[str], expected: str |
 def test_an_answer_that_is_no_route_is_fed_back_with_the_routes() -> None:
     """The agent is told what it could have said."""
     found = hear('{"answer": "Later"}', "decision", ["Yes", "No"])
-    assert found == Heard(None, "`answer` has to be one of “Yes”, “No”, and is the text “Later”.")
+    assert found == Heard(None, "`answer` must be one of “Yes”, “No”, but is the text “Later”.")
 
 
 def test_the_route_is_spelled_as_in_the_chart() -> None:

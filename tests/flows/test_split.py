@@ -210,8 +210,8 @@ def test_ties_are_told_on_both_ends() -> None:
     base, roof, tent = map(text, asks)
     assert "Cutting or deferring it leaves B “Roof” without what it needs." in base
     assert "It needs A “Base” (cut)." in roof
-    assert "It cannot go together with C “Tent”." in roof
-    assert "It cannot go together with B “Roof” (included)." in tent
+    assert "It conflicts with C “Tent”." in roof
+    assert "It conflicts with B “Roof” (included)." in tent
 
 
 def test_a_recommended_bucket_says_so() -> None:

@@ -265,7 +265,7 @@ PROGRAM = """
 import json, sys
 import msgspec
 from quandary.flows.split import start
-from quandary.model.ask import Answer, Reply
+from quandary.model.asks import Answer, Reply
 flow = start(json.loads(sys.argv[1]))
 request = next(flow)
 said = []

@@ -62,7 +62,7 @@ def test_no_step_comes_round_more_often_than_it_may(most: int) -> None:
     """`max_visits` ends a loop, and the run with it."""
     drawn = chart(task("s"), task("a"), task("b"), routes="s>a a>b b>a")
     trip = ScriptedWalk(walk(drawn, cli="X", max_visits=most))
-    assert trip.error == f"“Do a” came round more than {most} times (max_visits)"
+    assert trip.error == f"“Do a” was visited more than {most} times (max_visits)"
     assert trip.result is not None
     assert trip.result["outcome"] == "failed"
     assert len(trip.calls) == 1 + 2 * most
@@ -317,7 +317,7 @@ def test_what_fails_inside_fails_the_whole() -> None:
 def test_visits_count_in_all_places_together() -> None:
     """A page that is run from two places has its steps visited twice."""
     trip = ScriptedWalk(walk(nested(), cli="X", max_visits=1))
-    assert trip.error == "“Read” came round more than 1 times (max_visits)"
+    assert trip.error == "“Read” was visited more than 1 times (max_visits)"
 
 
 # -- budgets ---------------------------------------------------------------------------------------

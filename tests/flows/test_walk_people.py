@@ -40,10 +40,10 @@ def test_a_person_chooses_between_the_routes() -> None:
     ask = waiting(trip)
     assert (ask.key, ask.kind) == ("Sa@1/run", "transition")
     (question,) = ask.questions
-    assert question.text == "May it be shipped? The tests have passed. Which way?"
+    assert question.text == "May it be shipped? The tests have passed. Which route?"
     assert [(c.code, c.label, c.description) for c in question.choices] == [
-        ("YES", "yes", "On to: Ship it"),
-        ("NO", "no", "On to: Wait a week"),
+        ("YES", "yes", "Next: Ship it"),
+        ("NO", "no", "Next: Wait a week"),
     ]
     assert question.item == "2"
     for part in ("**Rounds**, for Version 2", "It is late.", "May it be shipped?"):
@@ -144,7 +144,7 @@ def test_a_person_does_a_step_and_hands_something_on() -> None:
     assert beside.calls["Sb@1/run"].prompt.startswith("He agrees.\n")
     words = {"Sa@1/run": {"text": "He agrees."}, "Sa@1/run~2": "DONE"}
     before = ScriptedWalk(walk(drawn, cli="X"), words)
-    assert "is kept" in before.asks["Sa@1/run~2"].preamble.why
+    assert "is recorded" in before.asks["Sa@1/run~2"].preamble.why
     assert before.steps[0]["output"] == "He agrees."
 
 

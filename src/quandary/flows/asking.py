@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
-NO_ANSWER = "It has no answer yet."
+NO_ANSWER = "This question has no answer yet."
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,14 +242,14 @@ class Asking(ABC, Generic[P]):
 
     def _clarify(self, place: P, answer: Answer) -> list[P]:
         """Text that fits several options equally is asked about, with these options only."""
-        why = f"“{answer.text}” fits more than one option. Which is meant?"
+        why = f"“{answer.text}” fits more than one option. Which one do you mean?"
         return [replace(place, why=why, among=answer.among, turned=0)]
 
     def _extra(self, place: P, question: Question, letter: str) -> list[P]:
         """The letter of an extra says what stands behind it, as if it had been typed."""
         extra = next((extra for extra in question.extras if extra.letter == letter), None)
         if extra is None:
-            return self.again(place, f"There is no {letter} here.")
+            return self.again(place, f"There is no extra {letter} here.")
         if not place.own_words:
             return [replace(place, why=self.keep_words(place, extra.text))]
         self.note("matched", place, f"> Matched: {extra.text}")
@@ -259,7 +259,7 @@ class Asking(ABC, Generic[P]):
         """A blank Other opens its menu; where nothing is behind it, the question comes again."""
         opened = self.open_menu(place)
         if opened is None:
-            return self.again(place, "Other was left empty, and there is nothing behind it.")
+            return self.again(place, "Other was left empty, and it has no further options.")
         return opened
 
     def _pick(self, place: P, answer: Answer) -> list[P]:
@@ -288,12 +288,12 @@ class Asking(ABC, Generic[P]):
         """Ask another tree before the question comes again, where there is one at hand."""
         del question
         yield from ()
-        return self.again(place, f"There is no tree {name} at hand.")
+        return self.again(place, f"There is no tree {name} here.")
 
     def keep_words(self, place: P, words: str) -> str:
         """Words that decide nothing are kept and told; why the question comes again."""
         self.remarks_on(place.item.id).comments.append(words)
-        why = f"“{words}” is kept, but it is none of the choices."
+        why = f"“{words}” is recorded, but it is not one of the choices."
         self.note("said", place, why)
         return why
 
@@ -334,7 +334,7 @@ class Asking(ABC, Generic[P]):
         word = argument.casefold()
         if word in ("", "skip", "dismiss"):
             if not self.skips:
-                why = "This cannot be skipped: nothing is decided unasked."
+                why = "This question cannot be skipped."
                 return self.again(place, why)
             return self.choose(place, (), word or "skip", "force")
         code = self.resolve(place, argument)
@@ -345,7 +345,7 @@ class Asking(ABC, Generic[P]):
     def _tag(self, place: P, tag: str) -> list[P]:
         """`#name` tags the item, and the question comes again."""
         if not tag:
-            return self.again(place, "# needs a name behind it.")
+            return self.again(place, "Type a name after #.")
         self.remarks_on(place.item.id).tags.append(tag)
         return self.again(place, f"Tagged #{tag}.", kind="tagged")
 
@@ -375,15 +375,15 @@ class Asking(ABC, Generic[P]):
     ) -> Generator[Request, Response, list[P]]:
         """`Q:` asks something back. It is kept; an advisor answers it, or whoever relays."""
         if not asked:
-            return self.again(place, "Q: needs a question behind it.")
+            return self.again(place, "Type a question after Q:.")
         self.remarks_on(place.item.id).questions.append(asked)
         if not self.advisor:
-            why = f"You asked: {asked}\nThe question is kept and waits for an answer."
+            why = f"You asked: {asked}\nThe question is recorded and waits for an answer."
             # Told when the item is shown again: whoever answers it, answers what waits then.
             return [replace(place, why=why, notes=(Note("question", asked, place.item.id),))]
         prompt = f"{self.explain(place, question, deep=True)}\n\nThe person asks: {asked}"
         said = yield from self._consult(question, prompt)
-        why = f"You asked: {asked}\n\n{said or 'Nobody could say.'}"
+        why = f"You asked: {asked}\n\n{said or 'There was no answer.'}"
         return self.again(place, why, kind="advice")
 
     def _consult(self, question: Question, prompt: str) -> Generator[Request, Response, str]:
@@ -562,7 +562,7 @@ class Chooser(Asking[Inquiry]):
         none = place.none
         if none is not None and none.code in codes and len(codes) > 1:
             if not place.gathered:
-                return self.again(place, f"{none.label} does not go with others.")
+                return self.again(place, f"{none.label} cannot be combined with other choices.")
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
         in_order = sorted(codes, key=lambda code: order.get(code, -1))

@@ -302,7 +302,7 @@ class Decider(Asking[Level]):
             return self._blank(place)
         if option.options:
             path = (*place.path, *(step.code for step in trace(place.options, code)))
-            why = f"{option.label}: there is more to choose from."
+            why = f"{option.label}: here are its options."
             return [self._below(place, option, path, code, why=why)]
         self._record(place, place.part(code))
         return []
@@ -320,7 +320,7 @@ class Decider(Asking[Level]):
             only = menu.options[0]
             self.note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._open(place, f"{menu.code}/{only.code}")]
-        why = "Other: here is what else there is."
+        why = "Other: here are the further options."
         path = (*place.path, menu.code)
         return [*opened, self._below(place, menu, path, menu.code, why=why, in_menu=True)]
 
@@ -360,14 +360,14 @@ class Decider(Asking[Level]):
         """Another tree is asked inline; what comes of it is kept, and the question comes again."""
         tree = next((tree for tree in self.terms.trees if tree.name == name), None)
         if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
-            return self.again(place, f"There is no tree {name} at hand.")
+            return self.again(place, f"There is no tree {name} here.")
         terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
-        why = f"You asked for {tree.name}. The question comes again when that is settled."
+        why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
         for chosen in result["chosenItems"]:
             kept = {"tree": tree.name, "path": chosen["path"]}
             self.records[place.item.id].asides.append(kept)
-        return [replace(place, why=f"{tree.name} is settled. Back to the question.")]
+        return [replace(place, why=f"{tree.name} is decided. Back to the question.")]
 
     def run_inside(self, terms: Terms, prefix: str, why: str = "") -> Flow:
         """Ask another tree in the middle of this one; the notes go along, and come back."""

@@ -240,7 +240,7 @@ class _Gate:
             due = tuple(field for field in self.phase.proof if field.name in problems)
             given = yield from self.prover.ask(due, problems)
             if given is None:
-                self.why = "Nothing moved: the proof is not complete."
+                self.why = "Nothing moved: the proof is incomplete."
                 return None
             self.proof |= given
             self.typed |= given.keys()
@@ -280,7 +280,7 @@ class _Gate:
                 items=tuple(piece.item for piece in waiting),
                 question="",
                 extras=(),
-                context=f"What {self.phase.title} has made, piece by piece.",
+                context=f"What {self.phase.title} has produced, piece by piece.",
             )
             self.turns["review"] = self.turns.get("review", 0) + 1
             key = keys.turn(self.place, self.turns["review"])
@@ -307,10 +307,10 @@ class _Gate:
     def _reviewed(self, pieces: list[_Piece], asked: int) -> str:
         if not pieces:
             return "There is nothing to walk through yet."
-        paths = [self.reviews.get((p.item.title, p.digest), "left open") for p in pieces]
+        paths = [self.reviews.get((p.item.title, p.digest), "no answer") for p in pieces]
         said = [f"- {p.item.title}: {path}" for p, path in zip(pieces, paths, strict=True)]
-        head = "That was everything" if asked else "Everything was looked at before"
-        return "\n".join([f"{head}. What was said of each:", *said])
+        head = "That was everything" if asked else "Everything was reviewed before"
+        return "\n".join([f"{head}. The answers:", *said])
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -387,7 +387,7 @@ class Prover:
                 if answer.blank:
                     return None
                 if answer.prefix in _ASKED_BACK or answer.among or answer.advice:
-                    why = answer.advice or f"{field.described}: this is what has to be shown."
+                    why = answer.advice or f"{field.described}: this has to be proven."
                     continue
                 given[field.name] = _value(field, answer)
                 waiting.remove(field)
@@ -401,7 +401,7 @@ class Prover:
         return Question(
             key=keys.turn(place, self.turns[place]),
             header=wording.header(item, self.limits.header),
-            text=f"{self.phase.title} has to prove {field.described}; it {problem}. What shows it?",
+            text=f"{self.phase.title} must prove {field.described}; it {problem}. What proves it?",
             choices=choices[: self.limits.options],
             named=choices[self.limits.options :],
             item=self.phase.label,
@@ -413,8 +413,8 @@ class Prover:
     def _ask(self, asked: list[tuple[Field, Question]], why: str) -> Ask:
         questions = tuple(question for _, question in asked)
         names = ", ".join(field.name for field, _ in asked)
-        context = f"Before {self.phase.title} is left, it has to be shown: {names}."
-        hints = "Type what shows it | ?: explain | Blank for the menu"
+        context = f"Before {self.phase.title} can be left, these have to be proven: {names}."
+        hints = "Type the proof | ? explains | blank returns to the menu"
         said = [f"- {f.name}: {f.schema['description']}" for f, _ in asked if _told(f)]
         preamble = Preamble(context, tuple(["\n".join(said)] if said else []), why, hints=hints)
         return Ask(questions[0].key, "transition", preamble, questions)
@@ -427,7 +427,7 @@ def _told(field: Field) -> bool:
 def _choices(field: Field) -> tuple[Choice, ...]:
     """What can be picked: the values that are declared, or that it is so."""
     values = field.schema.get("enum", [True] if field.types == ("boolean",) else [])
-    labels = ["Yes, it is so" if value is True else shown(value) for value in values]
+    labels = ["Yes, confirmed" if value is True else shown(value) for value in values]
     return tuple(Choice(f"V{number}", label) for number, label in enumerate(labels, 1))
 
 

@@ -13,9 +13,9 @@ from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
 RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
-OUTPUT = Extra("A", "See what this phase has made so far")
-AHEAD = Extra("B", "See which phases lie ahead")
-SPENT = Extra("C", "See how long this phase has taken")
+OUTPUT = Extra("A", "Show what this phase has produced so far")
+AHEAD = Extra("B", "Show which phases remain")
+SPENT = Extra("C", "Show how long this phase has taken")
 EXTRAS = (OUTPUT, AHEAD, SPENT)
 
 PLAN_REVIEW = Tree(
@@ -24,16 +24,16 @@ PLAN_REVIEW = Tree(
         Decision(
             "Plan Review",
             (
-                Option("OK", "Keep it", "It is right as it stands"),
-                Option("INF", "Explain it further", "Something is unclear to me"),
-                Option("RWK", "Write it anew", "The aim holds, the way there should be another"),
+                Option("OK", "Keep it", "It is right as it is"),
+                Option("INF", "Explain it further", "Something is unclear"),
+                Option("RWK", "Rewrite it", "The goal is right, the approach is not"),
                 Option(
                     OTHER,
                     "Other",
                     options=(
-                        Option("CHG", "Change the aim", "It goes in the wrong direction"),
-                        Option("REM", "Take it out", "Nobody needs it"),
-                        Option("SPL", "Make two of it", "It is too much in one piece"),
+                        Option("CHG", "Change the goal", "It goes in the wrong direction"),
+                        Option("REM", "Remove it", "It is not needed"),
+                        Option("SPL", "Split it in two", "It is too large for one piece"),
                     ),
                 ),
             ),
@@ -86,22 +86,22 @@ def menu(terms: Terms) -> Tree:
     track = terms.track
     following, before, beyond = track.next, track.previous, track.beyond
     if following is None:
-        options = [Option(PROCEED, "Finish", "This was the last phase; the track is done")]
+        options = [Option(PROCEED, "Finish", "This is the last phase; the track is complete")]
     else:
-        said = "Be done with this phase and begin that one"
+        said = "Finish this phase and begin that one"
         options = [Option(PROCEED, f"Proceed to {following.title}", said)]
-    said = "Look at each piece of work, then come back to this menu"
+    said = "Review each piece of work, then return to this menu"
     options.append(Option(WALK, "Walk through the output", said))
     if before is not None:
-        said = "Take up the work of that phase again"
+        said = "Resume the work of that phase"
         options.append(Option(BACK, f"Go back to {before.title}", said))
     if terms.custom is not None:
         options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
-    others = [Option("RST", "Restart this phase", "Do its work over, from the beginning")]
+    others = [Option("RST", "Restart this phase", "Do its work again from the beginning")]
     if following is not None and track.branches:
         others.append(_turn(following, track.branches))
     if following is not None and beyond is not None:
-        said = f"Leave {following.title} out; choosing this approves of it"
+        said = f"Skip {following.title}; choosing this approves it"
         others.append(Option("SKP", f"Skip ahead to {beyond.title}", said))
     options.append(Option(OTHER, "Other", options=tuple(others)))
     return Tree("PHASE_GATE", (Decision("Phase Gate", tuple(options)),), kind="transition")
@@ -109,11 +109,11 @@ def menu(terms: Terms) -> Tree:
 
 def _turn(following: Phase, branches: tuple[Phase, ...]) -> Option:
     """The way to the branches beside the next phase."""
-    said = f"In place of {following.title}"
+    said = f"Instead of {following.title}"
     if len(branches) == 1:
-        return Option("ALT", f"Turn to {branches[0].title}", said)
-    options = [Option(c, f"Turn to {p.title}") for c, p in _branch_codes(branches).items()]
-    return Option("ALT", "Turn to another branch", said, options=tuple(options))
+        return Option("ALT", f"Switch to {branches[0].title}", said)
+    options = [Option(c, f"Switch to {p.title}") for c, p in _branch_codes(branches).items()]
+    return Option("ALT", "Switch to another branch", said, options=tuple(options))
 
 
 def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
@@ -139,8 +139,8 @@ def turned(terms: Terms, path: str) -> Phase | None:
 def question(terms: Terms) -> str:
     """One or two sentences from which the menu can be answered."""
     following = terms.track.next
-    ahead = f"{following.title} comes next" if following is not None else "no other phase follows"
-    return f"{terms.phase.title} is at its end; {ahead}{_due(terms)}. How does it go on?"
+    ahead = f"{following.title} is next" if following is not None else "it is the last phase"
+    return f"{terms.phase.title} is at its end; {ahead}{_due(terms)}. What should happen next?"
 
 
 def _due(terms: Terms) -> str:
@@ -148,7 +148,7 @@ def _due(terms: Terms) -> str:
     required = [field.name for field in terms.phase.proof if field.required]
     due = len([name for name in required if name not in terms.proof])
     if not due:
-        return ", and its proof was given" if required else ""
+        return ", and its proof is complete" if required else ""
     more = " more" if due < len(required) else ""
     return f", and {due}{more} thing{'s' if due > 1 else ''} must be proven first"
 
@@ -162,10 +162,10 @@ def context(name: str, track: Track, phase: Phase) -> str:
     while following is not None:
         count, following = count + 1, track.after(following.label)
     at = f", phase {len(behind)} of {count}" if phase in behind else ""
-    lines = [f"**{name}** stands at {phase.title}{at}."]
+    lines = [f"**{name}** is at {phase.title}{at}."]
     if phase.proof:
         due = ", ".join(field.described for field in phase.proof)
-        lines.append(f"To be proven before it is left: {due}.")
+        lines.append(f"Required proof: {due}.")
     return "\n".join(lines)
 
 
@@ -178,8 +178,8 @@ def ahead(track: Track) -> str:
     for phase in track.ordered:
         if track.mark(phase) in ("next", "ahead"):
             due = ", ".join(field.name for field in phase.proof)
-            lines.append(f"- {phase.title}" + (f" (to prove: {due})" if due else ""))
-    return "Still ahead:\n" + "\n".join(lines) if lines else "No phase lies ahead."
+            lines.append(f"- {phase.title}" + (f" (proof: {due})" if due else ""))
+    return "Remaining phases:\n" + "\n".join(lines) if lines else "No phases remain."
 
 
 def output(phase: Phase, found: dict[str, Any]) -> str:
@@ -187,7 +187,11 @@ def output(phase: Phase, found: dict[str, Any]) -> str:
     lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
     if found.get("more"):
         lines.append(f"- and {found['more']} more")
-    return f"At {phase.title} there is:\n" + "\n".join(lines) if lines else "There is nothing yet."
+    return (
+        f"{phase.title} has produced:\n" + "\n".join(lines)
+        if lines
+        else "Nothing has been produced yet."
+    )
 
 
 def spent(phase: Phase, since: str, now: str) -> str:
@@ -195,7 +199,7 @@ def spent(phase: Phase, since: str, now: str) -> str:
     try:
         seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds())
     except (TypeError, ValueError):
-        return f"Nobody kept when {phase.title} began."
+        return f"It was not recorded when {phase.title} began."
     units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
     for number, (_, size) in enumerate(units):
         if seconds >= size:

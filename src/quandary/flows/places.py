@@ -165,7 +165,7 @@ def level_problems(tree: Tree) -> list[str]:
         for level in levels:
             codes = [option.code.upper() for option in level]
             twice = sorted({code for code in codes if codes.count(code) > 1})
-            problems += [f"code [{code}] stands twice on line {level[0].line}" for code in twice]
+            problems += [f"code [{code}] is used twice on line {level[0].line}" for code in twice]
     return problems
 
 

@@ -35,14 +35,14 @@ How to respond: do the task. {LAST}
 DECISION = f"""\
 How to respond: choose one of the routes, even if none fits well. {LAST}
 - `choices`: the list of routes that you had
-- `answer`: the route that you choose, letter by letter as it is listed
+- `answer`: the route that you choose, exactly as it is listed
 - `reasons`: a text that says why"""
 
 VALIDATION = f"""\
 How to respond: judge, and change nothing. {LAST}
 - `fully_completed`: true if nothing that was asked for is missing or wrong; otherwise false
 - `partially_completed`: true if some of it is there
-- `should_retry`: true if another attempt could do better, false if it would be in vain
+- `should_retry`: true if another attempt could do better; otherwise false
 - `warnings`: a list of texts, each of them one thing that is missing or wrong, with its remedy"""
 
 CHECK = """\
@@ -58,7 +58,7 @@ def run_prompt(task: str, routes: Sequence[str] = (), critiques: Sequence[str] =
     for number, critique in enumerate(critiques, start=1):
         parts.append(f"Attempt {number} was not accepted. The feedback on it:\n{_fenced(critique)}")
     if critiques:
-        parts.append("Do the task again, and do justice to all of this feedback.")
+        parts.append("Do the task again, and act on all of this feedback.")
     if routes:
         listed = "\n".join(f"- {json.dumps(route, ensure_ascii=False)}" for route in routes)
         parts.append(f"The routes:\n{listed}")

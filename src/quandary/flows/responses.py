@@ -133,7 +133,7 @@ def _flag(value: object) -> bool:
 def _number(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
         return float(value)
-    raise _Unfit("a number from 0 up")
+    raise _Unfit("a number of 0 or more")
 
 
 def _whole(value: object) -> int:
@@ -198,7 +198,7 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Hear
         try:
             values[key] = check(value)
         except _Unfit as kind:
-            wrong.append(f"`{key}` has to be {kind}, and is {_shown(value)}.")
+            wrong.append(f"`{key}` must be {kind}, but is {_shown(value)}.")
     if wrong:
         return Heard(None, " ".join(wrong))
     if expects == "decision" and routes:
@@ -211,7 +211,7 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Hear
 
 def _no_route(answer: str, routes: Sequence[str]) -> str:
     offered = ", ".join(f"“{route}”" for route in routes)
-    return f"`answer` has to be one of {offered}, and is {_shown(answer)}."
+    return f"`answer` must be one of {offered}, but is {_shown(answer)}."
 
 
 def _shown(value: object) -> str:
@@ -224,7 +224,7 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return words[value]
     small = isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST)
-    return f"the number {value}" if small else "a number out of all proportion"
+    return f"the number {value}" if small else "a number that is too large"
 
 
 # -- objects in text of any kind ------------------------------------------------------------------

@@ -249,8 +249,8 @@ class _Split:
                 "",
                 "pick",
                 "Which one",
-                f"One of {len(self.keys)} is to be chosen; here are {words.names(page)}.{further}",
-                "Which one is it?",
+                f"Choose one of {len(self.keys)}; here are {words.names(page)}.{further}",
+                "Which one do you choose?",
                 (words.choice(key, recommended=advised == [key]) for key in page),
                 none=none,
                 blank_is_none=bool(later),
@@ -269,10 +269,10 @@ class _Split:
         inquiry = self._inquiry(
             "0",
             "meta",
-            "How to go about it",
+            "How to proceed",
             f"There are {len(keys)} options to decide about: {self.words.names(keys)}. Asked one "
             f"by one, that makes {len(keys)} questions.",
-            "How do you want to go about it?",
+            "How do you want to proceed?",
             (
                 Choice("ALL", "Proceed one by one", "A question for each", recommended=apart),
                 Choice("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
@@ -288,7 +288,7 @@ class _Split:
         """What is not ticked to be decided now is deferred, once that has been confirmed."""
         names = self.words.names
         text = f"There are {len(keys)} options: {names(keys)}. Those left out are deferred."
-        asked = ("Decide now", text, "Which are to be decided now?", keys)
+        asked = ("Decide now", text, "Which do you want to decide now?", keys)
         while True:
             chosen = yield from self._ask_several("narrow", "narrow", *asked)
             rest = [key for key in keys if key not in chosen]
@@ -328,7 +328,7 @@ class _Split:
     def _group(self, keys: Sequence[str], part: str = "", rest_part: str = "rest") -> Look:
         """A few at once: what to include, then what becomes of the rest."""
         text = f"There are {len(keys)} options: {self.words.names(keys)}."
-        asked = "Which of them are to be included?"
+        asked = "Which do you want to include?"
         included = yield from self._ask_several(
             part, "include", "What to include", text, asked, keys
         )
@@ -343,7 +343,7 @@ class _Split:
         return code == one_by_one.code
 
     def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Code:
-        """What becomes of those that were not chosen."""
+        """What should happen to those that were not chosen."""
         them = _them(keys)
         rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
         choices = [
@@ -355,7 +355,7 @@ class _Split:
             "rest",
             "The rest",
             f"Not chosen: {self.words.names(keys)}.",
-            f"What becomes of {them}?",
+            f"What should happen to {them}?",
             (*choices, *more),
             blocks=self.words.listing("Not chosen", keys),
         )
@@ -390,7 +390,7 @@ class _Split:
             made.decision(self.terms.number, part),
             self.options[key].title,
             self.words.single(key),
-            "What becomes of it?",
+            "What should happen to it?",
             self.words.buckets(key),
             id=self.ids.options[key],
             item=Item(key, title=self.words.name(key)),
@@ -418,7 +418,7 @@ class _Split:
             "hold",
             f"Held: {key}",
             f"{words.name(key)} is held: {reason.rstrip('.')}. "
-            "Nothing else is asked until you go on.",
+            "Nothing else is asked until you continue.",
             "Continue with it, or with which one?",
             (go_on, *map(words.brief, waiting)),
             named=(*buckets, *map(words.brief, others)),
@@ -447,7 +447,7 @@ class _Split:
                 "conflict",
                 "Conflict",
                 self.words.breach(breach),
-                "What is to give way?",
+                "What should change?",
                 self._ways_out(breach),
             )
             code = yield from self._ask(inquiry)
@@ -486,7 +486,10 @@ class _Split:
             if code == "SHP":
                 return
             if code == "CUT":
-                text, asked = f"Included: {self.words.names(included)}.", "Which are to be cut?"
+                text, asked = (
+                    f"Included: {self.words.names(included)}.",
+                    "Which do you want to cut?",
+                )
                 cut = yield from self._ask_several(
                     "more", "more", "Cut more", text, asked, included
                 )
@@ -501,7 +504,7 @@ class _Split:
         coherent = bool(included) and not broken
         choices = [
             Choice("SHP", "Ship this scope", "It stays as it is", recommended=coherent),
-            Choice("REV", "Revise one option", "You say which, and it is asked about again"),
+            Choice("REV", "Revise one option", "Say which one; it is asked about again"),
         ]
         if included:
             choices.append(Choice("CUT", "Cut more", "Tick what to cut of those included"))

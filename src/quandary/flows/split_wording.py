@@ -164,7 +164,7 @@ class Words:
             left = self._standing(needed_by)
             yield f"Cutting or deferring it leaves {left} without what {_they(needed_by)} needs"
         if at_odds:
-            yield f"It cannot go together with {self._standing(at_odds)}"
+            yield f"It conflicts with {self._standing(at_odds)}"
 
     def _standing(self, keys: Sequence[str]) -> str:
         """Names, with what has become of each so far."""
@@ -182,8 +182,8 @@ class Words:
         """What is decided, where the caller did not say it."""
         keys = list(self._candidates)
         if len(keys) == 1:
-            return f"One option is to be decided: {self.name(keys[0])}."
-        how = "of which one is to be chosen" if alternatives else "each to be decided by itself"
+            return f"There is one option to decide: {self.name(keys[0])}."
+        how = "of which you choose one" if alternatives else "each decided by itself"
         return f"There are {len(keys)} options, {how}: {self.names(keys)}."
 
     def assembled(self) -> str:
@@ -208,7 +208,7 @@ class Words:
         """What is wrong, in a sentence."""
         one, other = self.name(breach.option), self.name(breach.other)
         if breach.kind == "conflicts":
-            return f"{one} and {other} are both included and cannot go together."
+            return f"{one} and {other} are both included and conflict with each other."
         bucket = self._buckets.get(breach.other, "cut")
         return f"{one} is included and needs {other}, which is {PAST[bucket]}."
 

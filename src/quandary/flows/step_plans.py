@@ -141,7 +141,7 @@ def planned(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str])
     none: tuple[str, ...] = ()
     votes = read("votes", _votes, otherwise=none)
     if votes and not choices:
-        problems.append(f"{named(step)}: votes is for decisions, and no way out has a label")
+        problems.append(f"{named(step)}: votes is for decisions, but no route from it has a label")
         votes = ()
     return Planned(
         id=step.id,

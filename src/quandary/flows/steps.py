@@ -349,7 +349,7 @@ class Visit:
     def _tries(self) -> str:
         """How many attempts there were, and what was held against the last one."""
         times = "one attempt" if self.attempts == 1 else f"{self.attempts} attempts"
-        said = " ".join(self.critiques[-1].split()) or "nothing came of it"
+        said = " ".join(self.critiques[-1].split()) or "there was no result"
         if len(said) > LONGEST_REASON:
             said = said[: LONGEST_REASON - 1] + "…"
         return f"{times}: {said}"
@@ -363,17 +363,17 @@ class Visit:
         plan = self.plan
         codes = route_codes(plan.routes)
         choices = tuple(
-            Choice(code, label, f"On to: {target}")
+            Choice(code, label, f"Next: {target}")
             for (code, label), target in zip(codes.items(), plan.targets, strict=True)
         )
-        code, words = yield from self._ask(name, role, choices, "Which way?", why)
+        code, words = yield from self._ask(name, role, choices, "Which route?", why)
         return Decision(codes[code], plan.routes, words, codes[code])
 
     def _do_in_person(self, name: str) -> Generator[Request, Response, Tried]:
         """Have a person do the step; what they write beside their choice is what they hand in."""
         choices = (
-            Choice(DONE, "Done", "The step is finished; what you write under Other is handed on"),
-            Choice(NOT_DONE, "Cannot be done", "It is given up; say why under Other"),
+            Choice(DONE, "Done", "The step is finished; what you write under Other is passed on"),
+            Choice(NOT_DONE, "Cannot be done", "The step is given up; say why under Other"),
         )
         code, words = yield from self._ask(name, "work", choices, "Is it done?")
         if code == DONE:
@@ -386,13 +386,13 @@ class Visit:
         choices = (
             Choice(ACCEPT, "Accept", "Nothing is missing or wrong"),
             Choice(AGAIN, "Try again", "Say under Other what is missing"),
-            Choice(REJECT, "Give up", "Another attempt would be in vain"),
+            Choice(REJECT, "Give up", "Another attempt would not help"),
         )
         block = f"What was handed in:\n\n{shown(work) or '(nothing)'}"
-        code, words = yield from self._ask(name, "check", choices, "Is it good?", block=block)
+        code, words = yield from self._ask(name, "check", choices, "Is it acceptable?", block=block)
         if code == ACCEPT:
             return None
-        return Verdict(words or "A person was not content with it.", code == AGAIN)
+        return Verdict(words or "A person did not accept it.", code == AGAIN)
 
     def _ask_whether_again(
         self, name: str, showing: int = 1, *, attempt: bool
@@ -404,15 +404,15 @@ class Visit:
         if self.terms.defaults.on_interrupted != "ask":
             return
         choices = (
-            Choice(AGAIN, "Make it again", "It counts as one more attempt"),
+            Choice(AGAIN, "Call again", "It counts as one more attempt"),
             Choice(STOP, "Stop here", "The run ends; what was done is kept"),
         )
-        why = "A call of this step was interrupted, and nobody knows what it had done by then."
+        why = "A call of this step was interrupted. It is not known what it had done by then."
         key = self._key(f"{keys.turn(name, showing)}-interrupted")
         name = f"{name}-interrupted"
-        code, _ = yield from self._ask(name, "again", choices, "Make it again?", why, key=key)
+        code, _ = yield from self._ask(name, "again", choices, "Call again?", why, key=key)
         if code != AGAIN:
-            raise Stop("a call was interrupted, and it was not to be made again")
+            raise Stop("a call was interrupted, and a person chose to stop")
         self.granted += attempt
 
     def _ask(
@@ -489,8 +489,8 @@ def meant(output: Output, expects: Expects, routes: tuple[str, ...]) -> Tried:
     if isinstance(meaning, Decision) and routes:
         route = match_route(meaning.route or meaning.answer, routes)
         if route is None:
-            return Tried(output.text, None, f"“{meaning.answer}” is none of the routes.")
+            return Tried(output.text, None, f"“{meaning.answer}” is not one of the routes.")
         meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
     if meaning is not None and not isinstance(meaning, _KINDS[expects]):
-        return Tried(output.text, None, "That answers another question than was asked.")
+        return Tried(output.text, None, "That answers a different question.")
     return Tried(output.text, meaning, problem)

@@ -229,7 +229,7 @@ class _Walk:
         self.visits[page.id, step.id] += 1
         most = self.terms.defaults.max_visits
         if self.visits[page.id, step.id] > most:
-            why = f"“{step.name}” came round more than {most} times (max_visits)"
+            why = f"“{step.name}” was visited more than {most} times (max_visits)"
             raise _End("failed", why, used_up="visits")
 
     def _plan(self, ways: Map, step: Step) -> Planned:
@@ -246,7 +246,7 @@ class _Walk:
         called = self.terms.chart.called(step) if plan.kind == "subprocess" else None
         if called is not None:
             if depth >= DEEPEST:
-                raise _End("failed", f"“{plan.name}”: charts lie more than {DEEPEST} deep")
+                raise _End("failed", f"“{plan.name}”: charts are nested more than {DEEPEST} deep")
             inner = keys.within(f"{prefix}{keys.visit(step.id, number, 'chart')}", called.id, "")
             yield from self._page(called, inner, depth + 1)
             if not plan.routes:
