@@ -24,7 +24,7 @@ from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 from quandary.journal.store import open_store, place_of
 from quandary.journal.verify import verify as examine
-from quandary.settings.files import read_standard_input, read_text, write_text
+from quandary.settings.files import read_input, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,7 +214,7 @@ def import_command(file: str, by: str, where: str | None) -> int:
     `log`, `report`, `verify` and `export` treat it like any other run. It goes on only where it
     came from: here it can be neither answered nor amended. `-` reads standard input.
     """
-    text = read_standard_input() if file == "-" else read_text(file)
+    text = read_input(file)
     exported = archive.read(text, file)
     store = runs.opened(where)
     person = runs.is_terminal()

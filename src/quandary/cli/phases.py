@@ -15,7 +15,7 @@ from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
 from quandary.journal.entries import Source
 from quandary.model.text import printable
-from quandary.settings.files import read_standard_input, read_text
+from quandary.settings.files import read_input, read_text
 
 if TYPE_CHECKING:
     from quandary.formats.tracks import Kept, Passage
@@ -175,7 +175,7 @@ def start(folder: str, file: str) -> int:
     Each phase has a "label" and a "name"; "proof" lists what has to be shown on leaving it,
     "gate": false leaves out the menu, "approval": "person" lets only a person pass it.
     """
-    given = read_standard_input() if file == "-" else read_text(file)
+    given = read_input(file)
     path = tracks.path_in(folder)
     try:
         os.makedirs(folder, exist_ok=True)

@@ -33,7 +33,7 @@ from quandary.model.text import printable
 from quandary.reading import question_from_options
 from quandary.reading import read as reader
 from quandary.settings import project_of
-from quandary.settings.files import read_standard_input, read_text
+from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer
@@ -85,10 +85,10 @@ def caller(by: str | None = None) -> Caller:
 
 def script(path: str) -> list[Any]:
     """The replies of a script, one for each Ask in turn."""
-    from quandary.settings.files import read_standard_input, read_text  # noqa: PLC0415 - for scripts
+    from quandary.settings.files import read_input  # noqa: PLC0415 - for scripts
 
     try:
-        entries = msgspec.json.decode(read_standard_input() if path == "-" else read_text(path))
+        entries = msgspec.json.decode(read_input(path))
     except msgspec.DecodeError as error:
         raise QuandaryError(f"{path}: not JSON ({error})") from None
     if not isinstance(entries, list):
@@ -275,7 +275,7 @@ def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id
 
 
 def _read_cases(path: str, mode: str) -> None:
-    text = read_standard_input() if path == "-" else read_text(path)
+    text = read_input(path)
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             case = _case(line, f"{path}:{number}")

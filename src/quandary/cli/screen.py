@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from quandary.errors import Rejected
-from quandary.formats.rules import RULES
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
@@ -111,11 +110,6 @@ def _speaks(descriptor: int) -> bool:
 
 PATH = click.Path(readable=False)
 """Any path: whether it can be read is said where it is read."""
-
-
-def rules(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """The rules that begin like what was typed."""
-    return [name for name in RULES if name.startswith(typed)]
 
 
 class OneSource(click.Command):

@@ -1,46 +1,64 @@
-"""The files that a command is to work on, in the order in which they were named."""
+"""Commands about trees and charts: `check`, `fmt`, `rule`, `show`."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from quandary import __version__
-from quandary.cli import screen
-from quandary.cli.screen import OneSource, coloured, complain, put, tell, width
+from quandary.cli.screen import PATH, OneSource, coloured, complain, put, tell, width
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats import lint
-from quandary.formats.lint import explanations
+from quandary.formats.lint import check_files, explanations
 from quandary.formats.markdown import parse
-from quandary.formats.markdown.writing import canonical
 from quandary.formats.rules import RULES, suggestion
 from quandary.formats.sources import CHARTS, load, split
-from quandary.model.text import printable
-from quandary.settings.files import markdown_files, read_standard_input, read_text, write_text
+from quandary.model.text import count, printable
+from quandary.settings.files import markdown_files, read_input, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from quandary.formats.charts import Loaded
-    from quandary.formats.lint import Checked, Diagnostic, Explanation
-    from quandary.formats.markdown import Document
-    from quandary.model.chart import Chart, Map, Page, Step
+    from quandary.formats.lint import Checked, Diagnostic
+    from quandary.model.chart import Chart, Page, Step
     from quandary.model.tree import Option, Tree
 
 MANY = 200
 """From this many files on, a person at a terminal is shown how far the work has come."""
+SARIF_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_COLOURS = {"error": "red", "warning": "yellow"}
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = _IN_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
+_IN_SARIF = str.maketrans({"{": "{{", "}": "}}"})
 
 
-class Gathered:
-    """Files to work on. What cannot be read is complained about, and the rest goes on."""
+class Files:
+    """The Markdown files that paths name, each once.
 
-    def __init__(self) -> None:
-        self.paths: list[str] = []
+    What cannot be read is complained about, and the rest is worked on.
+    """
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        self.paths: dict[str, str] = {}
+        """By the file that a path leads to."""
         self.failed = False
+        for path in paths or (".",):
+            try:
+                found = ["-"] if path == "-" else list(markdown_files(path, onerror=self.fail))
+            except ParseError as error:
+                self.fail(error)
+                continue
+            if not found:
+                self.fail(ParseError(f"{path}: no Markdown files below it"))
+            for file in found:
+                self.paths.setdefault(file if file == "-" else os.path.realpath(file), file)
 
     def fail(self, error: QuandaryError) -> None:
         """Say what could not be read or written, and remember that something was not done."""
@@ -49,87 +67,155 @@ class Gathered:
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Every file's path and text."""
-        for path in _with_progress(self.paths):
-            try:
-                text = read_standard_input() if path == "-" else read_text(path)
-            except ParseError as error:
-                self.fail(error)
-            else:
-                yield path, text
+        found: Any = nullcontext(self.paths.values())
+        if len(self.paths) >= MANY and sys.stderr.isatty():
+            found = click.progressbar(self.paths.values(), label="reading", file=sys.stderr)
+        with found as paths:
+            for path in paths:
+                try:
+                    text = read_input(path)
+                except ParseError as error:
+                    self.fail(error)
+                else:
+                    yield path, text
 
-
-def gather(paths: tuple[str, ...]) -> Gathered:
-    """The Markdown files that these paths name, each once."""
-    gathered = Gathered()
-    seen: set[str] = set()
-    for path in paths:
-        if path == "-":
-            gathered.paths += [path] if path not in seen else []
-            seen.add(path)
-            continue
+    def write(self, path: str, text: str) -> bool:
+        """Put a text in the place of a file's, and tell whether that could be done."""
         try:
-            found = list(markdown_files(path, onerror=gathered.fail))
-        except ParseError as error:
-            gathered.fail(error)
-            continue
-        if not found:
-            gathered.fail(ParseError(f"{path}: no Markdown files below it"))
-        for file in found:
-            real = os.path.realpath(file)
-            if real not in seen:
-                seen.add(real)
-                gathered.paths.append(file)
-    return gathered
+            write_text(path, text)
+        except QuandaryError as error:
+            self.fail(error)
+            return False
+        return True
 
 
-def _with_progress(paths: list[str]) -> Iterator[str]:
-    if len(paths) < MANY or not sys.stderr.isatty():
-        yield from paths
-        return
-    import click  # noqa: PLC0415 - only for long work on a terminal
-
-    with click.progressbar(paths, label="reading", file=sys.stderr) as bar:
-        yield from bar
+# -- check -----------------------------------------------------------------------------------------
 
 
-SARIF_SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+def _complete_rule(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    """What a shell offers for the half-typed name of a rule."""
+    return [name for name in RULES if name.startswith(typed)]
+
+
+@click.command(
+    epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.",
 )
+@click.argument("paths", nargs=-1, metavar="PATH...", type=PATH)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How to report.",
+)
+@click.option("--fix", is_flag=True, help="Fix in place what can be fixed safely.")
+@click.option("--fenced", is_flag=True, help="Check examples in code fences too.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=_complete_rule,
+    help="Check only this rule; may be repeated.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=_complete_rule,
+    help="Leave this rule out; may be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+def check_command(
+    paths: tuple[str, ...],
+    form: str,
+    fix: bool,
+    fenced: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    strict: bool,
+) -> int:
+    """Find what is wrong with the trees in Markdown files.
 
-_COLOURS = {"error": "red", "warning": "yellow"}
-_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-_IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
-_IN_SARIF = str.maketrans({"{": "{{", "}": "}}"})
+    PATH is a file, a folder (searched for Markdown files that git does not ignore) or `-` for
+    standard input; without one it is the current folder. `quandary rule NAME` explains a rule.
+    """
+    rules = set(_names(select) or RULES) - set(_names(ignore))
+    if fix and "-" in paths:
+        raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
+    files = Files(paths)
+    read, fixed = [], 0
+    for path, text in files.texts():
+        if fix:
+            from quandary.formats.markdown import writing  # noqa: PLC0415 - only for --fix
+
+            better, solved = writing.fix(text, rules)
+            if better != text and files.write(path, better):
+                text, fixed = better, fixed + solved  # noqa: PLW2901
+        read.append((path, parse(text)))
+    checked = check_files(read, rules, fenced=fenced)
+    if form == "json":
+        put(json_report(checked))
+    elif form == "sarif":
+        put(sarif_report(checked))
+    elif form == "github":
+        put(github_report(checked))
+    else:
+        put(text_report(checked, colour=coloured()))
+    if checked and form in ("text", "github"):
+        tell(summary(checked, fixed, fixable=0 if fix else _fixable(checked)))
+    found = {diagnostic.severity for file in checked for diagnostic in file.diagnostics}
+    if files.failed:
+        return 2
+    return 1 if "error" in found or (strict and found) else 0
+
+
+def _names(values: Iterable[str]) -> list[str]:
+    """The rules that an option names, which all exist."""
+    names = [name for value in values for name in value.replace(",", " ").split()]
+    for name in names:
+        if name not in RULES:
+            raise click.UsageError(f"there is no rule {name}; {suggestion(name)}")
+    return names
+
+
+def _fixable(files: list[Checked]) -> int:
+    """How many problems --fix would fix; it leaves examples and standard input alone."""
+    found: list[Diagnostic] = []
+    for file in files:
+        declared = {tree.name for tree in file.trees if not tree.fenced and file.path != "-"}
+        found += [d for d in file.diagnostics if d.tree in declared]
+    if not found:
+        return 0
+    from quandary.formats.markdown.writing import is_fixable  # noqa: PLC0415 - only if need be
+
+    return sum(map(is_fixable, found))
 
 
 def text_report(files: Sequence[Checked], *, colour: bool) -> str:
     """One line per problem that grep, editors and people can read."""
-    from click import style  # noqa: PLC0415 - the other reports need no colours
-
     lines = []
     for path, problem in _problems(files):
-        place, rule = printable(path), problem.rule
-        severity: str = problem.severity
+        place, rule, severity = printable(path), problem.rule, str(problem.severity)
         if colour:
-            place = style(place, bold=True)
-            severity = style(severity, fg=_COLOURS[severity])
-            rule = style(rule, fg="cyan")
+            place, rule = click.style(place, bold=True), click.style(rule, fg="cyan")
+            severity = click.style(severity, fg=_COLOURS[severity])
         where = f"{place}:{problem.line}:{problem.column}"
         lines.append(f"{where}: {severity} {rule}: {printable(problem.message)}\n")
     return "".join(lines)
 
 
 def summary(files: Sequence[Checked], fixed: int = 0, *, fixable: int = 0) -> str:
-    """One line that says how much was read, what was mended and what is left."""
+    """One line that says how much was read, what was fixed and what is left."""
     if not files:
         return "no files"
     trees = sum(not tree.fenced for file in files for tree in file.trees)
     examples = sum(tree.fenced for file in files for tree in file.trees)
-    read = _count(len(files), "file")
-    read = f"{_count(trees, 'tree')} in {read}" if trees else f"{read}, no trees"
+    read = count(len(files), "file")
+    read = f"{count(trees, 'tree')} in {read}" if trees else f"{read}, no trees"
     if examples:
-        read += f", {_count(examples, 'example')} in fences"
-    found = [_count(n, word) for word in ("error", "warning") if (n := _total(files, word))]
+        read += f", {count(examples, 'example')} in fences"
+    found = [count(n, word) for word in ("error", "warning") if (n := _total(files, word))]
     if trees and not found:
         found.append("all clean")
     if fixed:
@@ -144,8 +230,26 @@ def json_report(files: Sequence[Checked]) -> bytes:
         "files": [
             {
                 "path": _unicode(file.path),
-                "trees": [_tree(tree) for tree in file.trees],
-                "diagnostics": [_diagnostic(problem) for problem in file.diagnostics],
+                "trees": [
+                    {
+                        "name": _unicode(tree.name),
+                        "line": tree.line,
+                        "fenced": tree.fenced,
+                        "decisions": [
+                            {"name": _unicode(d.name), "options": d.count, "depth": d.depth}
+                            for d in tree.decisions
+                        ],
+                    }
+                    for tree in file.trees
+                ],
+                "diagnostics": [
+                    {
+                        **msgspec.structs.asdict(problem),
+                        "message": _unicode(problem.message),
+                        "tree": _unicode(problem.tree) or None,
+                    }
+                    for problem in file.diagnostics
+                ],
             }
             for file in files
         ],
@@ -164,93 +268,37 @@ def github_report(files: Sequence[Checked]) -> str:
         # GitHub knows a file by its path in the repository, without `./`.
         file = _unicode(str(PurePosixPath(path))).translate(_IN_PROPERTY)
         line, column = _place(problem)
-        title = problem.rule.translate(_IN_PROPERTY)
         message = _unicode(problem.message).translate(_IN_MESSAGE)
-        lines.append(
-            f"::{problem.severity} file={file},line={line},col={column},title={title}::{message}\n"
-        )
+        where = f"file={file},line={line},col={column},title={problem.rule}"
+        lines.append(f"::{problem.severity} {where}::{message}\n")
     return "".join(lines)
 
 
 def sarif_report(files: Sequence[Checked]) -> bytes:
     """A SARIF 2.1.0 log with one run that knows every rule, broken or not."""
-    rules = list(explanations().values())
-    numbers = {rule.name: number for number, rule in enumerate(rules)}
-    driver = {
-        "name": "quandary",
-        "version": __version__,
-        "rules": [_descriptor(rule) for rule in rules],
-    }
+    rules = [
+        {
+            "id": rule.name,
+            "shortDescription": {"text": rule.summary},
+            # GitHub asks for both and cuts the full one short; `help` has the whole text.
+            "fullDescription": {"text": rule.summary},
+            "help": {"text": rule.text, "markdown": rule.text},
+            "defaultConfiguration": {"level": rule.severity},
+        }
+        for rule in explanations().values()
+    ]
     run = {
-        "tool": {"driver": driver},
+        "tool": {"driver": {"name": "quandary", "version": __version__, "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "results": [result for file in files for result in _results(file, numbers)],
+        "results": [result for file in files for result in _results(file)],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return msgspec.json.encode(log) + b"\n"
 
 
-def uri(path: str) -> str:
-    """A path as a URI reference: a relative one stays relative, an absolute one is a file: URI."""
-    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load
-    from urllib.parse import quote_from_bytes  # noqa: PLC0415
-
-    octets = os.fsencode(PurePosixPath(path))
-    if octets.startswith(b"/"):
-        return f"file://{quote_from_bytes(octets, safe='/:')}"
-    # A colon in the first segment would make what stands before it a scheme.
-    return quote_from_bytes(octets, safe="/")
-
-
-def _problems(files: Sequence[Checked]) -> Iterator[tuple[str, Diagnostic]]:
-    return ((file.path, problem) for file in files for problem in file.diagnostics)
-
-
-def _total(files: Sequence[Checked], severity: str) -> int:
-    return sum(problem.severity == severity for file in files for problem in file.diagnostics)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _tree(tree: Tree) -> dict[str, Any]:
-    decisions = [
-        {"name": _unicode(decision.name), "options": decision.count, "depth": decision.depth}
-        for decision in tree.decisions
-    ]
-    return {
-        "name": _unicode(tree.name),
-        "line": tree.line,
-        "fenced": tree.fenced,
-        "decisions": decisions,
-    }
-
-
-def _diagnostic(problem: Diagnostic) -> dict[str, Any]:
-    return {
-        "rule": problem.rule,
-        "severity": problem.severity,
-        "line": problem.line,
-        "column": problem.column,
-        "message": _unicode(problem.message),
-        "tree": _unicode(problem.tree) or None,
-    }
-
-
-def _descriptor(rule: Explanation) -> dict[str, Any]:
-    return {
-        "id": rule.name,
-        "shortDescription": {"text": rule.summary},
-        # GitHub asks for both descriptions and cuts the full one short; `help` has the whole text.
-        "fullDescription": {"text": rule.summary},
-        "help": {"text": rule.text, "markdown": rule.text},
-        "defaultConfiguration": {"level": rule.severity},
-    }
-
-
-def _results(file: Checked, numbers: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _results(file: Checked) -> Iterator[dict[str, Any]]:
     artifact = {"uri": uri(file.path)}
+    numbers = {name: number for number, name in enumerate(RULES)}
     prints = _fingerprints(file.diagnostics)
     for problem, fingerprint in zip(file.diagnostics, prints, strict=True):
         line, column = _place(problem)
@@ -279,6 +327,26 @@ def _fingerprints(problems: Sequence[Diagnostic]) -> Iterator[str]:
         yield sha256(msgspec.json.encode((*content, twins[content]))).hexdigest()[:32]
 
 
+def uri(path: str) -> str:
+    """A path as a URI reference: a relative one stays relative, an absolute one is a file: URI."""
+    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load
+    from urllib.parse import quote_from_bytes  # noqa: PLC0415
+
+    octets = os.fsencode(PurePosixPath(path))
+    if octets.startswith(b"/"):
+        return f"file://{quote_from_bytes(octets, safe='/:')}"
+    # A colon in the first segment would make what stands before it a scheme.
+    return quote_from_bytes(octets, safe="/")
+
+
+def _problems(files: Sequence[Checked]) -> Iterator[tuple[str, Diagnostic]]:
+    return ((file.path, problem) for file in files for problem in file.diagnostics)
+
+
+def _total(files: Sequence[Checked], severity: str) -> int:
+    return sum(problem.severity == severity for _, problem in _problems(files))
+
+
 def _place(problem: Diagnostic) -> tuple[int, int]:
     """Line and column; what concerns a whole file stands at its beginning."""
     return max(problem.line, 1), max(problem.column, 1)
@@ -289,126 +357,13 @@ def _unicode(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-@click.command(
-    epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.",
-)
-@click.argument("paths", nargs=-1, metavar="PATH...", type=screen.PATH)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
-    default="text",
-    show_default=True,
-    help="How to report.",
-)
-@click.option("--fix", is_flag=True, help="Fix in place what can be fixed safely.")
-@click.option("--fenced", is_flag=True, help="Check examples in code fences too.")
-@click.option(
-    "--select",
-    multiple=True,
-    metavar="RULE",
-    shell_complete=screen.rules,
-    help="Check only this rule; may be repeated.",
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="RULE",
-    shell_complete=screen.rules,
-    help="Leave this rule out; may be repeated.",
-)
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-def check_command(
-    paths: tuple[str, ...],
-    form: str,
-    fix: bool,
-    fenced: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    strict: bool,
-) -> int:
-    """Find what is wrong with the trees in Markdown files.
-
-    PATH is a file, a folder (searched for Markdown files that git does not ignore) or `-` for
-    standard input; without one it is the current folder. `quandary rule NAME` explains a rule.
-    """
-    rules = _rules(select, ignore)
-    if fix and "-" in paths:
-        raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
-    gathered = gather(paths or (".",))
-    read, fixed = _read(gathered, rules if fix else set())
-    files = lint.check_files(read, rules, fenced=fenced)
-    _report(form, files)
-    if files and form in ("text", "github"):
-        tell(summary(files, fixed, fixable=0 if fix else _fixable(files)))
-    found = {diagnostic.severity for file in files for diagnostic in file.diagnostics}
-    if gathered.failed:
-        return 2
-    return 1 if "error" in found or (strict and found) else 0
-
-
-def _rules(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
-    """The rules that count, after --select and --ignore."""
-    chosen, unwanted = _names(select), _names(ignore)
-    for name in (*chosen, *unwanted):
-        if name not in RULES:
-            raise click.UsageError(f"there is no rule {name}; {suggestion(name)}")
-    return set(chosen or RULES) - set(unwanted)
-
-
-def _names(values: Iterable[str]) -> list[str]:
-    return [name for value in values for name in value.replace(",", " ").split()]
-
-
-def _read(gathered: Gathered, mend: set[str]) -> tuple[list[tuple[str, Document]], int]:
-    """Every file's document, mended and written back first if that is wanted."""
-    read: list[tuple[str, Document]] = []
-    fixed = 0
-    for path, text in gathered.texts():
-        if mend:
-            from quandary.formats.markdown.writing import fix  # noqa: PLC0415
-            from quandary.settings.files import write_text  # noqa: PLC0415 - only for --fix
-
-            mended, count = fix(text, mend)
-            if mended != text:
-                try:
-                    write_text(path, mended)
-                except QuandaryError as error:
-                    gathered.fail(error)
-                else:
-                    text, fixed = mended, fixed + count  # noqa: PLW2901
-        read.append((path, parse(text)))
-    return read, fixed
-
-
-def _report(form: str, files: list[Checked]) -> None:
-    if form == "json":
-        put(json_report(files))
-    elif form == "sarif":
-        put(sarif_report(files))
-    elif form == "github":
-        put(github_report(files))
-    else:
-        put(text_report(files, colour=coloured()))
-
-
-def _fixable(files: list[Checked]) -> int:
-    """How many problems --fix would mend; it leaves examples and standard input alone."""
-    found: list[Diagnostic] = []
-    for file in files:
-        declared = {tree.name for tree in file.trees if not tree.fenced and file.path != "-"}
-        found += [d for d in file.diagnostics if d.tree in declared]
-    if not found:
-        return 0
-    from quandary.formats.markdown.writing import is_fixable  # noqa: PLC0415 - only if there is something
-
-    return sum(map(is_fixable, found))
+# -- fmt -------------------------------------------------------------------------------------------
 
 
 @click.command(
     epilog="Exit status: 0 done, 1 something would change (--check, --diff), 2 unreadable input.",
 )
-@click.argument("paths", nargs=-1, metavar="PATH...", type=screen.PATH)
+@click.argument("paths", nargs=-1, metavar="PATH...", type=PATH)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; say what would change.")
 @click.option("--diff", "only_diff", is_flag=True, help="Write nothing; show what would change.")
 def fmt_command(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> int:
@@ -418,51 +373,44 @@ def fmt_command(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> in
     trees changes, nor do the examples in code fences. PATH is a file, a folder or `-`, which reads
     standard input and writes standard output; without one it is the current folder.
     """
+    from quandary.formats.markdown.writing import canonical  # noqa: PLC0415 - not for `check`
+
     if only_check and only_diff:
         raise click.UsageError("--check and --diff exclude each other")
     dry = only_check or only_diff
-    gathered = gather(paths or (".",))
+    files = Files(paths)
     changed = total = 0
-    for path, text in gathered.texts():
-        total += 1
+    for path, text in files.texts():
         better = canonical(text)
         if path == "-" and not dry:
             put(better.encode())
-            continue
-        if better == text:
-            continue
-        if only_diff:
-            put(_diff(path, text, better))
-        try:
-            if not dry:
-                write_text(path, better)
-        except QuandaryError as error:
-            gathered.fail(error)
-            total -= 1
-            continue
-        changed += 1
-        tell(f"{'would rewrite' if dry else 'rewrote'} {path}")
-    _sum_up(total, changed, dry=dry, piped=tuple(paths) == ("-",))
-    if gathered.failed:
+        elif better != text:
+            if only_diff:
+                put(_diff(path, text, better))
+            if not dry and not files.write(path, better):
+                continue
+            changed += 1
+            tell(f"{'would rewrite' if dry else 'rewrote'} {path}")
+        total += 1
+    if total and paths != ("-",):
+        read, verb = count(total, "file"), "to rewrite" if dry else "rewritten"
+        tell(f"{changed} of {read} {verb}" if changed else f"{read}, all in canonical form")
+    if files.failed:
         return 2
     return 1 if changed and dry else 0
-
-
-def _sum_up(total: int, changed: int, *, dry: bool, piped: bool) -> None:
-    if piped or not total:
-        return
-    files = "1 file" if total == 1 else f"{total} files"
-    verb = "to rewrite" if dry else "rewritten"
-    tell(f"{changed} of {files} {verb}" if changed else f"{files}, all in canonical form")
 
 
 def _diff(path: str, before: str, after: str) -> str:
     """What would change: in a pipe as `patch` takes it, on a terminal with nothing hidden."""
     from difflib import unified_diff  # noqa: PLC0415 - only for --diff
 
+    def split_lines(text: str) -> list[str]:  # for `patch`, only line feeds end a line
+        *lines, last = text.split("\n")
+        return [line + "\n" for line in lines] + ([last] if last else [])
+
     lines = []
     name = printable(path)
-    for line in unified_diff(_lines(before), _lines(after), name, name):
+    for line in unified_diff(split_lines(before), split_lines(after), name, name):
         text = line.removesuffix("\n")
         end = "\n" if text != line else "\n\\ No newline at end of file\n"
         if sys.stdout.isatty():
@@ -472,14 +420,11 @@ def _diff(path: str, before: str, after: str) -> str:
     return "".join(lines)
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends, which for `patch` are line feeds only."""
-    *lines, last = text.split("\n")
-    return [line + "\n" for line in lines] + ([last] if last else [])
+# -- rule ------------------------------------------------------------------------------------------
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=screen.rules)
+@click.argument("name", required=False, shell_complete=_complete_rule)
 def rule_command(name: str | None) -> None:
     """Explain a rule of `check`: what it wants, why, and a bad and a good example.
 
@@ -489,33 +434,31 @@ def rule_command(name: str | None) -> None:
     if name is None:
         longest = max(map(len, known))
         for entry in known.values():
-            title = entry.name.ljust(longest)
-            shown = click.style(title, bold=True) if coloured() else title
-            put(f"{shown}  {entry.severity:7}  {entry.summary}\n")
+            put(f"{_bold(entry.name.ljust(longest))}  {entry.severity:7}  {entry.summary}\n")
         return
     if name not in known:
         raise QuandaryError(f"there is no rule {name}; {suggestion(name)}")
     fixed = ", fixed by --fix" if RULES[name].fixable else ""
-    title = f"{name} ({known[name].severity}{fixed})"
-    put((click.style(title, bold=True) if coloured() else title) + "\n\n")
-    put(_plain(known[name].text))
-
-
-def _plain(text: str) -> str:
-    """The explanation without its fences and its stars, as a terminal shows it best."""
-    lines = []
+    put(_bold(f"{name} ({known[name].severity}{fixed})") + "\n\n")
+    # As a terminal shows it best: without fences and stars.
     inside = False
-    for line in text.split("\n"):
+    for line in known[name].text.removesuffix("\n").split("\n"):
         if line.startswith("````"):
             inside = not inside
             continue
         first = line.removeprefix("*Error.* ").removeprefix("*Warning.* ")
-        lines.append("    " + line if inside and line else first)
-    return "\n".join(lines)
+        put(("    " + line if inside and line else first) + "\n")
+
+
+def _bold(text: str) -> str:
+    return click.style(text, bold=True) if coloured() else text
+
+
+# -- show ------------------------------------------------------------------------------------------
 
 
 @click.command(cls=OneSource)
-@click.argument("source", type=screen.PATH)
+@click.argument("source", type=PATH)
 @click.option(
     "--format",
     "form",
@@ -537,90 +480,82 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
     What is wrong with a chart is said on standard error; with errors, the exit status is 1.
     """
     path, name = split(source) if source else (None, "")
-    text = read_standard_input() if path == "-" else None
+    text = read_input("-") if path == "-" else None
     drawn = path is not None and path.lower().endswith(CHARTS)
     if text is not None and not drawn:
         from quandary.formats.charts import is_chart  # noqa: PLC0415 - only for standard input
 
         drawn = is_chart("-", text)
     if drawn or as_chart:
-        return _chart(source, form, page or "", text, whole=not (page or (drawn and name)))
+        return _show_chart(source, form, page or "", text, whole=not (page or (drawn and name)))
     if page:
         raise click.UsageError("--page is for charts; name a tree by file.md#NAME")
     tree = load(source, text)
-    if form == "json":
-        put(_json(tree))
-    elif form == "mermaid":
-        from quandary.formats import drawings  # noqa: PLC0415 - one form at a time
+    from quandary.formats import drawings  # noqa: PLC0415 - not for the other commands
 
+    if form == "json":
+        put(_pretty(_tree(tree)))
+    elif form == "mermaid":
         put(drawings.tree_as_mermaid(tree))
     elif form == "dot":
-        from quandary.formats import drawings  # noqa: PLC0415
-
         put(drawings.tree_as_dot(tree))
     else:
-        from quandary.formats.drawings import draw_tree as draw  # noqa: PLC0415
-
-        put(draw(tree, width=width(), colour=coloured()))
+        put(drawings.draw_tree(tree, width=width(), colour=coloured()))
     return 0
 
 
-def _chart(source: str, form: str, page: str, text: str | None, *, whole: bool) -> int:
+def _show_chart(source: str, form: str, page: str, text: str | None, *, whole: bool) -> int:
     """Show a chart: all its pages, or the one that was named and those that it runs."""
-    from quandary.formats import charts  # noqa: PLC0415 - trees need none of it
+    from quandary.formats import charts, drawings  # noqa: PLC0415 - trees need none of it
     from quandary.model.soundness import concerned  # noqa: PLC0415
 
     loaded = charts.read(source, page=page, text=text)
     chart = loaded.chart
     pages = list(chart.pages) if whole else concerned(chart)
     if form == "json":
-        put(_chart_json(loaded, pages))
+        put(_pretty(_chart(loaded, pages)))
     elif form == "mermaid":
-        import msgspec  # noqa: PLC0415 - one form at a time
-
-        from quandary.formats import drawings  # noqa: PLC0415
-
-        put(drawings.chart_as_mermaid(msgspec.structs.replace(chart, pages=tuple(pages))))
+        part = msgspec.structs.replace(chart, pages=tuple(pages))
+        put(drawings.chart_as_mermaid(part))
     elif form == "dot":
-        from quandary.formats import drawings  # noqa: PLC0415
-
         put(drawings.chart_as_dot(chart, pages))
     else:
-        from quandary.formats.drawings import draw_chart as draw  # noqa: PLC0415
-
-        put(draw(chart, pages, width=width(), colour=coloured()))
+        put(drawings.draw_chart(chart, pages, width=width(), colour=coloured()))
     for problem in loaded.problems:
         tell(loaded.said(problem))
     return 1 if loaded.errors else 0
 
 
-def _chart_json(loaded: Loaded, pages: list[Page]) -> bytes:
-    import msgspec  # noqa: PLC0415 - one form at a time
-
-    from quandary.model.chart import Map  # noqa: PLC0415
-
-    chart = loaded.chart
-    shown = {
-        "name": chart.name,
-        "start": chart.start or None,
-        "digest": chart.digest,
-        "pages": [_page(chart, page, Map(page, chart)) for page in pages],
-        "problems": [msgspec.to_builtins(problem) for problem in loaded.problems],
-    }
+def _pretty(shown: dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n"
 
 
-def _page(chart: Chart, page: Page, plan: Map) -> dict[str, Any]:
+def _chart(loaded: Loaded, pages: list[Page]) -> dict[str, Any]:
+    from quandary.model.chart import Map  # noqa: PLC0415 - trees need none of it
+
+    chart = loaded.chart
+    shown = []
+    for page in pages:
+        plan = Map(page, chart)
+        shown.append(
+            {
+                "id": page.id,
+                "name": page.name,
+                "start": plan.start.id if plan.start is not None else None,
+                "steps": [_step(chart, step, plan) for step in page.steps],
+                "also": [{"id": s.id, "kind": s.kind, "text": s.text} for s in page.scenery],
+            }
+        )
     return {
-        "id": page.id,
-        "name": page.name,
-        "start": plan.start.id if plan.start is not None else None,
-        "steps": [_step(chart, step, plan) for step in page.steps],
-        "also": [{"id": s.id, "kind": s.kind, "text": s.text} for s in page.scenery],
+        "name": chart.name,
+        "start": chart.start or None,
+        "digest": chart.digest,
+        "pages": shown,
+        "problems": [msgspec.to_builtins(problem) for problem in loaded.problems],
     }
 
 
-def _step(chart: Chart, step: Step, plan: Map) -> dict[str, Any]:
+def _step(chart: Chart, step: Step, plan: Any) -> dict[str, Any]:  # noqa: ANN401 - imported late
     called = chart.called(step)
     shown: dict[str, Any] = {
         "id": step.id,
@@ -632,18 +567,11 @@ def _step(chart: Chart, step: Step, plan: Map) -> dict[str, Any]:
         "metadata": step.metadata,
         "routes": [{"label": route.label, "to": route.target} for route in plan.ways(step)],
     }
-    if called is not None:
-        shown["runs"] = called.id
-    if step.lane:
-        shown["lane"] = step.lane
-    if step.notes:
-        shown["notes"] = step.notes
-    return shown
+    further = {"runs": called and called.id, "lane": step.lane, "notes": step.notes}
+    return shown | {name: value for name, value in further.items() if value}
 
 
-def _json(tree: Tree) -> bytes:
-    import msgspec  # noqa: PLC0415 - one form at a time
-
+def _tree(tree: Tree) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "name": tree.name,
         "trigger": tree.trigger or None,
@@ -659,10 +587,8 @@ def _json(tree: Tree) -> bytes:
             for decision in tree.decisions
         ],
     }
-    for name in ("title", "question", "keywords", "extends"):
-        if value := getattr(tree, name):
-            shown[name] = value
-    return msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n"
+    further = {name: getattr(tree, name) for name in ("title", "question", "keywords", "extends")}
+    return shown | {name: value for name, value in further.items() if value}
 
 
 def _option(option: Option) -> dict[str, Any]:

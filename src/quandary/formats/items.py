@@ -10,7 +10,7 @@ from quandary.errors import ParseError, QuandaryError
 from quandary.model.asks import Item
 from quandary.model.candidates import BUCKETS, Candidate, problem
 from quandary.model.tree import Extra
-from quandary.settings.files import read_standard_input, read_text
+from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def from_file(path: str, *, bare: bool = False) -> list[Item]:
 
     An item may be `bare` where any fields will do; elsewhere it needs one that people know it by.
     """
-    text = read_standard_input() if path == "-" else read_text(path)
+    text = read_input(path)
     text = text.removeprefix("\ufeff")
     first = text.lstrip()[:1]
     if first == "[":
@@ -163,7 +163,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
 
 def read_options(path: str) -> tuple[Candidate, ...]:
     """The options in a file, or from standard input for `-`."""
-    text = read_standard_input() if path == "-" else read_text(path)
+    text = read_input(path)
     return parse_options(text, path)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from quandary.formats.markdown import Section
-from quandary.formats.rules import RULES, short
-from quandary.model.text import printable
+from quandary.formats.rules import RULES
+from quandary.model.text import printable, shorten
 from quandary.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ def check_files(
             if (where, line) != (path, tree.line):
                 place = f"{where}:{line}" if where != path else f"line {line}"
                 message = (
-                    f"a tree named {short(tree.name)} is already at {place}; rename one of them"
+                    f"a tree named {shorten(tree.name)} is already at {place}; rename one of them"
                 )
                 found += _diagnose(section, "name-duplicate", tree, message)
             if tree.extends and tree.extends not in names:
-                base = short(tree.extends)
+                base = shorten(tree.extends)
                 message = f"Extends: {base} is not among the files checked; check its file too"
                 found += _diagnose(section, "extends-unknown", tree, message)
         kept = sorted((d for d in found if d.rule in rules), key=lambda d: (d.line, d.column))
@@ -105,7 +105,7 @@ def _check_notes(document: Document) -> Iterator[Diagnostic]:
 def _diagnose(section: Section, rule: str, place: Place, message: str) -> Iterable[Diagnostic]:
     if rule in section.ignored:
         return ()
-    shown = short(printable(message), LONGEST)
+    shown = shorten(printable(message), LONGEST)
     severity = RULES[rule].severity
     return (Diagnostic(rule, severity, place.line, place.column, shown, section.tree.name),)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from quandary.model.text import count as count_of
+from quandary.model.text import shorten, suggest
 from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def _noted(name: str, message: str, *, fixable: bool = False) -> None:
     """A rule about something that was seen while reading, with `{}` for what was noted."""
 
     def check(section: Section) -> Iterator[Finding]:
-        return ((note, message.format(short(note.text, 200))) for note in _notes(section, name))
+        return ((note, message.format(shorten(note.text, 200))) for note in _notes(section, name))
 
     RULES[name] = Rule(name, "warning", check, fixable)
 
@@ -83,7 +85,7 @@ def levels(tree: Tree) -> Iterator[Level]:
     """Every level of a tree that has options."""
     waiting: list[Level] = []
     for decision in reversed(tree.decisions):
-        name = f"Decision {short(decision.name)}"
+        name = f"Decision {shorten(decision.name)}"
         waiting.append(Level(decision.options, 1, decision.line, decision.column, False, name))
     while waiting:
         level = waiting.pop()
@@ -101,10 +103,6 @@ def _options(tree: Tree) -> Iterator[Option]:
     return (option for level in levels(tree) for option in level.options)
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 @_rule("always-four", "error")
 def always_four(section: Section) -> Iterator[Finding]:
     """Three named options and [OTH] on every level; two or three named ones under [OTH]."""
@@ -117,7 +115,7 @@ def always_four(section: Section) -> Iterator[Finding]:
             if count > LEVELS:
                 yield level, f"{level.name} has {count} options; keep two or three under [OTH]"
         elif count != LEVELS:
-            has = _number(count, "named option")
+            has = count_of(count, "named option")
             remedy = "add" if count < LEVELS else "move"
             where = "another" if count < LEVELS else "what is less common under [OTH]"
             yield level, f"{level.name} has {has} where three belong beside [OTH]; {remedy} {where}"
@@ -212,10 +210,10 @@ def indent(section: Section) -> Iterator[Finding]:
     """Each level is indented by two spaces, and what looks like an option is one."""
     for note in _notes(section, "indent"):
         if note.text.isdigit():
-            message = f"indent this option by {_number(int(note.text), 'space')}, two per level"
+            message = f"indent this option by {count_of(int(note.text), 'space')}, two per level"
         else:
             message = (
-                f"Markdown reads “{short(note.text)}” as part of the text above it; "
+                f"Markdown reads “{shorten(note.text)}” as part of the text above it; "
                 "indent it by two spaces per level"
             )
         yield note, message
@@ -282,7 +280,7 @@ def label_comma(section: Section) -> Iterator[Finding]:
     for level in levels(section.tree):
         for option in level.options if is_multi(level.options) else ():
             if "," in option.label:
-                yield option, f"label “{short(option.label)}” has a comma; reword it"
+                yield option, f"label “{shorten(option.label)}” has a comma; reword it"
 
 
 @_rule("label-ellipsis", "warning", fixable=True)
@@ -290,7 +288,7 @@ def label_ellipsis(section: Section) -> Iterator[Finding]:
     """Dots behind the label of a branch are ours to add."""
     for option in _options(section.tree):
         if option.label.endswith(("...", "…")):
-            yield option, f"label “{short(option.label)}” ends in dots; leave them out"
+            yield option, f"label “{shorten(option.label)}” ends in dots; leave them out"
 
 
 @_rule("code-letter", "warning")
@@ -306,7 +304,10 @@ def code_missing(section: Section) -> Iterator[Finding]:
     """Every option has a code that its author chose."""
     for option in _options(section.tree):
         if option.derived and option.label:
-            yield option, f"“{short(option.label)}” has no code; [{option.code}] is used, write it"
+            yield (
+                option,
+                f"“{shorten(option.label)}” has no code; [{option.code}] is used, write it",
+            )
 
 
 _noted("checkbox-order", "[ ] comes before the code; write `- [CODE] [ ] Label`", fixable=True)
@@ -320,7 +321,7 @@ def label_duplicate(section: Section) -> Iterator[Finding]:
         for option in level.options:
             first = seen.setdefault(option.label.casefold(), option)
             if first is not option and option.label:
-                message = f"label “{short(option.label)}” is on line {first.line} too; reword one"
+                message = f"label “{shorten(option.label)}” is on line {first.line} too; reword one"
                 yield option, message
 
 
@@ -372,22 +373,14 @@ def ignore_unknown(section: Section) -> Iterator[Finding]:
         elif not note.text:
             yield note, "name the rules to ignore"
         elif note.text not in RULES:
-            yield note, f"there is no rule {short(note.text)}; {suggestion(note.text)}"
+            yield note, f"there is no rule {shorten(note.text)}; {suggestion(note.text)}"
 
 
 def suggestion(name: str) -> str:
     """What to try instead of a rule that does not exist."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
-
-    close = get_close_matches(name, RULES, n=1)
-    return f"did you mean {close[0]}?" if close else "`quandary rule` lists them"
+    return suggest(name, RULES, "`quandary rule` lists them")
 
 
 def _inherits(section: Section, option: Option) -> bool:
     """A bare code in a tree that extends another takes everything from there."""
     return bool(section.tree.extends) and not option.label and not option.derived
-
-
-def short(text: str, longest: int = 60) -> str:
-    """The text, cut where it would fill the screen."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from quandary.errors import NotFound, ParseError
 from quandary.formats.markdown import parse
 from quandary.formats.markdown.notation import plain_name
+from quandary.model.text import suggest
 from quandary.model.tree import extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
     SUFFIXES,
     markdown_files,
     project_root,
-    read_standard_input,
+    read_input,
     read_text,
 )
 
@@ -72,7 +73,7 @@ def _loaded(source: str, text: str | None) -> tuple[list[Found], str, str]:
     if path.lower().endswith(CHARTS):
         raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
     if text is None:
-        text = read_standard_input() if path == "-" else read_text(path)
+        text = read_input(path)
     return [Found(path, tree) for tree in parse(text).trees], name, path
 
 
@@ -130,11 +131,8 @@ def _choose(found: list[Found], name: str, where: str) -> Found:
         apart = len({f.path for f in fitting}) == len(fitting)
         remedy = f"say {fitting[0].path}#{name}" if apart else "rename all but one"
         raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); {remedy}")
-    from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
-
-    close = get_close_matches(plain_name(name), {f.tree.name for f in found}, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise NotFound(f"no tree named {name} in {where}{hint}")
+    hint = suggest(plain_name(name), {f.tree.name for f in found})
+    raise NotFound("; ".join(filter(None, (f"no tree named {name} in {where}", hint))))
 
 
 def _called(found: list[Found], name: str) -> list[Found]:

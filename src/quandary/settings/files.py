@@ -61,6 +61,11 @@ def read_text(path: str) -> str:
     return _decoded(data, path)
 
 
+def read_input(path: str) -> str:
+    """The text of a file, or what is piped in for `-`."""
+    return read_standard_input() if path == "-" else read_text(path)
+
+
 def read_standard_input() -> str:
     """The text that is piped in, under the same rules as a file; messages call it `-`."""
     try:
