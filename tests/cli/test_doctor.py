@@ -322,7 +322,7 @@ def test_a_program_that_is_gone_is_broken(project: Path) -> None:
     install("claude")
     (project.parent / "bin" / "quandary").unlink()
     ((status, text),) = said(doctor.examine_hosts())
-    assert (status, text) == ("broken", "it would call quandary, which is not on PATH")
+    assert (status, text) == ("broken", "calls quandary, which is not on PATH")
 
 
 def test_a_program_of_another_version_is_noted(project: Path) -> None:

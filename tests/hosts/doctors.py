@@ -36,4 +36,4 @@ def doctor_sees_what_is_broken() -> None:
         at.env["PATH"] = "/usr/bin:/bin"
         ended = at.run([str(at.quandary_path), "doctor"])
         assert ended.status == 1, ended.said
-        assert ended.out.count("it would call quandary, which is not on PATH") == 2, ended.out
+        assert ended.out.count("calls quandary, which is not on PATH") == 2, ended.out

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,7 +24,7 @@ from quandary.cli.screen import coloured, put, store_option
 from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
-from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, Places, places
+from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.errors import ParseError, QuandaryError
 from quandary.model.calls import fold
 from quandary.model.text import printable
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from quandary.doors.hosts.install import Call
-    from quandary.journal.store import Store
     from quandary.settings import Origin
     from quandary.settings.agents import Agent
 
@@ -67,7 +66,6 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*;\s*extra == ['\"](?P<extra>[\
 class Finding(NamedTuple):
     """One thing that was looked at."""
 
-    area: str
     status: Status
     what: str
     text: str
@@ -85,40 +83,32 @@ def doctor_command(form: str, where: str | None) -> int:
     which host, and the agents that are installed. It changes nothing and sends nothing; other
     programs are only asked for their versions.
     """
-    findings = [
-        *examine_program(),
-        *examine_extras(),
-        *examine_settings(),
-        *examine_store(where),
-        *examine_hosts(),
-    ]
-    hooked = any(f.area == "hosts" and f.what.startswith("claude") for f in findings)
-    findings += [*examine_agents(hooked=hooked), *examine_logs()]
-    broken = sum(finding.status == "broken" for finding in findings)
+    areas = {
+        "program": [*examine_program()],
+        "extras": [*examine_extras()],
+        "settings": [*examine_settings()],
+        "store": [*examine_store(where)],
+        "hosts": [*examine_hosts()],
+    }
+    hooked = any(finding.what.startswith("claude") for finding in areas["hosts"])
+    areas |= {"agents": [*examine_agents(hooked=hooked)], "logs": [*examine_logs()]}
+    broken = sum(finding.status == "broken" for found in areas.values() for finding in found)
     if form == "json":
-        listed = [finding._asdict() for finding in findings]
+        listed = [{"area": area, **f._asdict()} for area, found in areas.items() for f in found]
         document = {"version": __version__, "ok": not broken, "findings": listed}
         put(msgspec.json.encode(document) + b"\n")
-    else:
-        put("".join(f"{line}\n" for line in _lines(findings)))
-        put(f"\n{broken} broken.\n" if broken else "\nNothing is broken.\n")
-    return 1 if broken else 0
-
-
-def _lines(findings: list[Finding]) -> Iterator[str]:
-    """One paragraph for each area, with what to do below what is wrong."""
+        return 1 if broken else 0
     colours = coloured()
-    area = ""
-    for finding in findings:
-        if finding.area != area:
-            yield from ("",) if area else ()
-            area = finding.area
-            yield area
-        mark = f"{finding.status:<6}"
-        mark = click.style(mark, fg=_COLOURS[finding.status]) if colours else mark
-        yield f"  {mark}  {printable(finding.what)}: {printable(finding.text)}"
-        if finding.remedy:
-            yield f"          → {printable(finding.remedy)}"
+    for area, found in areas.items():
+        put(f"{area}\n" if found else "")
+        for finding in found:
+            mark = f"{finding.status:<6}"
+            mark = click.style(mark, fg=_COLOURS[finding.status]) if colours else mark
+            put(f"  {mark}  {printable(finding.what)}: {printable(finding.text)}\n")
+            put(f"          → {printable(finding.remedy)}\n" if finding.remedy else "")
+        put("\n" if found else "")
+    put(f"{broken} broken.\n" if broken else "Nothing is broken.\n")
+    return 1 if broken else 0
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -129,11 +119,6 @@ class Version(NamedTuple):
 
     text: str = ""
     trouble: str = ""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The version as something that can be compared."""
-        return tuple(int(part) for part in self.text.split("."))
 
 
 @cache
@@ -169,24 +154,27 @@ def examine_program() -> Iterator[Finding]:
     """The program that runs now, and the one that others would call."""
     python = ".".join(map(str, sys.version_info[:3]))
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    text = f"version {__version__} with Python {python}, in {folder}"
-    yield Finding("program", "ok", NAME, text)
-    found = shutil.which(NAME)
-    if found is None:
+    yield Finding("ok", NAME, f"version {__version__} with Python {python}, in {folder}")
+    if shutil.which(NAME) is None:
         text = "does not lead to quandary, so agents cannot call it by its name"
-        yield Finding("program", "note", "PATH", text, REMEDY)
-        return
-    version = version_of(found)
-    if version.trouble:
-        text = f"leads to {found}, which {version.trouble}"
-        remedy = "reinstall it, for instance with `uv tool install --force quandary`"
-        yield Finding("program", "broken", "PATH", text, remedy)
-        return
-    text = f"leads to {found}, version {version.text}"
-    if version.text == __version__:
-        yield Finding("program", "ok", "PATH", text)
+        yield Finding("note", "PATH", text, REMEDY)
     else:
-        yield Finding("program", "note", "PATH", text, "keep one of the two")
+        yield _examine_command("PATH", NAME, "leads to", REMEDY)
+
+
+def _examine_command(what: str, command: str, verb: str, remedy: str) -> Finding:
+    """Whether a program of ours is there, and which version it is."""
+    path = shutil.which(command)
+    if path is None:
+        missing = "is not there" if os.path.dirname(command) else "is not on PATH"
+        return Finding("broken", what, f"{verb} {command}, which {missing}", remedy)
+    version = version_of(path)
+    if version.trouble:
+        return Finding("broken", what, f"{verb} {path}, which {version.trouble}", REMEDY)
+    text = f"{verb} {path}, version {version.text}"
+    if version.text != __version__:
+        return Finding("note", what, f"{text}; this is {__version__}", "keep one of the two")
+    return Finding("ok", what, text)
 
 
 def examine_extras() -> Iterator[Finding]:
@@ -196,7 +184,7 @@ def examine_extras() -> Iterator[Finding]:
     try:
         needed = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
-        yield Finding("extras", "note", NAME, "is not installed as a package")
+        yield Finding("note", NAME, "is not installed as a package")
         return
     wanted: dict[str, dict[str, str]] = {}
     for line in needed:
@@ -207,13 +195,13 @@ def examine_extras() -> Iterator[Finding]:
         for name in names:
             with suppress(metadata.PackageNotFoundError):
                 names[name] = metadata.version(name)
-        missing = [name for name, version in names.items() if not version]
+        missing = ", ".join(name for name, version in names.items() if not version)
         if missing:
-            text = f"not installed ({', '.join(missing)})"
-            yield Finding("extras", "note", extra, text, f"pip install 'quandary[{extra}]'")
+            remedy = f"pip install 'quandary[{extra}]'"
+            yield Finding("note", extra, f"not installed ({missing})", remedy)
         else:
-            text = ", ".join(f"{name} {version}" for name, version in names.items())
-            yield Finding("extras", "ok", extra, text)
+            versions = (f"{name} {version}" for name, version in names.items())
+            yield Finding("ok", extra, ", ".join(versions))
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -229,34 +217,39 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
     known |= {"TOKEN", "STORE"}
     for variable in sorted(os.environ):
         name = variable.removeprefix("QUANDARY_")
-        if name in (variable, *known) or variable.startswith(notices.VARIABLE):
-            continue
-        remedy = _suggest(name, known, "QUANDARY_")
-        yield Finding("settings", "note", variable, "means nothing to this version", remedy)
+        if name not in (variable, *known) and not variable.startswith(notices.VARIABLE):
+            remedy = _suggest(name, known, "QUANDARY_")
+            yield Finding("note", variable, "means nothing to this version", remedy)
 
 
 def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
     if not os.path.isfile(path):
-        yield Finding("settings", "ok", path, "not there; nothing is set")
+        yield Finding("ok", path, "not there; nothing is set")
         return
     try:
         part = read_part(origin, path)
     except QuandaryError as error:
-        text = str(error).removeprefix(f"{path}: ")
         remedy = "correct it; until then no command that reads it works"
-        yield Finding("settings", "broken", path, text, remedy)
+        yield Finding("broken", path, str(error).removeprefix(f"{path}: "), remedy)
         return
-    wrong = [
-        problem for key, value in part.values.items() for problem in _problems(part, key, value)
-    ]
-    yield from (Finding("settings", "broken", path, *problem) for problem in wrong)
-    yield from (Finding("settings", "note", path, *note) for note in _notes(part, path))
+    wrong = [fault for item in part.values.items() for fault in _find_faults(part, *item)]
+    yield from (Finding("broken", path, *fault) for fault in wrong)
+    for name in OWN if origin == "project" else ():
+        if part.values.get(name):
+            text = f"[{name}] of a project is ignored: what it says is not for a repository to say"
+            remedy = f"put it into {os.path.join(config_folder(), 'config.toml')}"
+            yield Finding("note", path, text, remedy)
+    table = part.values.get("notify")
+    secret = isinstance(table, dict) and bool(table.get("secret"))
+    if origin == "user" and secret and os.stat(path).st_mode & 0o077:
+        text = "others on this machine can read the secret in it"
+        yield Finding("note", path, text, f"chmod 600 {path}")
     if not wrong:
         names = ", ".join(part.values)
-        yield Finding("settings", "ok", path, f"sets {names}" if names else "nothing is set")
+        yield Finding("ok", path, f"sets {names}" if names else "nothing is set")
 
 
-def _problems(part: Part, key: str, value: object) -> Iterator[tuple[str, str]]:
+def _find_faults(part: Part, key: str, value: object) -> Iterator[tuple[str, str]]:
     """What is wrong with one setting, and what to do about it."""
     name = key if key in KNOWN else key.lower() if key.isupper() else key
     kind = KNOWN.get(name)
@@ -272,20 +265,6 @@ def _problems(part: Part, key: str, value: object) -> Iterator[tuple[str, str]]:
             CHECKS[name](value)
         except QuandaryError as error:
             yield str(error), "correct it; until then it has no effect"
-
-
-def _notes(part: Part, path: str) -> Iterator[tuple[str, str]]:
-    """What is allowed, and yet not what it seems."""
-    for name in OWN if part.origin == "project" else ():
-        if part.values.get(name):
-            yield (
-                f"[{name}] of a project is ignored: what it says is not for a repository to say",
-                f"put it into {os.path.join(config_folder(), 'config.toml')}",
-            )
-    table = part.values.get("notify")
-    secret = isinstance(table, dict) and bool(table.get("secret"))
-    if part.origin == "user" and secret and os.stat(path).st_mode & 0o077:
-        yield "others on this machine can read the secret in it", f"chmod 600 {path}"
 
 
 def _suggest(name: str, known: Iterable[str], prefix: str = "") -> str:
@@ -361,63 +340,37 @@ CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
 def examine_store(where: str | None = None) -> Iterator[Finding]:
     """The journal: whether it can be read, how large it is, and whether it is what was written."""
     from quandary.journal.store import NoStore, open_store, place_of  # noqa: PLC0415 - heavy
+    from quandary.journal.verify import verify  # noqa: PLC0415 - the same
 
-    place = ""
+    place = "journal"
     try:
         place = place_of(where)
-        found = open_store(where, create=False)
+        with closing(open_store(where, create=False)) as store:
+            last, entries = store.last(), store.newest()
+            runs = last.runs if last else 0
+            paths = [path for path in (place, f"{place}-wal") if os.path.exists(path)]
+            size = sum(os.path.getsize(path) for path in paths) // 1024
+            large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
+            told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
+            if entries > MANY:
+                text = f"{told}; too many entries to verify in passing"
+                yield Finding("ok", place, text, "quandary verify looks at all of them")
+                return
+            problems = verify(store).problems
     except NoStore:
-        yield Finding("store", "ok", place, "nothing has been recorded there yet")
-        return
+        yield Finding("ok", place, "nothing has been recorded there yet")
     except QuandaryError as error:
-        yield Finding("store", "broken", "journal", str(error), "name another with --store")
-        return
-    try:
-        yield _examine_journal(found, place)
-    except QuandaryError as error:
-        yield Finding("store", "broken", place, str(error), "quandary verify says more")
-    finally:
-        found.close()
-
-
-def _examine_journal(found: Store, place: str) -> Finding:
-    from quandary.journal.verify import verify  # noqa: PLC0415 - heavy
-
-    last, entries = found.last(), found.newest()
-    paths = (place, f"{place}-wal")
-    size = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
-    runs = last.runs if last else 0
-    large = f", {max(size // 1024, 1):,} KiB" if size else ""  # of a database, its server knows
-    told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
-    if entries > MANY:
-        text = f"{told}; too many entries to verify in passing"
-        return Finding("store", "ok", place, text, "quandary verify looks at all of them")
-    report = verify(found)
-    if report.ok:
-        return Finding("store", "ok", place, f"{told}, all as they were written")
-    text = f"{told}; {len(report.problems)} problems, the first: {report.problems[0].text}"
-    return Finding("store", "broken", place, text, "quandary verify names them all")
+        remedy = "see quandary verify, or name another store with --store"
+        yield Finding("broken", place, str(error), remedy)
+    else:
+        if problems:
+            text = f"{told}; {len(problems)} problems, the first: {problems[0].text}"
+            yield Finding("broken", place, text, "quandary verify names them all")
+        else:
+            yield Finding("ok", place, f"{told}, all as they were written")
 
 
 # -- hosts -----------------------------------------------------------------------------------------
-
-
-class Installed(NamedTuple):
-    """What is there for a host, in a project or for the user."""
-
-    host: str
-    root: str | None
-    places: Places
-
-    def finding(self, status: Status, text: str, remedy: str = "") -> Finding:
-        """What there is to say of it."""
-        where = "for you" if self.root is None else "in this project"
-        return Finding("hosts", status, f"{self.host}, {where}", text, remedy)
-
-    @property
-    def remedy(self) -> str:
-        """The command that puts it right."""
-        return f"quandary install {self.host} --{'user' if self.root is None else 'project'}"
 
 
 def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
@@ -425,113 +378,93 @@ def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
     root = project_root(start)
     seen = None if root is None else os.path.relpath(root)
     roots = [None] if seen is None else ["" if seen == os.curdir else seen, None]
-    found: list[Finding] = []
-    sources: list[str] = []
-    for host in HOSTS:
-        for scope in roots:
-            one = Installed(host, scope, places(host, scope))
-            found += _examine_host(one)
-            sources += _hook_sources(one)
+    found = [one for host in HOSTS for scope in roots for one in _examine_host(host, scope)]
+    sources = [one for scope in roots for one in _hook_sources(places("claude", scope).hooks or "")]
     yield from found
     for plugin in (source for source in sources if source.startswith("the plugin ")):
-        yield Finding("hosts", "ok", "claude", f"{plugin} is switched on")
+        yield Finding("ok", "claude", f"{plugin} is switched on")
     if len(sources) > 1:
         text = f"every question is recorded more than once, by {' and '.join(sources)}"
-        yield Finding("hosts", "note", "claude", text, "keep one of them; see quandary uninstall")
+        yield Finding("note", "claude", text, "keep one of them; see quandary uninstall")
     if not found and not sources:
         text = "quandary is installed for none, so no agent knows of it"
-        yield Finding("hosts", "note", "hosts", text, "quandary install claude, or another")
+        yield Finding("note", "hosts", text, "quandary install claude, or another")
 
 
-def _hook_sources(one: Installed) -> list[str]:
+def _hook_sources(path: str) -> list[str]:
     """Where Claude Code has our hooks from: a file of settings, or the plugin that it names."""
-    path = one.places.hooks
     try:
-        text = (_text(path) if path else None) or ""
+        text = _text(path)
         calls, enabled = our_hooks(text), load_json(text).get("enabledPlugins")
     except QuandaryError:
         return []  # said already
     names = enabled.items() if isinstance(enabled, dict) else ()
     plugins = [name for name, on in names if on is True and name.startswith("quandary@")]
-    return [*([path] if calls and path else []), *(f"the plugin {name}" for name in plugins)]
+    return [*([path] if calls else []), *(f"the plugin {name}" for name in plugins)]
 
 
-def _examine_host(one: Installed) -> Iterator[Finding]:
+def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
     """What there is to say of one host in one place; nothing where nothing is installed."""
-    path = one.places.lesson.path
-    servers = one.places.servers or one.places.listed
+    what = f"{host}, {'for you' if root is None else 'in this project'}"
+    remedy = f"quandary install {host} --{'user' if root is None else 'project'}"
+    here = places(host, root)
+    servers = here.servers or here.listed
+    path = here.lesson.path
     try:
-        lesson = _text(path)
-        found = lesson_entry(one.places.lesson, NAME).find(lesson or "")
-        path = one.places.hooks or ""
-        calls = our_hooks(_text(path) or "") if path else []
+        found = lesson_entry(here.lesson, NAME).find(_text(path))
+        path = here.hooks or ""
+        calls = our_hooks(_text(path))
         path = servers.path if servers is not None else ""
-        server = our_server(servers, _text(path) or "") if servers is not None else ""
+        server = our_server(servers, _text(path)) if servers is not None else ""
     except QuandaryError as error:
-        refused = "; Claude Code refuses such a file" if path == one.places.hooks else ""
-        yield one.finding("broken", f"{path}: {error}{refused}", "correct the file")
+        refused = "; Claude Code refuses such a file" if path == here.hooks else ""
+        yield Finding("broken", what, f"{path}: {error}{refused}", "correct the file")
         return
     commands = {call.command for call in calls} | ({server} if server else set())
     if found is None and not commands:
         return
-    path = one.places.lesson.path
+    path = here.lesson.path
     if found is None:
-        yield one.finding("note", f"its agents get no instructions ({path} is missing)", one.remedy)
+        yield Finding("note", what, f"its agents get no instructions ({path} is missing)", remedy)
     elif found.edited:
-        yield one.finding("ok", f"{path}, with changes of your own")
-    elif any(found.body == one.places.lesson.text_for(word) for word in (NAME, *commands)):
-        yield one.finding("ok", path)
+        yield Finding("ok", what, f"{path}, with changes of your own")
+    elif any(found.body == here.lesson.text_for(word) for word in (NAME, *commands)):
+        yield Finding("ok", what, path)
     else:
-        yield one.finding("note", f"{path} is of another version of quandary", one.remedy)
-    if calls or (found is not None and one.places.hooks):
-        yield _examine_hooks(one, calls)
+        yield Finding("note", what, f"{path} is of another version of quandary", remedy)
+    if here.hooks and (calls or found is not None):
+        fault = _find_hook_fault(here.hooks, calls, root)
+        text = fault or f"hooks in {here.hooks}"
+        yield Finding("broken" if fault else "ok", what, text, remedy if fault else "")
     if server and servers is not None:
         mcp = next((f for f in examine_extras() if f.what == "mcp" and f.status != "ok"), None)
         if mcp is None:
-            yield one.finding("ok", f"the MCP server in {servers.path}")
+            yield Finding("ok", what, f"the MCP server in {servers.path}")
         else:
             text = f"{servers.path} names our server, which needs more packages"
-            yield one.finding("broken", text, mcp.remedy)
+            yield Finding("broken", what, text, mcp.remedy)
     for command in sorted(commands or {NAME}):
-        yield _examine_command(one, command)
-    if one.host == "codex":
-        yield from (one.finding("broken", note) for note in one.places.notes)
+        yield _examine_command(what, command, "calls", f"{REMEDY}, then {remedy}")
+    if host == "codex":
+        yield from (Finding("broken", what, note) for note in here.notes)
 
 
-def _examine_hooks(one: Installed, calls: list[Call]) -> Finding:
-    path = one.places.hooks or ""
+def _find_hook_fault(path: str, calls: list[Call], root: str | None) -> str:
+    """What keeps our hooks from working, if anything does."""
     missing = [event for event in HOOKS if event not in [call.event for call in calls]]
     if missing:
-        text = f"{path} has no hook {' and '.join(missing)} for questions"
-        return one.finding("broken", text, one.remedy)
+        return f"{path} has no hook {' and '.join(missing)} for questions"
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
-        wanted = hooks.host_timeout(user_settings() if one.root is None else read_settings())
+        wanted = hooks.host_timeout(user_settings() if root is None else read_settings())
     patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
     if wanted is not None and patience < wanted:
-        text = f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"
-        return one.finding("broken", text, one.remedy)
-    return one.finding("ok", f"hooks in {path}")
+        return f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"
+    return ""
 
 
-def _examine_command(one: Installed, command: str) -> Finding:
-    """Whether what a host is told to run is there, and which version it is."""
-    place = shutil.which(command)
-    if place is None:
-        missing = "is not there" if os.path.dirname(command) else "is not on PATH"
-        text = f"it would call {command}, which {missing}"
-        return one.finding("broken", text, f"{REMEDY}, then {one.remedy}")
-    version = version_of(place)
-    if version.trouble:
-        return one.finding("broken", f"it would call {place}, which {version.trouble}", REMEDY)
-    if version.text != __version__:
-        text = f"it calls {place}, version {version.text}, and this is {__version__}"
-        return one.finding("note", text, "keep one of the two")
-    return one.finding("ok", f"calls {place}, version {version.text}")
-
-
-def _text(path: str) -> str | None:
-    return read_text(path) if os.path.isfile(path) else None
+def _text(path: str) -> str:
+    return read_text(path) if os.path.isfile(path) else ""
 
 
 # -- agents and logs -------------------------------------------------------------------------------
@@ -559,39 +492,42 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
             for agent in agents
             if (path := paths[agent.name]) and programs.get(agent.name) == agent.argv[0]
         }
-        for agent in (agent for agent in agents if paths[agent.name]):
-            asked = versions.get(agent.name)
-            yield _examine_agent(agent, asked.result() if asked else None, hooked=hooked)
-    missing = [name for name, path in paths.items() if path is None]
+    for agent in (agent for agent in agents if paths[agent.name]):
+        if agent.name in versions:
+            version = versions[agent.name].result()
+            yield _judge_agent(agent, version, hooked=hooked)
+        else:
+            yield Finding("ok", agent.name, f"{agent.argv[0]}, as your settings say")
+    missing = ", ".join(name for name, path in paths.items() if path is None)
     if missing:
-        yield Finding("agents", "ok", "others", f"not installed: {', '.join(missing)}")
+        yield Finding("ok", "others", f"not installed: {missing}")
     for setting, codename in chosen.items():
         named = catalogue.agents.get(fold(codename))
         if named is None:
             text = f"names {codename}, and there is no such agent"
-            yield Finding("agents", "broken", setting, text, "name another, or define it")
+            yield Finding("broken", setting, text, "name another, or define it")
         elif paths[named.name] is None:
             text = f"names {codename}, whose program {named.argv[0]} was not found"
-            yield Finding("agents", "broken", setting, text, f"install {named.argv[0]}")
+            yield Finding("broken", setting, text, f"install {named.argv[0]}")
 
 
-def _examine_agent(agent: Agent, version: Version | None, *, hooked: bool) -> Finding:
+def _judge_agent(agent: Agent, version: Version, *, hooked: bool) -> Finding:
     tried = TRIED.get(agent.name, "")
-    if version is None:
-        return Finding("agents", "ok", agent.name, f"{agent.argv[0]}, as your settings say")
+    text = f"version {version.text}"
     if version.trouble:
         text = f"{agent.argv[0]} {version.trouble}"
-        return Finding("agents", "note", agent.name, text, "see whether it runs at all")
-    if hooked and agent.name == "CLAUDE" and version.numbers < Version(HOOKS_SINCE).numbers:
-        text = f"version {version.text} cannot call our hooks; no question would get through"
-        return Finding("agents", "broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
+        return Finding("note", agent.name, text, "see whether it runs at all")
+    if hooked and agent.name == "CLAUDE" and _numbers(version.text) < _numbers(HOOKS_SINCE):
+        text = f"{text} cannot call our hooks; no question would get through"
+        return Finding("broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
     if version.text == tried:
-        text = f"version {version.text}, the one that was tried"
-        return Finding("agents", "ok", agent.name, text)
-    text = f"version {version.text}, never tried"
-    if tried:
-        text = f"version {version.text}; what is known about it was tried with {tried}"
-    return Finding("agents", "note", agent.name, text)
+        return Finding("ok", agent.name, f"{text}, the one that was tried")
+    known = f"; what is known about it was tried with {tried}" if tried else ", never tried"
+    return Finding("note", agent.name, text + known)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def examine_logs() -> Iterator[Finding]:
@@ -600,4 +536,4 @@ def examine_logs() -> Iterator[Finding]:
         line = printable(notices.last_trouble(name))
         if line:
             remedy = "delete it when that is over"
-            yield Finding("logs", "note", notices.trouble_log(name), f"last: {line[:300]}", remedy)
+            yield Finding("note", notices.trouble_log(name), f"last: {line[:300]}", remedy)
