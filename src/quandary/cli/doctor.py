@@ -43,7 +43,7 @@ from quandary.settings.files import project_root, read_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from quandary.doors.hosts.install import Call
+    from quandary.doors.hosts.install import InstalledHook
     from quandary.settings import Origin
     from quandary.settings.agents import Agent
 
@@ -449,7 +449,7 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
         yield from (Finding("broken", what, note) for note in here.notes)
 
 
-def _find_hook_fault(path: str, calls: list[Call], root: str | None) -> str:
+def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) -> str:
     """What keeps our hooks from working, if anything does."""
     missing = [event for event in HOOKS if event not in [call.event for call in calls]]
     if missing:

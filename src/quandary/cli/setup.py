@@ -1,14 +1,14 @@
-"""What `install` and `uninstall` have in common: for whom, and how to say what is done."""
+"""`quandary install` and `quandary uninstall`."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from quandary.cli import COMMANDS
 from quandary.cli.screen import coloured, complain, put, tell
 from quandary.doors.hosts.hooks import host_timeout
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from quandary.doors.hosts.install import Change, Plan
 
 
+_VERBS = {
+    (True, False): ("created", "would create"),
+    (False, False): ("changed", "would change"),
+    (False, True): ("removed", "would remove"),
+}
+
+
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The host, and for whom."""
     for option in (
@@ -36,68 +43,6 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def root_of(*, project: bool, user: bool) -> str | None:
-    """The project's folder as seen from here; none means for the user."""
-    if project and user:
-        raise click.UsageError("--project and --user exclude each other")
-    if user:
-        return None
-    root = project_root(os.curdir)
-    if root is None and not project:
-        raise QuandaryError("this is no project; choose --user, or --project for this folder")
-    seen = os.path.relpath(root) if root is not None else os.curdir
-    return "" if seen == os.curdir else seen
-
-
-def follow(plan: Plan, *, dry_run: bool) -> None:
-    """Carry a plan out, or show it, and say for each file what was done."""
-    if dry_run:
-        put("".join(line for change in plan.changes for line in _diff(change)))
-    else:
-        carry_out(plan)
-    for change in plan.changes:
-        verb = _VERBS[change.before is None, change.after is None][dry_run]
-        tell(f"{verb} {change.path}{_link(change.path)}: {change.what}")
-
-
-_VERBS = {
-    (True, False): ("created", "would create"),
-    (False, False): ("changed", "would change"),
-    (False, True): ("removed", "would remove"),
-}
-
-
-def _link(path: str) -> str:
-    """Where a link leads, since what is changed may lie far from the project."""
-    real = os.path.realpath(path)
-    seen = os.path.normpath(os.path.join(os.path.realpath(os.curdir), path))
-    linked = real != seen if not os.path.isabs(path) else os.path.islink(path)
-    return f" (a link to {real})" if linked else ""
-
-
-def _diff(change: Change) -> Iterator[str]:
-    """The change as `patch` takes it; on a terminal with nothing hidden."""
-    from difflib import unified_diff  # noqa: PLC0415 - only for --dry-run
-
-    name = printable(change.path)
-    before = name if change.before is not None else os.devnull
-    after = name if change.after is not None else os.devnull
-    old, new = _lines(change.before or ""), _lines(change.after or "")
-    for line in unified_diff(old, new, before, after):
-        text = line.removesuffix("\n")
-        end = "\n" if text != line else "\n\\ No newline at end of file\n"
-        if sys.stdout.isatty():
-            text = printable(text)
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
-        yield (click.style(text, fg=colour) if colour else text) + end
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends, which for `patch` are line feeds only."""
-    *lines, last = text.split("\n")
-    return [line + "\n" for line in lines] + ([last] if last else [])
-
-
 @click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
 @where_options
 @click.option("--mcp", is_flag=True, help="Register the server `quandary mcp` too.")
@@ -108,19 +53,13 @@ def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bo
     every question that any skill asks. Files keep all that is in them, and `quandary uninstall`
     takes out what was added. Within a project, --project is the default.
     """
-    if mcp and "mcp" not in COMMANDS:
-        raise QuandaryError("--mcp registers `quandary mcp`, which this version does not have")
-    root = root_of(project=project, user=user)
+    root = _root(project=project, user=user)
     command = find_command("user" if root is None else "project")
-    settings = user_settings() if root is None else read_settings()
-    try:
-        plan = plan_install(
-            places(host, root), command.word, mcp=mcp, timeout=host_timeout(settings)
-        )
-    except CannotEdit as error:
-        put(error.snippet)
-        raise
-    follow(plan, dry_run=dry_run)
+    timeout = host_timeout(user_settings() if root is None else read_settings())
+    where = places(host, root)
+    plan = _follow(
+        lambda: plan_install(where, command.word, mcp=mcp, timeout=timeout), dry_run=dry_run
+    )
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
     for note in filter(None, (*plan.notes, command.note)):
@@ -136,14 +75,67 @@ def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> in
     Files that nobody has changed since are byte for byte what they were before. Instructions that
     somebody has edited are left, and named.
     """
-    try:
-        plan = plan_uninstall(places(host, root_of(project=project, user=user)))
-    except CannotEdit as error:
-        put(error.snippet)
-        raise
-    follow(plan, dry_run=dry_run)
+    where = places(host, _root(project=project, user=user))
+    plan = _follow(lambda: plan_uninstall(where), dry_run=dry_run)
     if not plan.changes and not plan.left:
         tell(f"nothing to do: quandary is not installed for {host}")
     for reason in plan.left:
         complain(reason)
     return 1 if plan.left else 0
+
+
+def _root(*, project: bool, user: bool) -> str | None:
+    """The project's folder as seen from here; none means for the user."""
+    if project and user:
+        raise click.UsageError("--project and --user exclude each other")
+    if user:
+        return None
+    root = project_root(os.curdir)
+    if root is None and not project:
+        raise QuandaryError("this is no project; choose --user, or --project for this folder")
+    seen = os.path.relpath(root) if root is not None else os.curdir
+    return "" if seen == os.curdir else seen
+
+
+def _follow(make: Callable[[], Plan], *, dry_run: bool) -> Plan:
+    """Make a plan and carry it out, or show it, and say for each file what was done.
+
+    Where a file cannot be edited, the text that belongs in it is printed.
+    """
+    try:
+        plan = make()
+    except CannotEdit as error:
+        put(error.snippet)
+        raise
+    if dry_run:
+        put("".join(line for change in plan.changes for line in _diff(change)))
+    else:
+        carry_out(plan)
+    for change in plan.changes:
+        verb = _VERBS[change.before is None, change.after is None][dry_run]
+        real = os.path.realpath(change.path)
+        seen = os.path.normpath(os.path.join(os.path.realpath(os.curdir), change.path))
+        linked = os.path.islink(change.path) if os.path.isabs(change.path) else real != seen
+        # What is changed may lie far from the project.
+        tell(f"{verb} {change.path}{f' (a link to {real})' if linked else ''}: {change.what}")
+    return plan
+
+
+def _diff(change: Change) -> Iterator[str]:
+    """The change as `patch` takes it; on a terminal with nothing hidden."""
+    from difflib import unified_diff  # noqa: PLC0415 - only for --dry-run
+
+    name = printable(change.path)
+    before = name if change.before is not None else os.devnull
+    after = name if change.after is not None else os.devnull
+    # For `patch`, lines end with line feeds only.
+    old, new = (
+        re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in (change.before, change.after)
+    )
+    for line in unified_diff(old, new, before, after):
+        text = line.removesuffix("\n")
+        end = "\n" if text != line else "\n\\ No newline at end of file\n"
+        if sys.stdout.isatty():
+            text = printable(text)
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
+        yield (click.style(text, fg=colour) if colour else text) + end

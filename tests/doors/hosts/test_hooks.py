@@ -50,7 +50,7 @@ def question(text: str = LEVEL, *labels: str, multi: bool = False) -> dict[str, 
     return {"question": text, "header": "Level", "multiSelect": multi, "options": options}
 
 
-def heard(data: object) -> hooks.Call:
+def heard(data: object) -> hooks.ToolCall:
     """A call that is one to a question tool."""
     told = hooks.read_call(data)
     assert told is not None

@@ -58,7 +58,7 @@ def question(text: str = LEVEL, *labels: str, multi: bool = False) -> dict[str, 
     return {"question": text, "header": "Level", "multiSelect": multi, "options": options}
 
 
-def heard(data: dict[str, Any]) -> hooks.Call:
+def heard(data: dict[str, Any]) -> hooks.ToolCall:
     """A call that is one to a question tool."""
     told = hooks.read_call(data)
     assert told is not None

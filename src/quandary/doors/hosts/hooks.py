@@ -107,7 +107,7 @@ def _respond(event: str, data: bytes) -> bytes:
 # -- the call --------------------------------------------------------------------------------------
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A call to a host's question tool, as the host reports it."""
 
     session: str
@@ -159,7 +159,7 @@ class Call(NamedTuple):
         return bool(self.id) and all(texts) and len(set(texts)) == len(texts) and options == shown
 
 
-def read_call(data: object) -> Call | None:
+def read_call(data: object) -> ToolCall | None:
     """The call, if it is one to a question tool."""
     if not isinstance(data, dict) or not TOOL.fullmatch(str(data.get("tool_name", ""))):
         return None
@@ -173,7 +173,9 @@ def read_call(data: object) -> Call | None:
         if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
     )
     session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
-    return Call(session, call, given, questions, data.get("tool_response")) if questions else None
+    return (
+        ToolCall(session, call, given, questions, data.get("tool_response")) if questions else None
+    )
 
 
 def _read_question(number: int, entry: dict[str, Any]) -> Question:
@@ -216,7 +218,7 @@ def question_id(text: str) -> str:
 # -- before the question is shown ------------------------------------------------------------------
 
 
-def judge(call: Call, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
+def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
     """What to say to the host; nothing where it is to go on as always."""
     if len(call.questions) < len(call.input["questions"]):
         return None  # what is no question is for the host to judge
@@ -231,7 +233,7 @@ def judge(call: Call, store: Store, project: str, settings: Settings) -> dict[st
     return ask_in_inbox(call, store, project, seconds) if seconds is not None else None
 
 
-def _answer_by_preference(call: Call, store: Store, project: str) -> dict[str, Any] | None:
+def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
     """The answers, where a preference decides every question of the call."""
     policy = policy_of(store, project)
     verdicts = [policy.judge(question) for question in call.questions]
@@ -250,7 +252,7 @@ def _answer_by_preference(call: Call, store: Store, project: str) -> dict[str, A
     return output
 
 
-def _allow(call: Call, reason: str, answers: dict[str, str]) -> dict[str, Any]:
+def _allow(call: ToolCall, reason: str, answers: dict[str, str]) -> dict[str, Any]:
     """What answers the host's question without its form."""
     output = _decision("allow", reason)
     output["hookSpecificOutput"]["updatedInput"] = {**call.input, "answers": answers}
@@ -305,7 +307,7 @@ def count_listed_options(text: str) -> int:
 # -- after it was answered -------------------------------------------------------------------------
 
 
-def record(call: Call, store: Store, project: str) -> list[State]:
+def record(call: ToolCall, store: Store, project: str) -> list[State]:
     """Keep every question of the call, with what became of it.
 
     What an agent only relays is kept by the run of ours that asks it, and not a second time here.
@@ -327,7 +329,7 @@ def record(call: Call, store: Store, project: str) -> list[State]:
 
 def begin_record(
     store: Store,
-    call: Call,
+    call: ToolCall,
     question: Question,
     project: str,
     *,
@@ -354,7 +356,7 @@ def begin_record(
     )
 
 
-def spell(call: Call, question: Question, answer: Answer) -> str:
+def spell(call: ToolCall, question: Question, answer: Answer) -> str:
     """An answer as the host tells of it: labels as it spells them, or the person's own words."""
     labels = call.labels(question)
     words = [labels[code] for code in answer.picked if code in labels]
@@ -363,7 +365,7 @@ def spell(call: Call, question: Question, answer: Answer) -> str:
 
 
 def _record_answer(
-    store: Store, call: Call, state: State, question: Question, meant: Answer
+    store: Store, call: ToolCall, state: State, question: Question, meant: Answer
 ) -> State:
     """The record with its answer, unless it has this very answer already."""
     known = answer_of(store, state.run)
@@ -387,7 +389,7 @@ def _give_up(store: Store, state: State, outcome: Outcome | None) -> State:
     return state
 
 
-def read_response(call: Call) -> Reply | Outcome:
+def read_response(call: ToolCall) -> Reply | Outcome:
     """What came back from the host's form. Words that fit no question are kept in the outcome.
 
     A label is what the host spells; all else is kept in the person's own words, as the agent was
@@ -421,7 +423,7 @@ def host_timeout(settings: Settings) -> int | None:
     return None if wait is None else ceil(wait) + MARGIN
 
 
-def ask_in_inbox(call: Call, store: Store, project: str, wait: float) -> dict[str, Any] | None:
+def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dict[str, Any] | None:
     """What a person answers in the inbox, for the host; nothing where its form is to appear."""
     until = time.monotonic() + wait
     ours = find_relayed_run(call, store, project)
@@ -454,7 +456,7 @@ def ask_in_inbox(call: Call, store: Store, project: str, wait: float) -> dict[st
     return _hand_over(call, store, states)
 
 
-def find_relayed_run(call: Call, store: Store, project: str) -> State | None:
+def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None:
     """The run of ours that waits for an answer to just these questions, as the host shows them."""
     for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
         state = driver.look(store, row.id) if row.flow != "question" else None
@@ -463,7 +465,7 @@ def find_relayed_run(call: Call, store: Store, project: str) -> State | None:
     return None
 
 
-def find_answered_run(call: Call, store: Store, project: str) -> str | None:
+def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
     """The run of ours whose question a person answered before the agent came to relay it."""
     lately = stamp(clock.now() - timedelta(seconds=JUST_NOW))
     for row in store.runs(project=project, newest=True, limit=MANY):
@@ -504,7 +506,7 @@ def _send_back(run: str) -> dict[str, Any]:
     )
 
 
-def _ask_person(call: Call, question: Question, project: str) -> Ask:
+def _ask_person(call: ToolCall, question: Question, project: str) -> Ask:
     """The question as a person sees it here: where it comes from, and how its options look."""
     number, count = call.questions.index(question) + 1, len(call.questions)
     where = f" at work in {os.path.basename(project)}" if project else ""
@@ -569,7 +571,7 @@ def _close(store: Store, run: str, why: str) -> State:
     return driver.look(store, run)
 
 
-def _hand_over(call: Call, store: Store, states: list[State]) -> dict[str, Any] | None:
+def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, Any] | None:
     """The host's input with all the answers, or the person's refusal; else nothing.
 
     Only what a person did with their own hand counts, and nothing that was passed on.

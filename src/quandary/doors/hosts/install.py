@@ -303,21 +303,14 @@ class Marked(NamedTuple):
 
     def find(self, text: str) -> Found | None:
         """Our text in a file, if there is one."""
-        skipped = len(text) - len(text.removeprefix(BOM))
-        end_line = rf"(?m)^{re.escape(self.opening)}quandary:end (\w+)[^\r\n]*(?=\r?$)"
-        ends = list(re.finditer(end_line, text))
-        begin_line = rf"(?m)^{re.escape(self.begin)}(?=\r?$)"
-        begins = list(re.finditer(begin_line, text[skipped:])) if self.begin else []
-        if not ends and not begins:
+        begin = rf"(?:^|(?<={BOM})){re.escape(self.begin)}\r?\n" if self.begin else rf"\A{BOM}?"
+        end = rf"^{re.escape(self.opening)}quandary:end (?P<digest>\w+)[^\r\n]*(?=\r?$)"
+        found = re.search(rf"(?ms){begin}(?P<body>.*?){end}", text)
+        if found is None:
             return None
-        if len(ends) != 1 or (self.begin and len(begins) != 1):
-            raise ParseError("the marks quandary:begin and quandary:end do not match; correct them")
-        end = ends[0]
-        start = begins[0].start() + skipped if begins else 0
-        body = text[begins[0].end() + skipped : end.start()] if begins else text[: end.start()]
-        body = body.replace("\r\n", "\n")
-        body = body.removeprefix("\n") if begins else body + text[end.end() :].strip()
-        return Found(start, end.end(), body, _digest(body) != end[1])
+        body = found["body"].replace("\r\n", "\n")
+        body = body if self.begin else body + text[found.end() :].strip()
+        return Found(found.start(), found.end(), body, _digest(body) != found["digest"])
 
 
 class Found(NamedTuple):
@@ -450,7 +443,7 @@ def _handlers(data: dict[str, Any]) -> Iterator[tuple[str, list[Any], dict[str, 
                 yield event, groups, group, handler
 
 
-class Call(NamedTuple):
+class InstalledHook(NamedTuple):
     """A hook that calls us."""
 
     event: str
@@ -461,7 +454,7 @@ class Call(NamedTuple):
     """Somebody wrote it as a line for a shell."""
 
 
-def our_hooks(text: str) -> list[Call]:
+def our_hooks(text: str) -> list[InstalledHook]:
     """Every hook that calls us, installed or written by hand."""
     found = []
     for event, _, _, handler in _handlers(load_json(text)):
@@ -472,7 +465,7 @@ def our_hooks(text: str) -> list[Call]:
         if by_hand or _is_ours(handler, words):
             timeout = handler.get("timeout")
             seconds = timeout if isinstance(timeout, int | float) else 0
-            found.append(Call(event, said[0] if by_hand else str(line), seconds, by_hand))
+            found.append(InstalledHook(event, said[0] if by_hand else str(line), seconds, by_hand))
     return found
 
 

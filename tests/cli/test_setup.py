@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from program import SCRIPT, call, environment
-from quandary.cli import COMMANDS
 from quandary.doors.hosts import places
 
 SKILL = ".claude/skills/quandary/SKILL.md"
@@ -211,19 +210,12 @@ def test_a_program_that_may_vanish_is_not_written_down(
     assert call(capsys, "uninstall", "claude").status == 0
 
 
-def test_the_server_needs_its_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_list_that_claude_code_alone_writes_is_left_to_it(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Nothing is registered that could not be started."""
-    monkeypatch.delitem(COMMANDS, "mcp", raising=False)
-    status, _, err = call(capsys, "install", "cursor", "--mcp")
-    assert (status, files()) == (2, {})
-    assert "`quandary mcp`, which this version does not have" in err
-    monkeypatch.setitem(COMMANDS, "mcp", "Serve.")
-    assert call(capsys, "install", "cursor", "--mcp").status == 0
-    assert ".cursor/mcp.json" in files()
+    """The command that enters our server there is named."""
     status, _, err = call(capsys, "install", "claude", "--user", "--mcp")
-    assert status == 2
+    assert (status, files()) == (2, {})
     assert "claude mcp add --scope user" in err
 
 
