@@ -22,7 +22,7 @@ import msgspec
 from measuring import at_most, best, table, timed
 from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver
-from quandary.cli.walking import Lines, Scribe, watcher
+from quandary.cli.walking import Lines, watcher
 from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from measuring import Row
     from quandary.journal.store import State
     from quandary.model.calls import Call
+    from quandary.reports.logs import LogWriter
 
 STEPS = 10
 ROUNDS = 10
@@ -93,8 +94,8 @@ def row_of(count: int) -> Chart:
 class Timed(Lines):
     """Writes logs like any watcher, and takes the time from one call to the next."""
 
-    def __init__(self, scribe: Scribe) -> None:
-        super().__init__(1, scribe)
+    def __init__(self, logs: LogWriter) -> None:
+        super().__init__(1, logs)
         self.taken: list[float] = []
         self.last = 0.0
 
@@ -111,7 +112,7 @@ def a_step(folder: Path) -> Row:
     """Step after step of walks, against as many bare runs of a program of 20 ms."""
     house = House(folder, 0.02, 1)
     chart = row_of(STEPS)
-    watching = house.driver.watcher = Timed(house.watching.scribe)
+    watching = house.driver.watcher = Timed(house.watching.logs)
     bare: list[float] = []
     for _ in range(ROUNDS):
         with watching:

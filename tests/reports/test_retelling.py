@@ -396,7 +396,7 @@ def test_a_file_that_was_shown_on_the_way_is_no_step(store: SqliteStore) -> None
 def test_another_flow_has_no_such_story(store: SqliteStore) -> None:
     """And it is said what to use in its place."""
     state = small_flows.begin(store)
-    with pytest.raises(QuandaryError, match=f"no walk .*quandary log {state.run}"):
+    with pytest.raises(QuandaryError, match=f"not a walk .*quandary log {state.run}"):
         retell(store, state.run)
 
 

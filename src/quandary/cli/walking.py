@@ -1,4 +1,4 @@
-"""Progress while charts are walked: a live table on a terminal, plain lines elsewhere."""
+"""`quandary walk` and `quandary report`: a chart run, watched on the way, and told afterwards."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ import time
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 import msgspec
 from click.core import ParameterSource
 
 from quandary.agents.driving import Watcher
-from quandary.cli import runs
-from quandary.cli import runs as run_commands
+from quandary.cli import runs as commands
 from quandary.cli.asking import Way, asking_options
 from quandary.cli.screen import complain, put, store_option, tell
 from quandary.desk import begin as desk
 from quandary.desk import plans
 from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller
-from quandary.desk.plans import steps_of
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state
 from quandary.errors import QuandaryError, Rejected
-from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
 from quandary.formats import items as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
+from quandary.journal.entries import Source
 from quandary.journal.ids import find_run
 from quandary.journal.store import place_of
 from quandary.model.asks import Item
@@ -43,25 +39,45 @@ from quandary.settings import read_settings
 from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from quandary.agents.calling import Surroundings
     from quandary.agents.driving import Driver
-    from quandary.desk.plans import Plan
     from quandary.flows.step_plans import Planned
-    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output
+    from quandary.reports.logs import LogWriter
     from quandary.settings import Settings
     from quandary.settings.agents import Agent, Catalogue
 
+    Work = Callable[[], Awaitable[State]]
+    """What drives one run, when there is room for it."""
+
 ROWS = 12
-"""How many items the table shows at once."""
+"""The most items that the table shows at once."""
 LONGEST = 200
 """Characters of a line about something that went wrong."""
+SHOWN = 20
+"""The most runs that are named when they were interrupted."""
+AT_ONCE = 1000
+"""The most items that are walked at the same time."""
 WALKING = "walking"
-PAUSE = 0.02
-"""Seconds between something that happens and the log of it."""
+_ALSO_RESUMED = frozenset(
+    {
+        *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
+        *("where", "fleet", "queue"),
+    }
+)
+"""What can be said of a run that is resumed; the rest was said when it began."""
+_NOT_FOR_WORKERS = {
+    "jobs": "workers say with --concurrency how many runs they take on",
+    "answers": "nobody is asked here",
+    "proof": "nothing is decided here",
+}
+"""What does not go with --fleet, and why."""
+
+
+# -- progress ------------------------------------------------------------------------------------
 
 
 class Row:
@@ -69,11 +85,9 @@ class Row:
 
     def __init__(self, run: str) -> None:
         self.run = run
-        self.step = ""
-        self.agents = ""
+        self.step = self.agents = ""
         self.attempt = 1
-        self.calls = 0
-        self.tokens = 0
+        self.calls = self.tokens = 0
         self.begun = time.monotonic()
         self.seconds = 0.0
         self.status = WALKING
@@ -84,26 +98,17 @@ class Row:
         going = time.monotonic() - self.begun if self.status == WALKING else 0.0
         return self.seconds + going
 
-    def go(self) -> None:
-        """It is walked, for the first time or again."""
-        if self.status != WALKING:
-            self.status, self.begun = WALKING, time.monotonic()
-
-    def stand(self, status: str) -> None:
-        """It waits for a person, or is over."""
-        self.seconds, self.status = self.taken, status
-
 
 class Lines(Watcher):
     """What happens, one line for each thing, on standard error."""
 
-    def __init__(self, items: int, scribe: Scribe) -> None:
+    def __init__(self, items: int, logs: LogWriter) -> None:
         self.items = items
-        self.scribe = scribe
+        self.logs = logs
         self.rows: dict[str, Row] = {}
 
     def __exit__(self, *error: object) -> None:
-        self.scribe.finish()
+        self.logs.finish()
 
     @property
     def ended(self) -> int:
@@ -113,13 +118,13 @@ class Lines(Watcher):
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
         """These calls are about to be made."""
         row = self._row(run)
-        row.go()
+        if row.status != WALKING:
+            row.status, row.begun = WALKING, time.monotonic()
         row.step = calls[0].about or calls[0].key
         row.attempt = calls[0].assignment.attempt if calls[0].assignment else 1
         row.agents = ", ".join(dict.fromkeys(call.agent for call in calls))
         for call in calls:
             self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())
-        self.scribe.note(run)
 
     def came(self, run: str, output: Output) -> None:
         """One of them is done."""
@@ -129,16 +134,16 @@ class Lines(Watcher):
         what = output.error or output.problem
         outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
         self._say(run, f"{output.key}  {outcome}")
-        self.scribe.note(run)
 
     def stands(self, state: State) -> None:
         """A run waits for a person, or is over."""
-        self._row(state.run).stand(state.status)
+        row = self._row(state.run)
+        row.seconds, row.status = row.taken, state.status
         waits = "waiting for a person" if state.ask is not None else state.status
         self._say(state.run, f"{waits}  ({self.ended} of {self.items})")
-        self.scribe.note(state.run)
 
     def _row(self, run: str) -> Row:
+        self.logs.note(run)
         return self.rows.setdefault(run, Row(run))
 
     def _say(self, run: str, what: str) -> None:
@@ -149,10 +154,10 @@ class Lines(Watcher):
 class Table(Lines):
     """The same as a table that changes in place, with a bar for the whole."""
 
-    def __init__(self, items: int, scribe: Scribe) -> None:
-        super().__init__(items, scribe)
+    def __init__(self, items: int, logs: LogWriter) -> None:
+        super().__init__(items, logs)
         self.live: Any = None
-        self.told: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         from rich.console import Console  # noqa: PLC0415 - only on a terminal
@@ -172,8 +177,8 @@ class Table(Lines):
             self.live.stop()
         super().__exit__(*error)
         for row in self.rows.values():
-            if self.told.get(row.run) != row.status:
-                self.told[row.run] = row.status
+            if self.shown.get(row.run) != row.status:
+                self.shown[row.run] = row.status
                 spent = f"{row.calls} calls, {row.tokens} tokens, {row.taken:.1f} s"
                 tell(f"{row.run}  {row.status}  {spent}")
 
@@ -184,17 +189,9 @@ class Table(Lines):
         from rich.text import Text  # noqa: PLC0415 - the same
 
         grid = Grid.grid(padding=(0, 2))
-        walking = [row for row in list(self.rows.values()) if row.status == WALKING]
-        for row in walking[-ROWS:]:
-            cells = (
-                row.run[-6:],
-                row.step,
-                row.agents,
-                f"attempt {row.attempt}",
-                f"{row.calls} calls",
-                f"{row.tokens} tokens",
-                f"{row.taken:.0f} s",
-            )
+        for row in [row for row in list(self.rows.values()) if row.status == WALKING][-ROWS:]:
+            spent = (f"{row.calls} calls", f"{row.tokens} tokens", f"{row.taken:.0f} s")
+            cells = (row.run[-6:], row.step, row.agents, f"attempt {row.attempt}", *spent)
             grid.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
         bar = ProgressBar(total=max(self.items, 1), completed=self.ended, width=30)
         grid.add_row(Text(f"{self.ended}/{self.items}"), bar)
@@ -206,70 +203,13 @@ class Table(Lines):
 
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
-    from quandary.reports.logs import Logs  # noqa: PLC0415 - only for charts
+    from quandary.reports.logs import Logs, LogWriter  # noqa: PLC0415 - only for charts
 
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
-    return fitting(items, Scribe(Logs(store, settings, tell).write))
+    return fitting(items, LogWriter(Logs(store, settings, tell)))
 
 
-class Scribe:
-    """Writes the logs in a thread of its own, since no agent should wait for them.
-
-    The journal has everything and a run costs money, so nothing about logs stops one.
-    """
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._waiting: SimpleQueue[str | None] = SimpleQueue()
-        self._thread: Thread | None = None
-        self._broken = False
-
-    def note(self, run: str) -> None:
-        """Something happened to a run."""
-        if self._broken:
-            return
-        if self._thread is None:
-            self._thread = Thread(target=self._work, daemon=True)
-            self._thread.start()
-        self._waiting.put(run)
-
-    def finish(self) -> None:
-        """Wait until all of it is written."""
-        if self._thread is not None:
-            self._waiting.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def _work(self) -> None:
-        while True:
-            noted = {self._waiting.get(): None}
-            if None not in noted:
-                # By then the next program has been started, and there is more to write at once.
-                time.sleep(PAUSE)
-            while not self._waiting.empty():
-                noted[self._waiting.get()] = None
-            for run in noted:
-                if run is not None:
-                    self._try(run)
-            if None in noted:
-                return
-
-    def _try(self, run: str) -> None:
-        try:
-            if not self._broken:
-                self._write(run)
-        except Exception as error:  # noqa: BLE001 - see above
-            self._broken = True
-            tell(f"no more logs are written ({type(error).__name__}: {error}); the runs continue")
-
-
-if TYPE_CHECKING:
-    Work = Callable[[], Awaitable[State]]
-    """What drives one run, when there is room for it."""
-
-T = TypeVar("T")
-SHOWN = 20
-"""How many runs are named when they were interrupted; more than that fit no command line."""
+# -- driving -------------------------------------------------------------------------------------
 
 
 class LocalAgents:
@@ -295,8 +235,6 @@ class LocalAgents:
         from quandary.agents.process import drive  # noqa: PLC0415 - the same
 
         known = [self.catalogue.find(name) for name in names]
-        if not any(agent.login for agent in known):
-            return
         around = surroundings(folder, self.settings)
 
         async def ask() -> list[str]:
@@ -311,33 +249,21 @@ def surroundings(folder: str, settings: Settings) -> Surroundings:
     """Where agents work, and with what."""
     from quandary.agents.calling import Surroundings  # noqa: PLC0415 - only for charts
 
-    timeout = float(settings.number("default_timeout", 600))
-    return Surroundings(folder, os.environ, timeout)
-
-
-def opened(way: Way, *, existing: bool = False) -> Store:
-    """The store; whoever asks right here, or plays a script, needs nobody told of a question."""
-    telling = way.via != "terminal" and not way.answers
-    return run_commands.opened(way.where, existing=existing, telling=telling)
+    return Surroundings(folder, os.environ, float(settings.number("default_timeout", 600)))
 
 
 class Session:
     """Some runs that are driven together by one command."""
 
     def __init__(
-        self,
-        store: Store,
-        agents: LocalAgents,
-        around: Surroundings,
-        way: Way,
-        items: int,
+        self, store: Store, agents: LocalAgents, around: Surroundings, way: Way, items: int
     ) -> None:
         from quandary.agents.driving import Driver  # noqa: PLC0415 - only for charts
 
         self.store = store
         self.way = way
         self.items = items
-        self.script = run_commands.script(way.answers) if way.answers else []
+        self.script = commands.script(way.answers) if way.answers else []
         self.played: dict[str, int] = {}
         self.left = False
         """Somebody at the terminal went away from a question."""
@@ -350,22 +276,18 @@ class Session:
         if number >= len(self.script):
             return None
         self.played[state.run] = number + 1
-        return play_script(self.store, run_commands.SCRIPT, state, [self.script[number]])
+        return play_script(self.store, commands.SCRIPT, state, [self.script[number]])
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
-        """Drive runs, with the progress shown."""
-        with self.driver.watcher:
-            return self._run(self.driver.all(work, jobs))
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something with agents; Ctrl-C ends their programs, and then the command."""
+        """Drive runs, with the progress shown; Ctrl-C ends their programs, and then the command."""
         from quandary.agents.process import drive  # noqa: PLC0415 - only for charts
 
-        try:
-            return drive(work)
-        except (KeyboardInterrupt, QuandaryError):
-            self._tell_what_is_left()
-            raise
+        with self.driver.watcher:
+            try:
+                return drive(self.driver.all(work, jobs))
+            except (KeyboardInterrupt, QuandaryError):
+                self._tell_what_is_left()
+                raise
 
     def _tell_what_is_left(self) -> None:
         runs = list(self.driver.under_way)
@@ -377,32 +299,26 @@ class Session:
         if left > 0:
             tell(f"{left} of {self.items} items were not begun")
 
-    # -- the end ---------------------------------------------------------------------------------
-
     def end(self, states: list[State], *, several: bool) -> int:
         """Ask here whatever waits for a person, then say where everything stands."""
         here = self.way.via == "terminal"
         if here:
-            states = [self._asked(state) for state in states]
+            states = [self._ask(state) for state in states]
         if here and sys.stdout.isatty():
             for state in states:
-                run_commands.show_outcome(state)
-        elif several:
-            parts = [encode_state(self.store, state) for state in states]
-            put(b'{"runs":[' + b",".join(parts) + b"]}\n")
+                commands.show_outcome(state)
+            failed = any(state.status not in ("done", "waiting") for state in states)
+        elif self.way.proof and not several and states[0].status == "done":
+            failed = bool(commands.show(self.store, states[0], proof=True))
         else:
-            run_commands.show(self.store, states[0], proof=self.way.proof)
-        failed = [state for state in states if state.status not in ("done", "waiting")]
-        if not (here and sys.stdout.isatty()):
-            for state in failed:
-                complain(f"run {state.run} is {state.status}: {state.error or 'it was ended'}")
+            failed = bool(show_states(self.store, states, several=several))
         return 1 if failed or self.left else 0
 
-    def _asked(self, state: State) -> State:
-        """A person at this terminal answers what the run asks, and the run goes on."""
+    def _ask(self, state: State) -> State:
+        """A person at this terminal answers what the run asks, and the run is driven on."""
         while state.ask is not None:
             before = state
-            state = run_commands.ask_once(self.store, state)
+            state = commands.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
                 self.left = True
                 break
@@ -411,89 +327,15 @@ class Session:
         return state
 
 
-__all__ = ["THROUGH", "begun", "main_agent", "opened", "put_back", "require_fitting"]
-
-_NOT_HERE = {
-    "jobs": "workers say with --concurrency how many runs they take on",
-    "answers": "nobody is asked here",
-    "proof": "nothing is decided here",
-}
-"""What does not go with --fleet, and why."""
-
-
-def require_fitting(way: Way) -> None:
-    """Refuse what was said for a walk that is driven here."""
-    context = click.get_current_context()
-    for name, why in _NOT_HERE.items():
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} does not go with --fleet: {why}")
-    if way.via == "terminal" and context.get_parameter_source("via") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--via terminal does not go with --fleet: nobody is asked here")
-
-
-def opened_queueing(way: Way, *, existing: bool = False) -> Store:
-    """The store, if it is one that workers can share."""
-    place = place_of(way.where)
-    if "://" not in place:
-        raise not_shared(place)
-    return run_commands.opened(way.where, existing=existing)
-
-
-def main_agent(steps: Iterable[Planned]) -> str:
-    """After whom the queue of a chart is named: the agent that is asked first."""
-    asked = (agent for step in steps for agent in step.agents)
-    return next((agent for agent in asked if agent and not is_human(agent)), ANY)
-
-
-def begun(
+def show_states(
     store: Store,
-    name: str,
-    begin: Callable[[Item], State],
-    items: Sequence[Item],
+    states: Sequence[State],
+    asked: dict[str, Any] | None = None,
     *,
-    told: dict[str, Any],
-    several: bool,
+    several: bool = False,
 ) -> int:
-    """Begin a run for each item, in the queue of that name, and say where they stand."""
-    fleet = Fleet(store, name)
-    fleet.take_new_runs()
-    states: list[State] = []
-    try:
-        for item in items:
-            states.append(begin(item))  # noqa: PERF401 - those before an error have begun
-    except (KeyboardInterrupt, QuandaryError):
-        tell(f"{len(states)} of {len(items)} items are in the queue {fleet.queue.name}")
-        raise
-    tell(f"{len(states)} in the queue {fleet.queue.name}; `quandary runs` shows their progress")
-    return _shown(store, states, told, several=several)
-
-
-def put_back(
-    store: Store, named: Iterable[str], queue: str | None, again: Source | None = None
-) -> int:
-    """Queue runs that were begun before; with `again`, failed ones are retried."""
-    runs = list(dict.fromkeys(find_run(store, name) for name in named))
-    for run in runs:
-        row = store.run(run)
-        if row is None or row.flow != "walk":
-            raise QuandaryError(f"run {run} is not a walk; resume it with: quandary next {run}")
-    states: list[State] = []
-    for run in runs:
-        fleet = Fleet(store, queue or main_agent(steps_of(store, run)))
-        fleet.add(run)
-        state = driver.look(store, run)
-        if again is not None and state.status == "failed":
-            who, through, by = again
-            state = driver.retry(store, run, who=who, through=through, by=by)
-        states.append(state)
-    return _shown(store, states, None, several=len(runs) > 1)
-
-
-def _shown(
-    store: Store, states: Sequence[State], told: dict[str, Any] | None, *, several: bool
-) -> int:
-    """Say where the runs stand; one that has ended by now may have failed."""
-    parts = [encode_state(store, state, told) for state in states]
+    """Print where runs stand, complain of those that failed, and give the exit status."""
+    parts = [encode_state(store, state, asked) for state in states]
     put(b'{"runs":[' + b",".join(parts) + b"]}\n" if several else parts[0] + b"\n")
     failed = [state for state in states if state.status not in ("done", "waiting")]
     for state in failed:
@@ -501,15 +343,7 @@ def _shown(
     return 1 if failed else 0
 
 
-AT_ONCE = 1000
-"""The most items that are walked at the same time."""
-_ALSO_RESUMED = frozenset(
-    {
-        *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
-        *("where", "fleet", "queue"),
-    }
-)
-"""What can be said of a run that is resumed; the rest was said when it began."""
+# -- the commands --------------------------------------------------------------------------------
 
 
 @click.command(
@@ -589,17 +423,17 @@ def walk_command(
     Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` repeats
     no recorded call.
     """
-    _require_together(source, resumed, fleet, queue, retry_failed)
+    _require_together(source, resumed, queue, fleet=fleet, retry_failed=retry_failed)
     if fleet:
-        way = _elsewhere(way)
+        way = _for_workers(way)
     if way.via == "terminal" and not dry_run:
-        run_commands.require_terminal()
+        commands.require_terminal()
     agents = LocalAgents(read_settings())
     if source is None:
         _require_nothing_new()
+        again = Source(**commands.caller().source) if retry_failed else None
         if fleet:
-            return _queue_again(way, resumed, queue, retry_failed)
-        again = _source() if retry_failed else None
+            return _queue_again(way, resumed, queue, again)
         return _resume(way, resumed, jobs, agents, workdir or "", again)
     if [source, items_file, way.answers].count("-") > 1:
         raise click.UsageError("only one thing can be read from standard input")
@@ -609,41 +443,33 @@ def walk_command(
     )
     plan = prepared.plan
     if dry_run:
-        return _show_plan(plan)
+        put(plan.text() if sys.stdout.isatty() else msgspec.json.encode(plan.data()) + b"\n")
+        for line in (*plan.errors, *plan.warnings):
+            tell(line)
+        return 1 if plan.errors else 0
     for warning in plan.warnings:
         tell(warning)
     plan.require_sound()
-    further: dict[str, Any] = {"person": fleet or _somebody_near(way)}
     several = len(items) > 1 or items_file is not None
     if fleet:
-        store = opened_queueing(way)
-        further["fleet"] = queue or main_agent(plan.steps)
-        begin = _beginner(store, prepared, further, way, through=THROUGH)
-        told = {"fleet": further["fleet"], "via": way.via, "host": way.host}
-        return begun(store, further["fleet"], begin, items, told=told, several=several)
-    store = opened(way)
-    around = surroundings(prepared.folder, agents.settings)
+        return _queue(prepared, items, queue or main_agent(plan.steps), way, several=several)
+    store = _open_store(way)
     agents.require_logins(list(plan.commands), prepared.folder)
+    around = surroundings(prepared.folder, agents.settings)
     session = Session(store, agents, around, way, len(items))
-    begin = _beginner(store, prepared, further, way)
+    # A person is at hand at a terminal, or behind whoever said how to ask them.
+    near = _is_given("via") or bool(way.answers) or not commands.is_pipe()
+    begin = _beginner(store, prepared, {"person": near}, way)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
-    states = session.go(work, jobs)
-    return session.end(states, several=several)
-
-
-def _show_plan(plan: Plan) -> int:
-    """Print a plan: for people on a terminal, as JSON elsewhere."""
-    put(plan.text() if sys.stdout.isatty() else msgspec.json.encode(plan.data()) + b"\n")
-    for line in (*plan.errors, *plan.warnings):
-        tell(line)
-    return 1 if plan.errors else 0
+    return session.end(session.go(work, jobs), several=several)
 
 
 def _require_together(
     source: str | None,
     resumed: tuple[str, ...],
-    fleet: bool,
     queue: str | None,
+    *,
+    fleet: bool,
     retry_failed: bool,
 ) -> None:
     if (source is None) == (not resumed):
@@ -654,6 +480,12 @@ def _require_together(
         raise click.UsageError("--queue goes with --fleet")
 
 
+def _is_given(name: str) -> bool:
+    """Whether an option stands on the command line."""
+    found = click.get_current_context().get_parameter_source(name)
+    return found is ParameterSource.COMMANDLINE
+
+
 def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
     """What the chart is walked for, each with the pairs of --set among its fields."""
     items = given.from_options(texts) + (given.from_file(file, bare=True) if file else [])
@@ -662,18 +494,16 @@ def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
         if item.id in seen:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
         seen.add(item.id)
-    values = way.values
     return [
-        msgspec.structs.replace(item, fields={**values, **item.fields})
+        msgspec.structs.replace(item, fields={**way.values, **item.fields})
         for item in items or [Item("1")]
     ]
 
 
-def _somebody_near(way: Way) -> bool:
-    """Whether a person is at hand: at a terminal, or behind whoever said how to ask them."""
-    context = click.get_current_context()
-    said = context.get_parameter_source("via") is ParameterSource.COMMANDLINE
-    return said or bool(way.answers) or not run_commands.is_pipe()
+def _open_store(way: Way, *, existing: bool = False) -> Store:
+    """The store; whoever asks right here, or plays a script, needs nobody told of a question."""
+    telling = way.via != "terminal" and not way.answers
+    return commands.opened(way.where, existing=existing, telling=telling)
 
 
 def _beginner(
@@ -693,31 +523,87 @@ def _beginner(
 # -- runs for workers ------------------------------------------------------------------------------
 
 
-def _elsewhere(way: Way) -> Way:
-    """How runs are asked that nobody drives here."""
-    require_fitting(way)
+def _for_workers(way: Way) -> Way:
+    """How runs are asked that nobody drives here; what was said for such a walk is refused."""
+    from quandary.fleet.queue import not_shared  # noqa: PLC0415 - only where there are workers
+
+    for name, why in _NOT_FOR_WORKERS.items():
+        if _is_given(name):
+            raise click.UsageError(f"--{name} does not go with --fleet: {why}")
+    if way.via == "terminal" and _is_given("via"):
+        raise click.UsageError("--via terminal does not go with --fleet: nobody is asked here")
+    place = place_of(way.where)
+    if "://" not in place:
+        raise not_shared(place)
     return way._replace(via="relay") if way.via == "terminal" else way
 
 
-def _queue_again(way: Way, named: tuple[str, ...], queue: str | None, retry_failed: bool) -> int:
+def main_agent(steps: Iterable[Planned]) -> str:
+    """After whom the queue of a chart is named: the agent that is asked first."""
+    from quandary.fleet.queue import ANY  # noqa: PLC0415 - only where there are workers
 
-    again = _source() if retry_failed else None
-    return put_back(opened_queueing(way, existing=True), named, queue, again)
+    asked = (agent for step in steps for agent in step.agents)
+    return next((agent for agent in asked if agent and not is_human(agent)), ANY)
 
 
-# -- runs that are resumed--------------------------------------------------------------------------
+def _queue(walk: plans.Walk, items: Sequence[Item], name: str, way: Way, *, several: bool) -> int:
+    """Begin a run for each item, in the queue of that name, and say where they stand."""
+    from quandary.fleet.queue import THROUGH, Fleet  # noqa: PLC0415 - only where there are workers
+
+    store = commands.opened(way.where)
+    begin = _beginner(store, walk, {"person": True, "fleet": name}, way, through=THROUGH)
+    fleet = Fleet(store, name)
+    fleet.take_new_runs()
+    states: list[State] = []
+    try:
+        for item in items:
+            states.append(begin(item))  # noqa: PERF401 - those before an error have begun
+    except (KeyboardInterrupt, QuandaryError):
+        tell(f"{len(states)} of {len(items)} items are in the queue {fleet.queue.name}")
+        raise
+    tell(f"{len(states)} in the queue {fleet.queue.name}; `quandary runs` shows their progress")
+    asked = {"fleet": name, "via": way.via, "host": way.host}
+    return show_states(store, states, asked, several=several)
+
+
+def _queue_again(
+    way: Way, named: Iterable[str], queue: str | None, again: Source | None = None
+) -> int:
+    """Queue runs that were begun before; with `again`, failed ones are retried."""
+    from quandary.fleet.queue import Fleet  # noqa: PLC0415 - only where there are workers
+
+    store = commands.opened(way.where, existing=True)
+    states: list[State] = []
+    for run in _walks(store, named):
+        Fleet(store, queue or main_agent(plans.steps_of(store, run))).add(run)
+        state = driver.look(store, run)
+        if again is not None and state.status == "failed":
+            state = driver.retry(store, run, **again._asdict())
+        states.append(state)
+    return show_states(store, states, several=len(states) > 1)
+
+
+# -- runs that are resumed -------------------------------------------------------------------------
 
 
 def _require_nothing_new() -> None:
     """Refuse, beside --resume, what was said when the run began and holds until it is over."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
+    for parameter in click.get_current_context().command.params:
         name = str(parameter.name)
-        said = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if said and name not in _ALSO_RESUMED:
+        if _is_given(name) and name not in _ALSO_RESUMED:
             raise click.UsageError(
                 f"{parameter.opts[0]} does not go with --resume: a run keeps what it was begun with"
             )
+
+
+def _walks(store: Store, named: Iterable[str]) -> list[str]:
+    """The runs of these names, each once; others than walks are refused."""
+    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    for run in runs:
+        row = store.run(run)
+        if row is None or row.flow != "walk":
+            raise QuandaryError(f"run {run} is not a walk; resume it with: quandary next {run}")
+    return runs
 
 
 def _resume(
@@ -730,16 +616,11 @@ def _resume(
 ) -> int:
     """Resume runs as they were begun; agents come from the settings of today."""
     folder = plans.work_folder(workdir) if workdir else ""
-    store = opened(way, existing=True)
-    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    store = _open_store(way, existing=True)
     places: dict[str, Surroundings] = {}
-    for run in runs:
-        row = store.run(run)
-        if row is None or row.flow != "walk":
-            raise QuandaryError(f"run {run} is not a walk; resume it with: quandary next {run}")
+    for run in _walks(store, named):
         began = str(arguments_of(store, run).get("workdir") or os.curdir)
         places[run] = surroundings(folder or plans.work_folder(began), agents.settings)
-    session = Session(store, agents, places[runs[0]], way, len(runs))
     alive = ("waiting", "failed") if again is not None else ("waiting",)
     names = [
         agent
@@ -747,20 +628,14 @@ def _resume(
         if driver.look(store, run).status in alive
         for agent in plans.commands_of(store, run, agents, around.folder)
     ]
-    agents.require_logins(list(dict.fromkeys(names)), places[runs[0]].folder)
-    driver = session.driver
-    work: list[Work] = [partial(driver.drive, run, around, again) for run, around in places.items()]
-    states = session.go(work, jobs)
+    first = next(iter(places.values()))
+    agents.require_logins(list(dict.fromkeys(names)), first.folder)
+    session = Session(store, agents, first, way, len(places))
+    drive = session.driver.drive
+    states = session.go([partial(drive, run, place, again) for run, place in places.items()], jobs)
     if again is None and any(state.status == "failed" for state in states):
         tell("--retry-failed retries a failed run where it failed.")
-    return session.end(states, several=len(runs) > 1)
-
-
-def _source() -> Source:
-    """As whose word it is kept that a run is tried anew."""
-    from quandary.journal.entries import Source  # noqa: PLC0415 - few runs fail
-
-    return Source(**run_commands.caller().source)
+    return session.end(states, several=len(places) > 1)
 
 
 @click.command(epilog="Exit status: 0 reported, whatever became of the run; 2 no such walk.")
@@ -779,7 +654,7 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
         raise QuandaryError(
             "a terminal cannot show HTML; add --output report.html, or send it into a file"
         )
-    store = runs.opened(where, existing=True)
+    store = commands.opened(where, existing=True)
     end_what_expired(store)
     written = _written(*find(store, run), form)
     if output is None or output == "-":

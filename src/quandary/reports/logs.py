@@ -8,6 +8,9 @@ log that cannot be written stops nothing.
 from __future__ import annotations
 
 import os
+import time
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 FOLDER = os.path.join(".quandary", "logs")
 LONGEST_NAME = 60
 LONGEST_OUTPUT = 500
+PAUSE = 0.02
+"""Seconds between something that happens and the log of it."""
 
 
 class Logs:
@@ -39,7 +44,7 @@ class Logs:
         self.folder = folder_of(settings)
         self.short = settings.flag("write_log_short", default=True)
         self.long = settings.flag("write_log_long", default=True)
-        self._tell = tell
+        self.tell = tell
         self._told = False
         self._logs: dict[str, _Log] = {}
         self._over: dict[str, int] = {}
@@ -60,9 +65,7 @@ class Logs:
             if not self._told:
                 self._told = True
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                self._tell(
-                    f"the logs in {self.folder} cannot be written ({why}); the runs continue"
-                )
+                self.tell(f"the logs in {self.folder} cannot be written ({why}); the runs continue")
 
     def _write(self, run: str) -> None:
         if run in self._over:
@@ -76,6 +79,53 @@ class Logs:
         if teller.standing.status != "waiting":
             self._over[run] = teller.standing.n
             del self._logs[run]
+
+
+class LogWriter:
+    """Writes logs in a thread of its own, since no agent should wait for them.
+
+    The journal has everything and a run costs money, so nothing about logs stops one.
+    """
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._broken = False
+
+    def note(self, run: str) -> None:
+        """Something happened to a run."""
+        if self._broken:
+            return
+        if self._thread is None:
+            self._thread = Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._waiting.put(run)
+
+    def finish(self) -> None:
+        """Wait until all of it is written."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        noted: dict[str | None, None] = {}
+        while None not in noted:
+            noted = {self._waiting.get(): None}
+            if None not in noted:
+                # By then the next program has been started, and there is more to write at once.
+                time.sleep(PAUSE)
+            while not self._waiting.empty():
+                noted[self._waiting.get()] = None
+            for run in filter(None, noted):
+                try:
+                    if not self._broken:
+                        self._logs.write(run)
+                except Exception as error:  # noqa: BLE001 - see above
+                    self._broken = True
+                    why = f"{type(error).__name__}: {error}"
+                    self._logs.tell(f"no more logs are written ({why}); the runs continue")
 
 
 def folder_of(settings: Settings) -> str:
