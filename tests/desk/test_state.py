@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 
 from asks import asks
 from quandary.desk import sheets
-from quandary.desk.state import Status, state_json
+from quandary.desk.state import encode_state
+from quandary.journal.entries import Status
+from quandary.journal.sqlite import MEMORY, SqliteStore
+from quandary.journal.store import State
 from quandary.model.asks import Ask, Choice, Note, Preamble, Question
-
-if TYPE_CHECKING:
-    from quandary.desk.state import Via
 
 CHOICES = (Choice("OK", "Looks good", "No changes"), Choice("RWK", "Rework", branch=True))
 QUESTIONS = tuple(
@@ -29,9 +29,17 @@ ASK = Ask(
 )
 
 
-def state(status: Status = "waiting", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as given
+def state(
+    status: Status = "waiting",
+    *,
+    via: str = "relay",
+    host: str = "claude",
+    **more: Any,  # noqa: ANN401 - as given
+) -> dict[str, Any]:
     """The document, read back."""
-    found = json.loads(state_json("01J", "decide", status, **more))
+    stands = State(run="01J", flow="decide", status=status, n=1, **more)
+    began = {"via": via, "host": host}
+    found = json.loads(encode_state(SqliteStore(MEMORY), stands, began))
     assert isinstance(found, dict)
     return found
 
@@ -107,7 +115,7 @@ def test_a_run_that_failed_says_why() -> None:
 
 def test_notes_of_the_run_stand_behind_those_of_the_ask() -> None:
     """An idle time-out happened after the question was made."""
-    notes = state(ask=ASK, notes=[Note("idle", "nobody answered")])["notes"]
+    notes = state(ask=ASK, notes=(*ASK.notes, Note("idle", "nobody answered")))["notes"]
     assert notes[-1] == {"kind": "idle", "item": None, "text": "nobody answered"}
     assert len(notes) == 2
 
@@ -120,7 +128,7 @@ def test_every_status_is_written(status: Status) -> None:
 
 @pytest.mark.parametrize("via", ["relay", "text"])
 @given(ask=asks())
-def test_any_ask_can_be_put_into_a_state(via: Via, ask: Ask) -> None:
+def test_any_ask_can_be_put_into_a_state(via: str, ask: Ask) -> None:
     """Whatever is asked, the keys are those of the questions that are shown."""
     asked = state(ask=ask, via=via)["ask"]
     shown = ask.questions if via == "relay" else ask.questions[:1]

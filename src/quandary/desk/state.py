@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,25 +19,31 @@ if TYPE_CHECKING:
 
     Told = Callable[[dict[str, Any]], list[str]]
 
-Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
-Via = Literal["relay", "text"]
-
 
 def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = None) -> bytes:
-    """The state of a run as JSON, as its caller wanted it; `began` are the run's arguments."""
+    """The state of a run as JSON, as its caller wanted it, its keys in the order of the contract.
+
+    `began` are the run's arguments. Its own notes stand behind those of the Ask.
+    """
     began = arguments_of(store, state.run) if began is None else began
-    own = len(state.ask.notes) if state.ask is not None else 0
-    return state_json(
-        state.run,
-        state.flow,
-        state.status,
-        notes=(*state.notes[own:], *next_notes(state, began)),
-        ask=state.ask,
-        result=state.result,
-        error=state.error or "",
-        via="text" if began.get("via") == "text" else "relay",
-        host=began.get("host", "claude"),
-    )
+    own = state.ask.notes if state.ask is not None else ()
+    notes = (*own, *state.notes[len(own) :], *next_notes(state, began))
+    written: dict[str, Any] = {
+        "run": state.run,
+        "flow": state.flow,
+        "status": state.status,
+        "notes": [{"kind": n.kind, "item": n.item or None, "text": n.text} for n in notes],
+    }
+    for held in (note for note in notes if note.kind == "held"):
+        written["held"] = {"option": held.item, "reason": held.text}
+    if state.ask is not None:
+        via = "text" if began.get("via") == "text" else "relay"
+        written["ask"] = _ask_json(state.run, state.ask, via, began.get("host", "claude"))
+    if state.status == "done" or state.result is not None:
+        written["result"] = state.result
+    if state.status == "failed" or state.error:
+        written["error"] = state.error or ""
+    return msgspec.json.encode(written)
 
 
 def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[Note, ...]:
@@ -49,41 +55,7 @@ def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[No
     return (Note("calls", f"Agents are next; resume it with: quandary walk --resume {state.run}"),)
 
 
-def state_json(
-    run: str,
-    flow: str,
-    status: Status,
-    *,
-    notes: Sequence[Note] = (),
-    ask: Ask | None = None,
-    result: Any = None,  # noqa: ANN401 - whatever the flow returns
-    error: str = "",
-    via: Via = "relay",
-    host: str = "claude",
-) -> bytes:
-    """The run's state, its keys in the order of the contract.
-
-    `notes` are those that the Ask does not carry itself; they stand behind the Ask's own.
-    """
-    every = (*(ask.notes if ask is not None else ()), *notes)
-    state: dict[str, Any] = {
-        "run": run,
-        "flow": flow,
-        "status": status,
-        "notes": [{"kind": n.kind, "item": n.item or None, "text": n.text} for n in every],
-    }
-    for held in (note for note in every if note.kind == "held"):
-        state["held"] = {"option": held.item, "reason": held.text}
-    if ask is not None:
-        state["ask"] = _ask_json(run, ask, via, host)
-    if status == "done" or result is not None:
-        state["result"] = result
-    if status == "failed" or error:
-        state["error"] = error
-    return msgspec.json.encode(state)
-
-
-def _ask_json(run: str, ask: Ask, via: Via, host: str) -> dict[str, Any]:
+def _ask_json(run: str, ask: Ask, via: str, host: str) -> dict[str, Any]:
     """What waits, and how to reply to it.
 
     An advisory question is meant to be read as text, so that it has the text beside the form.

@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
-from quandary.desk import returns
+from quandary.desk import reply, returns
+from quandary.desk.authority import Caller
 from quandary.desk.sheets import Sheet, Shown, sheets, shorten
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
+HOOK = Caller("agent", "hook")
+"""What a hook does by itself is the agent's doing."""
 TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
 WAIT = 600
 """Seconds that a person has in the inbox, unless the settings say otherwise."""
@@ -347,8 +350,7 @@ def begin_record(
         "question",
         {"ask": msgspec.to_builtins(ask), "session": call.session, "call": call.id},
         project=project,
-        who="agent",
-        through="hook",
+        **HOOK.source,
         name=name,
         once=bool(name),
         prefer=prefer,
@@ -382,10 +384,10 @@ def _record_answer(
 def _give_up(store: Store, state: State, outcome: Outcome | None) -> State:
     """The record of a question that the host went on without."""
     outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
-    state = driver.note(store, state.run, outcome, to=state.key, who="agent", through="hook")
+    state = reply.record_reply(store, HOOK, state.run, outcome, to=state.key)
     if state.status == "waiting":
         why = f"the host went on without an answer ({outcome.kind})"
-        state = driver.withdraw(store, state.run, why, who="agent", through="hook")
+        state = reply.withdraw(store, HOOK, state.run, why)
     return state
 
 
@@ -567,7 +569,7 @@ def _wait(store: Store, states: list[State], until: float, host: _Host) -> str:
 def _close(store: Store, run: str, why: str) -> State:
     """The state of a question that waits no longer; where somebody was quicker, theirs counts."""
     with suppress(Rejected):
-        return driver.withdraw(store, run, why, who="agent", through="hook")
+        return reply.withdraw(store, HOOK, run, why)
     return driver.look(store, run)
 
 
