@@ -699,7 +699,7 @@ import msgspec
 import quandary
 from quandary.errors import QuandaryError
 from quandary.flows.decide import decide
-from quandary.model.ask import Item, Reading
+from quandary.model.asks import Item, Reading
 from quandary.people import terminal
 
 assert "textual" not in sys.modules

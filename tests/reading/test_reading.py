@@ -654,8 +654,8 @@ def test_an_exact_answer_loads_no_lists_of_words() -> None:
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "for text in ('OK', 'no', 'looks good', 'Rework.', '?', '', '!OK', 'Q: why'):\n"
         "    read(text, q('?', options)), read(text, q('?', options), 'strict')\n"
-        "spare = ('phrases', 'forms', 'saying', 'numbers')\n"
-        "loaded = [name for name in spare if 'quandary.people.' + name in sys.modules]\n"
+        "spare = ('phrases', 'sentences', 'numbers')\n"
+        "loaded = [name for name in spare if 'quandary.reading.' + name in sys.modules]\n"
         "print(*loaded, *(name for name in ('unicodedata',) if name in sys.modules))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
