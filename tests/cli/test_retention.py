@@ -249,7 +249,7 @@ def test_the_same_file_twice_is_said_to_be_known(project: Project) -> None:
     ended = project.call("import", str(file))
     assert json.loads(ended.out)["known"] is True
     assert json.loads(ended.out)["record"] == run
-    assert f"run {run} was here already, the same; digest 4-" in ended.err
+    assert f"run {run} is here already and is the same; digest 4-" in ended.err
 
 
 def test_a_walk_is_reported_where_it_was_imported(

@@ -12,7 +12,7 @@ import small_flows
 from fuzz.target import Target, folder, hold
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import archive, runs
-from quandary.journal.entries import Noted
+from quandary.journal.entries import Noted, Source
 from quandary.journal.recovery import recover
 from quandary.journal.sqlite import SqliteStore
 
@@ -43,11 +43,10 @@ def _exported(data: bytes) -> None:
     whole = archive.read(_original(), "run.json")
     hold(found.run != whole.run or found.entries == whole.entries[: len(found.entries)], "changed")
     store = SqliteStore(":memory:")
-    brought = archive.bring_in(
-        store, found, about="x", project="here", who="agent", through="command"
-    )
+    source = Source("agent", "command", "")
+    brought = archive.import_run(store, found, about="x", project="here", source=source)
     hold(runs.verify(store).ok, "the store does not verify")
-    hold(archive.imported(store, brought.record) == found, "another run came out")
+    hold(archive.read_imported(store, brought.record) == found, "another run came out")
     store.close()
 
 

@@ -34,7 +34,7 @@ from quandary.reports.retelling import retell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.journal.archive import Brought, Exported
+    from quandary.journal.archive import Exported, Imported
     from quandary.journal.store import State, Store
 
 SOURCE = Source("person", "terminal", "grace")
@@ -49,12 +49,10 @@ def other(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def bring(store: Store, exported: Exported) -> Brought:
+def bring(store: Store, exported: Exported) -> Imported:
     """Import, as `quandary import` does."""
-    about = "something"
-    return archive.bring_in(
-        store, exported, about=about, project="", who="person", through="web", by="grace"
-    )
+    source = Source("person", "web", "grace")
+    return archive.import_run(store, exported, about="something", project="", source=source)
 
 
 def done(store: Store) -> str:
@@ -306,9 +304,9 @@ def test_the_same_run_is_imported_once(store: Store, other: SqliteStore) -> None
     exported = export(store, done(store))
     first = bring(other, exported)
     newest = other.newest()
-    assert bring(other, exported) == archive.Brought(first.record, known=True)
+    assert bring(other, exported) == archive.Imported(first.record, known=True)
     assert other.newest() == newest
-    assert bring(store, exported) == archive.Brought(exported.run, known=True)
+    assert bring(store, exported) == archive.Imported(exported.run, known=True)
 
 
 def forked(folder: Path) -> tuple[State, SqliteStore, SqliteStore]:

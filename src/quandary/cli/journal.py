@@ -1,4 +1,4 @@
-"""`quandary verify`: whether the journal is still what was written."""
+"""`quandary verify`, `prune`, `export`, `import` and `store`: what is done to whole journals."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import os
 import re
 import sys
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from quandary.cli import runs
-from quandary.cli import runs as run_commands
 from quandary.cli.screen import complain, put, store_option, tell
 from quandary.desk.ages import age, end_what_expired
 from quandary.desk.timeline import about, events
@@ -20,10 +19,8 @@ from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, pruning
 from quandary.journal import entries as clock
 from quandary.journal.entries import Source, stamp
-from quandary.journal.ids import Elsewhere, find_run
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 from quandary.journal.store import open_store, place_of
-from quandary.journal.verify import verify as examine
 from quandary.settings.files import read_input, write_text
 
 if TYPE_CHECKING:
@@ -31,11 +28,14 @@ if TYPE_CHECKING:
 
     from quandary.journal.archive import Exported
     from quandary.journal.entries import Entry
-    from quandary.journal.recovery import Loss
     from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
 _DIGEST = re.compile(r"\d+-[0-9a-f]{64}")
+_NOTABLE = 100_000
+"""So many bytes are worth a word."""
+_MANY = 20
+"""So many losses are named one by one."""
 
 
 @click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
@@ -45,138 +45,85 @@ _DIGEST = re.compile(r"\d+-[0-9a-f]{64}")
 def verify_command(run: str | None, expect: str | None, where: str | None) -> int:
     """Check that nothing in the journal was changed, moved, cut short or removed.
 
-    Prints the store's digest. Keep it elsewhere and give it to --expect later: then even somebody
-    who rewrote everything is found out.
+    Prints the store's digest. Keep it elsewhere and give it to --expect later: this reveals even
+    that everything was rewritten.
     """
     if expect is not None and not _DIGEST.fullmatch(expect):
         raise click.UsageError(
             "--expect takes the digest that an earlier `quandary verify` printed"
         )
-    store = run_commands.opened(where, existing=True)
-    report = _report(store, run, expect)
-    for problem in report.problems:
-        entry = f" entry {problem.n}" if problem.n else ""
-        complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
-    runs = "1 run" if report.runs == 1 else f"{report.runs} runs"
-    pruned = f", {report.pruned} of them pruned" if report.pruned else ""
-    put(f"{report.digest}  {runs}, {report.entries} entries{pruned}\n")
+    report = archive.examine(runs.opened(where, existing=True), run, expect)
+    _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
     if not report.runs:
         tell("this store is empty")
     return 0 if report.ok else 1
 
 
-def _report(store: Store, run: str | None, expect: str | None) -> Report:
-    """What came of looking at everything, at one run, or at one that was imported."""
-    try:
-        return examine(store, find_run(store, run) if run else None, expect)
-    except Elsewhere as there:
-        from quandary.journal import archive  # noqa: PLC0415 - only for those
-
-        return archive.examine(store, there.run, expect)
-
-
-NOTABLE = 100_000
-"""So many bytes are worth a word."""
-_CLEAR = "\r\x1b[K"
-
-
 @click.command(epilog="Exit status: 0 pruned, or nothing to prune; 1 not all of it was done.")
-@click.option("--older-than", "span", required=True, metavar="AGE", help="As 90d, 12h or 2w.")
+@click.option("--older-than", "span", required=True, metavar="AGE", help="Such as 90d, 12h or 2w.")
 @click.option(
     "--keep",
     type=click.Choice(KEEPS),
     default="answers",
     show_default=True,
-    help="The words of answers too, or codes alone.",
+    help="Keep the words of answers too, or only codes.",
 )
-@click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
-@click.option("--dry-run", is_flag=True, help="Say how much it would be; change nothing.")
-@click.option("--by", metavar="NAME", default="", help="Who wants it; it is kept.")
+@click.option("--all", "everywhere", is_flag=True, help="Prune every project, not only this one.")
+@click.option("--dry-run", is_flag=True, help="Show how much would be pruned; change nothing.")
+@click.option("--by", metavar="NAME", default="", help="Who prunes; it is recorded.")
 @store_option
 def prune_command(
     span: str, keep: str, everywhere: bool, dry_run: bool, by: str, where: str | None
 ) -> int:
-    """Take prompts and outputs out of runs that ended at least AGE ago.
+    """Remove prompts and outputs from runs that ended at least AGE ago.
 
     What was decided stays: codes, who, through what and when; with --keep answers also every word
-    of an answer and what came of it. `quandary verify` holds as before. A pruned run can be shown,
-    but neither amended nor gone on with. It cannot be undone.
+    of an answer and the result. `quandary verify` passes as before. A pruned run can be shown, but
+    not amended or resumed. Pruning cannot be undone.
     """
-    project = runs.current_project()
-    wanted = Wanted(
-        _before(span), msgspec.convert(keep, pruning.Keep), None if everywhere else project
-    )
+    project = "" if everywhere else runs.current_project()
+    before = stamp(clock.now() - age(span))
+    wanted = Wanted(before, msgspec.convert(keep, pruning.Keep), None if everywhere else project)
     store = runs.opened(where, existing=True)
     end_what_expired(store)
     if dry_run:
-        return _told(wanted, pruning.plan(store, wanted), run=None, said="would be pruned")
-    person = runs.is_terminal()
-    source = Source("person" if person else "agent", "terminal" if person else "command", by)
-    for state in pruning.finish(store, source, _watch):
+        _print_amount(wanted, pruning.plan(store, wanted), None, "would be pruned")
+        return 0
+    source = Source(*runs.caller(by)[:3])
+    for state in pruning.finish(store, source, _show_amount):
         tell(f"finished what was interrupted: run {state.run}")
     amount, run = Amount(), None
     if next(pruning.find_prunable(store, wanted), None) is not None:
-        state = pruning.prune(store, wanted, "" if everywhere else project, source, _watch)
+        state = pruning.prune(store, wanted, project, source, _show_amount)
         amount, run = msgspec.convert(state.result, Amount), state.run
-    _told(wanted, amount, run=run, said="pruned")
-    return _reclaim(store)
-
-
-def _before(span: str) -> str:
-    """The moment that long ago."""
-    try:
-        return stamp(clock.now() - age(span))
-    except OverflowError:
-        raise QuandaryError(f"{span[:20]!r} is longer than the calendar; write less") from None
-
-
-def _watch(amount: Amount) -> None:
-    """How far it is, on a line that changes in place."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"{_CLEAR}{amount.runs} runs, {size(amount.bytes)}")
-        sys.stderr.flush()
-
-
-def _told(wanted: Wanted, amount: Amount, *, run: str | None, said: str) -> int:
-    """The outcome: a line for people, a document for programs."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(_CLEAR)
-    if not sys.stdout.isatty():
-        known: dict[str, Any] = {"run": run, **msgspec.to_builtins(wanted)}
-        put(msgspec.json.encode(known | msgspec.to_builtins(amount)) + b"\n")
-    if not amount.runs:
-        tell(f"nothing to prune: no run that ended before {wanted.before} has such texts")
-        return 0
-    documents = f", and {counted(amount.documents, 'document')}" if amount.documents else ""
-    much = f" ({size(amount.bytes)})" if amount.bytes >= NOTABLE else ""
-    what = f"{counted(amount.entries, 'entry', 'entries')}{much}"
-    tell(f"{said}: {what} of {counted(amount.runs, 'run')}{documents}")
-    return 0
-
-
-def _reclaim(store: Store) -> int:
-    """Make the store smaller; where that cannot be, the texts are gone all the same."""
+    _print_amount(wanted, amount, run, "pruned")
     try:
         saved = store.reclaim()
     except StoreError as error:
         complain(f"what was pruned is gone, but the store did not become smaller: {error}")
         return 1
-    if saved >= NOTABLE:
-        tell(f"the store is {size(saved)} smaller")
+    if saved >= _NOTABLE:
+        tell(f"the store is {_size(saved)} smaller")
     return 0
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """So many of something."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+def _show_amount(amount: Amount) -> None:
+    _show_progress(f"{amount.runs} runs, {_size(amount.bytes)}")
 
 
-def size(count: int) -> str:
-    """A number of bytes as people read it."""
-    for scale, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}"
-    return f"{count} bytes"
+def _print_amount(wanted: Wanted, amount: Amount, run: str | None, done: str) -> None:
+    """The outcome: a line for people, a document for programs."""
+    _show_progress("")
+    if not sys.stdout.isatty():
+        known = {"run": run} | msgspec.to_builtins(wanted) | msgspec.to_builtins(amount)
+        put(msgspec.json.encode(known) + b"\n")
+    if not amount.runs:
+        tell(f"nothing to prune: no run that ended before {wanted.before} has such texts")
+        return
+    documents = f", and {_count(amount.documents, 'document')}" if amount.documents else ""
+    much = f" ({_size(amount.bytes)})" if amount.bytes >= _NOTABLE else ""
+    entries = _count(amount.entries, "entry", "entries")
+    tell(f"{done}: {entries}{much} of {_count(amount.runs, 'run')}{documents}")
 
 
 @click.command(epilog="Exit status: 0 exported; 1 the run is not as it was written.")
@@ -184,13 +131,12 @@ def size(count: int) -> str:
 @click.option("--output", metavar="FILE", help="Write it there; - is standard output.")
 @store_option
 def export_command(run: str, output: str | None, where: str | None) -> int:
-    """Write RUN as one JSON file that `quandary import` checks and takes in.
+    """Write RUN as one JSON file that `quandary import` checks and keeps.
 
     It holds every entry with all that was said, what seals it, and the documents that the run
-    began with. A run that waits is exported as it stands now, and stays where it is.
+    began with. A waiting run is exported as it stands now, and stays where it is.
     """
-    store = runs.opened(where, existing=True, telling=False)
-    exported = archive.fetch(store, run)
+    exported = archive.fetch(runs.opened(where, existing=True, telling=False), run)
     written = archive.write(exported)
     if output is None or output == "-":
         put(written)
@@ -206,45 +152,35 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     epilog="Exit status: 0 imported, or here already; 1 changed, or at odds with what is here.",
 )
 @click.argument("file")
-@click.option("--by", metavar="NAME", default="", help="Who brings it in; it is kept.")
+@click.option("--by", metavar="NAME", default="", help="Who imports it; it is recorded.")
 @store_option
 def import_command(file: str, by: str, where: str | None) -> int:
     """Check a FILE that `quandary export` wrote, and keep the run under its own name.
 
-    `log`, `report`, `verify` and `export` treat it like any other run. It goes on only where it
-    came from: here it can be neither answered nor amended. `-` reads standard input.
+    `log`, `report`, `verify` and `export` treat it like any other run. It can be resumed only where
+    it came from: here it cannot be answered or amended. `-` reads standard input.
     """
     text = read_input(file)
     exported = archive.read(text, file)
-    store = runs.opened(where)
-    person = runs.is_terminal()
-    brought = archive.bring_in(
-        store,
+    record, known = archive.import_run(
+        runs.opened(where),
         exported,
         about=_about(exported, file),
         project=runs.current_project(),
-        who="person" if person else "agent",
-        through="terminal" if person else "command",
-        by=by,
+        source=Source(*runs.caller(by)[:3]),
     )
-    run = exported.run
     if not sys.stdout.isatty():
-        said = {
-            "run": run,
-            "record": brought.record,
-            "known": brought.known,
-            "entries": len(exported.entries),
-            "digest": exported.digest,
-        }
-        put(msgspec.json.encode(said) + b"\n")
-    what = "was here already, the same" if brought.known else "was imported"
-    tell(f"run {run} {what}; digest {exported.digest}")
+        printed = {"run": exported.run, "record": record, "known": known}
+        printed |= {"entries": len(exported.entries), "digest": exported.digest}
+        put(msgspec.json.encode(printed) + b"\n")
+    what = "is here already and is the same" if known else "was imported"
+    tell(f"run {exported.run} {what}; digest {exported.digest}")
     return 0
 
 
 def _about(exported: Exported, file: str) -> str:
     """What the run is about. A chain holds whatever was put into it, but this has to be a story."""
-    with closing(archive.opened(exported)) as store:
+    with closing(archive.open_exported(exported)) as store:
         try:
             for _ in events(store, exported.run):
                 pass
@@ -253,55 +189,47 @@ def _about(exported: Exported, file: str) -> str:
             raise ParseError(f"{file}: no run that `quandary export` wrote") from None
 
 
-_MANY = 20
-"""So many losses are named one by one."""
+# -- stores --------------------------------------------------------------------------------------
 
 
 @click.group(subcommand_metavar="copy|backup|recover")
 def store_command() -> None:
-    """Move a journal, save it while it is in use, rescue what a damaged file holds.
+    """Copy a journal, back it up while it is in use, recover what a damaged file holds.
 
     A store is a file, or a database on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
     """
 
 
 @store_command.command(
-    epilog="Exit status: 0 all of it is there and verified, 1 nothing was copied."
+    epilog="Exit status: 0 everything was copied and verified, 1 nothing was copied."
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def copy(source: str, target: str) -> int:
-    """Move a journal FROM one store into an empty one.
+    """Copy a journal FROM one store into an empty one.
 
     Either can be a path or a URL. All of it arrives, in order and with the same digests, or
-    nothing does. FROM stays as it is, and nobody may write to it meanwhile.
+    nothing does. FROM stays as it is; nobody may write to it meanwhile.
     """
-    with (
-        closing(run_commands.opened(source, existing=True, telling=False)) as old,
-        _made(target) as new,
-    ):
-        report = archive.copy(old, new, _store_watch)
-    _tell(report)
+    old = runs.opened(source, existing=True, telling=False)
+    with closing(old), _new_store(target) as new:
+        _print_report(archive.copy(old, new, _show_entries))
     return 0
 
 
-@store_command.command(
-    epilog="Exit status: 0 saved, 1 saved, but the journal is not what was written."
-)
+@store_command.command(epilog="Exit status: 0 saved, 1 saved, but the journal does not verify.")
 @click.argument("file", metavar="FILE")
 @store_option
 def backup(file: str, where: str | None) -> int:
     """Save a journal to a new FILE while it is in use.
 
-    The file is a store like any other: `--store FILE` opens it. It prints the digest of what was
+    The file is a store like any other: `--store FILE` opens it. Prints the digest of what was
     saved, which `quandary verify --expect` compares with the original.
     """
-    with closing(run_commands.opened(where, existing=True, telling=False)) as used:
-        report = archive.backup(used, file, _store_watch)
-    for problem in report.problems:
-        complain(f"run {problem.run}: {problem.text}" if problem.run else problem.text)
-    _tell(report)
-    return 1 if report.problems else 0
+    with closing(runs.opened(where, existing=True, telling=False)) as used:
+        report = archive.backup(used, file, _show_entries)
+    _print_report(report)
+    return 0 if report.ok else 1
 
 
 @store_command.command(
@@ -313,10 +241,10 @@ def recover(file: str, into: str | None) -> int:
     """Save what a damaged FILE still holds.
 
     What the chain proves goes into a new store, and what is missing is named. FILE stays as it
-    is, and nobody may write to it meanwhile. What can be read but has no place any more is
-    written to NEW.left.jsonl.
+    is; nobody may write to it meanwhile. Entries that can be read but follow a lost one are written
+    to NEW.left.jsonl.
     """
-    from quandary.journal.recovery import recover as rescue  # noqa: PLC0415 - for this one alone
+    from quandary.journal import recovery  # noqa: PLC0415 - for this one alone
 
     place = place_of(file)
     if "://" in place:
@@ -325,20 +253,23 @@ def recover(file: str, into: str | None) -> int:
     name = into or f"{stem}.recovered{ending}"
     if os.path.exists(place_of(name)):
         raise Rejected(f"{name} exists already; name a new store with --into")
-    with _made(name) as new:
-        found = rescue(place, new)
-    _tell_losses(found.losses)
-    if found.left:
-        _write_left(f"{name}.left.jsonl", found.left)
-    for problem in found.report.problems:
-        complain(f"run {problem.run}: {problem.text}" if problem.run else problem.text)
+    with _new_store(name) as new:
+        report, losses, left = recovery.recover(place, new)
+    for loss in losses[:_MANY]:
+        complain(f"lost: {loss.what} of run {loss.run}" if loss.run else f"lost: {loss.what}")
+    if len(losses) > _MANY:
+        complain(f"lost: {len(losses) - _MANY} more parts of runs")
+    if not losses:
+        tell("nothing is missing")
+    if left:
+        _write_left(f"{name}.left.jsonl", left)
     tell(f"what could be read is in {name}")
-    _tell(found.report)
-    return 1 if found.losses or found.report.problems else 0
+    _print_report(report)
+    return 1 if losses or report.problems else 0
 
 
 @contextmanager
-def _made(where: str) -> Iterator[Store]:
+def _new_store(where: str) -> Iterator[Store]:
     """A store to be filled; a file that was made for it goes again if that fails."""
     place = place_of(where)
     new = "://" not in place and not os.path.exists(place)
@@ -351,45 +282,57 @@ def _made(where: str) -> Iterator[Store]:
         raise
 
 
-def _store_watch(count: int, total: int) -> None:
-    """How far it is, on a line that changes in place."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        end = _CLEAR if count >= total else ""
-        sys.stderr.write(f"{_CLEAR}{count:,} of {total:,} entries{end}")
-        sys.stderr.flush()
-
-
-def _tell(report: Report) -> None:
-    runs = "1 run" if report.runs == 1 else f"{report.runs} runs"
-    put(f"{report.digest}  {runs}, {report.entries} entries\n")
-
-
-def _tell_losses(losses: list[Loss]) -> None:
-    for loss in losses[:_MANY]:
-        complain(f"lost: {loss.what} of run {loss.run}" if loss.run else f"lost: {loss.what}")
-    if len(losses) > _MANY:
-        complain(f"lost: {len(losses) - _MANY} more parts of runs")
-    if not losses:
-        tell("nothing is missing")
-
-
 def _write_left(file: str, left: list[Entry]) -> None:
-    """Entries without a place, for people to read."""
-    lines = [
-        {"run": entry.run, "n": entry.n, "body": _text(entry.body), "matter": _text(entry.matter)}
-        for entry in left
-    ]
+    """Entries without a place, for people to read: JSON as it is, or what there is in its place."""
+
+    def readable(data: bytes | None) -> object:
+        try:
+            return msgspec.json.decode(data) if data else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return (data or b"").decode(errors="replace")
+
     try:
         with open(file, "xb") as opened:
-            opened.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
+            for entry in left:
+                line = {"run": entry.run, "n": entry.n, "body": readable(entry.body)}
+                line["matter"] = readable(entry.matter)
+                opened.write(msgspec.json.encode(line) + b"\n")
     except OSError as error:
         raise QuandaryError(f"{file} cannot be written ({error.strerror})") from None
     tell(f"{len(left)} entries can be read but follow something lost; they are in {file}")
 
 
-def _text(data: bytes | None) -> object:
-    """JSON as it is, or what there is in its place."""
-    try:
-        return msgspec.json.decode(data) if data else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return (data or b"").decode(errors="replace")
+# -- what they have in common --------------------------------------------------------------------
+
+
+def _print_report(report: Report, more: str = "") -> None:
+    """The problems of a journal, one by one, and its digest."""
+    for problem in report.problems:
+        entry = f" entry {problem.n}" if problem.n else ""
+        complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
+    put(f"{report.digest}  {_count(report.runs, 'run')}, {report.entries} entries{more}\n")
+
+
+def _show_entries(count: int, total: int) -> None:
+    _show_progress(f"{count:,} of {total:,} entries")
+    if count >= total:
+        _show_progress("")
+
+
+def _show_progress(text: str) -> None:
+    """How far it is, on a line of the terminal that changes in place."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _size(count: int) -> str:
+    """A number of bytes as people read it."""
+    for scale, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if count >= scale:
+            return f"{count / scale:.1f} {unit}"
+    return f"{count} bytes"

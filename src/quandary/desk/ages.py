@@ -25,7 +25,7 @@ def age(text: str) -> timedelta:
         raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")
     try:
         total = sum((timedelta(**{_UNITS[u]: int(number)}) for number, u in parts), timedelta())
-        datetime.now(UTC) + total
+        _ = datetime.now(UTC) + total, datetime.now(UTC) - total
     except (OverflowError, ValueError):
         short = text[:20]
         raise QuandaryError(f"{short!r} is longer than the calendar; write a shorter age") from None

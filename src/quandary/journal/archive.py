@@ -1,4 +1,10 @@
-"""A journal moved from one store into another, or saved to a file while it is in use."""
+"""Journals and runs that leave their store: copied, backed up, exported to a file and imported.
+
+An imported run cannot become a link of another store's chain: its first entry follows a run that
+is not there. It is kept as a document instead, just as it was written, and a run of the flow
+`imported` seals its digest into the chain. It can be looked at like any other run, and nobody can
+resume it.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +37,30 @@ from quandary.journal.verify import Problem, Report, needs_documents, store_dige
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from quandary.journal.entries import AnyBody, Who
+    from quandary.journal.entries import AnyBody
     from quandary.journal.store import Row, Store
 
 if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
     """Is told how many entries have been copied, and of how many."""
 
+FORMAT = 1
+FLOW = "imported"
 _STEP = 1000
 
 
+# -- whole journals --------------------------------------------------------------------------------
+
+
 def copy(source: Store, target: Store, progress: Progress | None = None) -> Report:
-    """Move a journal into an empty store, whole and in order, or not at all.
+    """Copy a journal into an empty store, whole and in order, or not at all.
 
     It is read at one moment and verified where it arrives, before that is made final. A journal
-    that is not what was written is not copied, nor one that somebody goes on writing to: whoever
+    that is not what was written is not copied, nor one that somebody writes to meanwhile: whoever
     changes over to the new store would miss what came in between.
     """
+    if source.last() is None:
+        raise Rejected("that store is empty, so there is nothing to copy")
 
     def judge(report: Report) -> None:
         if report.problems:
@@ -57,12 +70,10 @@ def copy(source: Store, target: Store, progress: Progress | None = None) -> Repo
             )
         if source.newest() != int(report.digest.partition("-")[0]):
             raise Rejected(
-                "the journal was written to while it was copied, so nothing was copied; stop who "
-                "uses it and try again, or take a `quandary store backup`"
+                "the journal was written to while it was copied, so nothing was copied; stop what "
+                "uses it and try again, or make a `quandary store backup`"
             )
 
-    if source.last() is None:
-        raise Rejected("that store is empty, so there is nothing to copy")
     return _carry(source, target, progress, judge)
 
 
@@ -72,23 +83,17 @@ def backup(source: Store, file: str, progress: Progress | None = None) -> Report
     The file is there when it is complete. What it holds is the journal as it was at one moment,
     with every fault that it may have: the report says so.
     """
-    with _new(file) as partial:
+    with _new_file(file) as partial:
         if isinstance(source, SqliteStore):
             source.back_up(partial)
-            saved = SqliteStore(partial)
-            report = verify(saved)
-        else:
-            saved = SqliteStore(partial)
-            report = _carry(source, saved, progress, lambda _: None)
-        saved.close()
-    return report
+            with closing(SqliteStore(partial)) as saved:
+                return verify(saved)
+        with closing(SqliteStore(partial)) as saved:
+            return _carry(source, saved, progress, lambda _: None)
 
 
 def _carry(
-    source: Store,
-    target: Store,
-    progress: Progress | None,
-    judge: Callable[[Report], None],
+    source: Store, target: Store, progress: Progress | None, judge: Callable[[Report], None]
 ) -> Report:
     """Fill a store with another one's rows; what arrives has to have the same digest."""
     found: list[Report] = []
@@ -96,7 +101,15 @@ def _carry(
         moment.enter_context(source.snapshot())
         expected, total = store_digest(source, maxsize), source.newest()
 
+        def dump(table: str) -> Iterator[Row]:
+            for count, row in enumerate(source.dump(table), 1):
+                if progress is not None and table == "entry" and count % _STEP == 0:
+                    progress(count, total)
+                yield row
+
         def check() -> None:
+            if progress is not None:
+                progress(total, total)
             moment.close()
             report = verify(target)
             if report.digest != expected:
@@ -104,33 +117,19 @@ def _carry(
             judge(report)
             found.append(report)
 
-        target.fill(lambda table: _watched(source.dump(table), table, total, progress), check)
+        target.fill(dump, check)
     return found[0]
 
 
-def _watched(
-    rows: Iterator[Row], table: str, total: int, progress: Progress | None
-) -> Iterator[Row]:
-    if progress is None or table != "entry":
-        yield from rows
-        return
-    for count, row in enumerate(rows, 1):
-        if count % _STEP == 0:
-            progress(count, total)
-        yield row
-    progress(total, total)
-
-
 @contextmanager
-def _new(file: str) -> Iterator[str]:
+def _new_file(file: str) -> Iterator[str]:
     """A name to write to; what is written there becomes the file at the end, if all went well."""
     if os.path.lexists(file):
         raise Rejected(f"{file} exists already; name a new file")
     partial = f"{file}.partial"
     remove(partial)
     try:
-        with open(partial, "xb", opener=_private):
-            pass
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
         descriptor = os.open(partial, os.O_RDONLY)
         try:
@@ -144,10 +143,6 @@ def _new(file: str) -> Iterator[str]:
         remove(partial)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def remove(file: str) -> None:
     """Remove a store's file and those that SQLite keeps beside it."""
     for name in (file, f"{file}-wal", f"{file}-shm"):
@@ -155,8 +150,7 @@ def remove(file: str) -> None:
             os.remove(name)
 
 
-FORMAT = 1
-FLOW = "imported"
+# -- single runs -----------------------------------------------------------------------------------
 
 
 class Exported(NamedTuple):
@@ -185,7 +179,7 @@ class Exported(NamedTuple):
         return f"{last.n}-{last.digest.hex()}"
 
 
-class Brought(NamedTuple):
+class Imported(NamedTuple):
     """What came of an import."""
 
     record: str
@@ -263,14 +257,14 @@ def read(data: bytes | str, name: str) -> Exported:
 def _compact(exported: Exported) -> bytes:
     lines = tuple(
         _Line(
-            entry.n,
-            msgspec.Raw(entry.body),
-            msgspec.Raw(entry.matter) if entry.matter is not None else None,
-            entry.salt.hex() if entry.salt is not None else None,
-            entry.seal.hex() if entry.seal is not None else None,
-            entry.digest.hex(),
+            e.n,
+            msgspec.Raw(e.body),
+            None if e.matter is None else msgspec.Raw(e.matter),
+            None if e.salt is None else e.salt.hex(),
+            None if e.seal is None else e.seal.hex(),
+            e.digest.hex(),
         )
-        for entry in exported.entries
+        for e in exported.entries
     )
     documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
     file = _File(FORMAT, exported.run, exported.follows.hex(), lines, documents)
@@ -282,16 +276,8 @@ def _entry(run: str, line: _Line) -> Entry:
     body = msgspec.json.encode(line.body)
     matter = msgspec.json.encode(line.matter) if line.matter is not None else None
     kind = kind_of(read_body(body))
-    return Entry(
-        run, line.n, kind, body, matter, _octets(line.salt), _octets(line.seal), _hex(line.digest)
-    )
-
-
-def _octets(text: str | None) -> bytes | None:
-    return _hex(text) if text is not None else None
-
-
-_hex = bytes.fromhex
+    salt, seal = (None if text is None else bytes.fromhex(text) for text in (line.salt, line.seal))
+    return Entry(run, line.n, kind, body, matter, salt, seal, bytes.fromhex(line.digest))
 
 
 def _document(digest: str, value: object) -> bytes:
@@ -321,7 +307,7 @@ def _problems(exported: Exported) -> list[Problem]:
     if documents.keys() != _names(entries):
         found.append(Problem("it comes without a document that it began with, or with others"))
     try:
-        with closing(opened(exported)) as store:
+        with closing(open_exported(exported)) as store:
             found += verify(store, run, follows=follows).problems
     except (msgspec.DecodeError, UnicodeDecodeError):
         found.append(Problem("an entry cannot be read", run))
@@ -337,7 +323,7 @@ def _names(entries: Sequence[Entry]) -> set[str]:
     return set()
 
 
-def opened(exported: Exported, *, lasting: bool = False) -> Store:
+def open_exported(exported: Exported, *, lasting: bool = False) -> Store:
     """A store that holds this run alone, for whoever wants to look at it as at any other.
 
     Where it is `lasting`, it does not expire by being looked at.
@@ -353,35 +339,27 @@ def opened(exported: Exported, *, lasting: bool = False) -> Store:
 # -- runs of other stores ------------------------------------------------------------------------
 
 
-def bring_in(
-    store: Store,
-    exported: Exported,
-    *,
-    about: str,
-    project: str,
-    who: Who,
-    through: str,
-    by: str = "",
-) -> Brought:
+def import_run(
+    store: Store, exported: Exported, *, about: str, project: str, source: Source
+) -> Imported:
     """Keep a run of another store. What contradicts a run that is there is refused."""
     run = exported.run
-    record = record_of(store, run)
+    record = store.named(IMPORTED + run).get(IMPORTED + run)
     known = None
     if store.run(run) is not None:
         record, known = run, export(store, run)
     elif record is not None:
-        known = imported(store, record)
+        known = read_imported(store, record)
     if record is not None and known is not None:
         if _compact(known) == _compact(exported):
-            return Brought(record, known=True)
+            return Imported(record, known=True)
         if record == run or not _goes_on(known, exported):
             raise Rejected(f"run {run} is here already, and {_difference(known, exported)}")
-    return Brought(keep(store, exported, about, project, Source(who, through, by)), known=False)
+    return Imported(keep(store, exported, about, project, source), known=False)
 
 
 def keep(store: Store, exported: Exported, about: str, project: str, source: Source) -> str:
     """Make the record of an imported run; it is what the run's name leads to from now on."""
-    who, through, by = source
     state = runs.begin(
         store,
         FLOW,
@@ -393,20 +371,13 @@ def keep(store: Store, exported: Exported, about: str, project: str, source: Sou
         },
         documents={"file": _compact(exported).decode()},
         project=project,
-        who=who,
-        through=through,
-        by=by,
+        **source._asdict(),
         name=IMPORTED + exported.run,
     )
     return state.run
 
 
-def record_of(store: Store, run: str) -> str | None:
-    """The run that keeps an imported one."""
-    return store.named(IMPORTED + run).get(IMPORTED + run)
-
-
-def imported(store: Store, record: str) -> Exported:
+def read_imported(store: Store, record: str) -> Exported:
     """The run that a record keeps."""
     (entry,) = store.entries(record, kinds=("began",))
     with readable(record):
@@ -423,7 +394,7 @@ def find(store: Store, prefix: str) -> tuple[Store, str]:
     try:
         return store, find_run(store, prefix)
     except Elsewhere as there:
-        return opened(imported(store, there.record), lasting=True), there.run
+        return open_exported(read_imported(store, there.record), lasting=True), there.run
 
 
 def fetch(store: Store, prefix: str) -> Exported:
@@ -431,24 +402,28 @@ def fetch(store: Store, prefix: str) -> Exported:
     try:
         return export(store, find_run(store, prefix))
     except Elsewhere as there:
-        return imported(store, there.record)
+        return read_imported(store, there.record)
 
 
-def examine(store: Store, run: str, expect: str | None = None) -> Report:
-    """Whether an imported run is still what was written, and its record too."""
-    record = record_of(store, run)
-    if record is None:
-        raise NotFound(f"run {run} was not imported")
+def examine(store: Store, prefix: str | None, expect: str | None = None) -> Report:
+    """Whether everything, or the one run whose name begins like this, is still what was written.
+
+    Of an imported run, its record too.
+    """
+    try:
+        return verify(store, find_run(store, prefix) if prefix else None, expect)
+    except Elsewhere as there:
+        run, record = there.run, there.record
     ours = verify(store, record, expect)
     try:
-        exported = imported(store, record)
+        exported = read_imported(store, record)
     except QuandaryError as error:
         return replace(ours, problems=(*ours.problems, Problem(str(error), run)))
     pruned = sum(entry.pruned for entry in exported.entries)
     return replace(ours, entries=len(exported.entries), pruned=pruned)
 
 
-def redacted(exported: Exported, goes: Callable[[AnyBody], bool]) -> Exported:
+def redact(exported: Exported, goes: Callable[[AnyBody], bool]) -> Exported:
     """The same run without the matter of some of its entries; its chain holds all the same."""
     entries = tuple(
         replace(entry, matter=None, salt=None) if goes(entry.read()) else entry

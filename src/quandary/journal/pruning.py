@@ -143,11 +143,11 @@ def _imported(
     if superseded:
         bare |= _documents(entries)
         return _of(row, gone) if gone else None
-    exported = archive.imported(store, row.id)
+    exported = archive.read_imported(store, row.id)
     flow = exported.began.flow
     if flow in RECORDS or exported.entries[-1].kind != "ended":
         return None
-    renewed = archive.redacted(exported, lambda body: is_prunable(flow, body, wanted.keep))
+    renewed = archive.redact(exported, lambda body: is_prunable(flow, body, wanted.keep))
     pairs = zip(exported.entries, renewed.entries, strict=True)
     less = [before for before, after in pairs if before.matter != after.matter]
     if not less:
