@@ -111,7 +111,7 @@ def test_a_journal_with_a_fault_is_saved_and_the_fault_told(project: Project) ->
     databases.change(project.store, "UPDATE entry SET kind = 'noted' WHERE seq = 1")
     ended = project.call("store", "backup", "one.db")
     assert ended.status == 1
-    assert f"quandary: run {run}: the kind of the entry was changed\n" in ended.err
+    assert f"quandary: run {run} entry 1: the kind of the entry was changed\n" in ended.err
     assert (project.folder / "one.db").exists()
 
 

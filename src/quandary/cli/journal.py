@@ -160,8 +160,8 @@ def import_command(file: str, by: str, where: str | None) -> int:
     `log`, `report`, `verify` and `export` treat it like any other run. It can be resumed only where
     it came from: here it cannot be answered or amended. `-` reads standard input.
     """
-    text = read_input(file)
-    exported = archive.read(text, file)
+
+    exported = archive.read(read_input(file), file)
     record, known = archive.import_run(
         runs.opened(where),
         exported,
