@@ -21,6 +21,7 @@ import types
 from typing import TYPE_CHECKING, Any, Literal
 
 from quandary.journal import runs
+from quandary.journal.progress import FLOWS
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Ask, Choice, Preamble, Question, Reply
 
@@ -72,7 +73,7 @@ def register() -> None:
     flow = types.ModuleType("benchmark_flow")
     vars(flow).update(VERSION=1, start=start)
     sys.modules["benchmark_flow"] = flow
-    runs.FLOWS["benchmark"] = "benchmark_flow"
+    FLOWS["benchmark"] = "benchmark_flow"
 
 
 def begin(store: Store, questions: int = REPLIES) -> State:

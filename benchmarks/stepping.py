@@ -18,6 +18,7 @@ from asking import begin as begin_questions
 from asking import reply as reply_to
 from quandary.journal import runs
 from quandary.journal.postgres import PostgresStore
+from quandary.journal.progress import FLOWS
 from quandary.model.calls import Call, Output
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def register() -> None:
     flow = types.ModuleType("stepping_flow")
     vars(flow).update(VERSION=1, start=start)
     sys.modules["stepping_flow"] = flow
-    runs.FLOWS["stepping"] = "stepping_flow"
+    FLOWS["stepping"] = "stepping_flow"
 
 
 def steps(place: Path, _keep: str) -> Iterator[str | None]:
@@ -59,7 +60,7 @@ def steps(place: Path, _keep: str) -> Iterator[str | None]:
         state = runs.begin(store, "stepping", {"steps": STEPS}, who="agent", through="command")
         for number in range(STEPS):
             output = Output(state.calls[0].key, text=made(number), status=0)
-            state = runs.record_output(store, state.run, output, through="agent")
+            state = runs.advance(store, state.run, output, who="agent", through="agent")
         yield " ".join(state.result)
 
 

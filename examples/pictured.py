@@ -21,7 +21,7 @@ from unittest.mock import patch
 import screenshot
 
 from quandary import cli
-from quandary.journal import entries
+from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Ask, Reply
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parent
 NOTHING: dict[str, str] = {}
-real_now = entries.now
+real_now = chance.now
 
 
 class Habit(NamedTuple):
@@ -182,7 +182,7 @@ class House:
 @contextmanager
 def clock(ago: timedelta) -> Iterator[None]:
     """The journal's clock, set back."""
-    with patch.object(entries, "now", lambda: real_now() - ago):
+    with patch.object(chance, "now", lambda: real_now() - ago):
         yield
 
 

@@ -100,7 +100,7 @@ def errand(store: Store) -> State:
     state = small_flows.answer(store, small_flows.begin(store, "errand", file="notes.md"))
     for key in ("1:/run", "1:/vote-1", "1:/vote-2", "1:/vote-3"):
         output = Output(key, WORD, seconds=0.1)
-        state = runs.record_output(store, state.run, output, through="worker")
+        state = runs.advance(store, state.run, output, who="agent", through="worker")
     state = runs.advance(
         store, state.run, who="policy", through="mending", deeds=lambda do: Done(do.key, WORD)
     )

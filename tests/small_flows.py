@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.journal import progress, runs
+from quandary.journal.progress import FLOWS
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Note, Preamble, Question, Reply
 from quandary.model.calls import Call, Do, Done, Output
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 NAME = "small"
-runs.FLOWS[NAME] = "small_flows"
+FLOWS[NAME] = "small_flows"
 
 CODES = ("OK", "NO", "SUB")
 

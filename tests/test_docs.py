@@ -39,7 +39,8 @@ from quandary.cli import COMMANDS
 from quandary.cli.program import quandary
 from quandary.flows import walk
 from quandary.formats import charts
-from quandary.journal import entries, policy, runs
+from quandary.journal import entries, policy
+from quandary.journal.progress import FLOWS
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.candidates import Bucket
 
@@ -371,7 +372,7 @@ def test_the_glossary_has_the_words_of_the_house() -> None:
     assert explained == sorted(set(explained), key=lambda word: (word.casefold(), word.isupper()))
     fixed = [entries.Kind, entries.Who, entries.Status, policy.Preference, Bucket]
     fixed += [get_type_hints(Reading)["kind"], get_type_hints(Outcome)["kind"], walk.Outcome]
-    flows = [name for name, module in runs.FLOWS.items() if module.startswith("quandary.")]
+    flows = [name for name, module in FLOWS.items() if module.startswith("quandary.")]
     for word in (*flows, *(word for one in fixed for word in get_args(one))):
         assert f"`{word}`" in sets, word
 

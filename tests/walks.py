@@ -95,7 +95,7 @@ def good(call: Call) -> Output:
 def send(store: Store, state: State, *outputs: Output) -> State:
     """Book what came back."""
     for output in outputs:
-        state = runs.record_output(store, state.run, output, through="worker")
+        state = runs.advance(store, state.run, output, who="agent", through="worker")
     return state
 
 

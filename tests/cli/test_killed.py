@@ -12,6 +12,7 @@ import program
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,4 +71,4 @@ def test_killing_replies_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     assert killed >= KILLS / 3
     assert len(acknowledged) >= KILLS / 5
     assert acknowledged.items() <= booked.items()
-    assert runs.verify(store).ok
+    assert verify(store).ok

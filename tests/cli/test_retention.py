@@ -13,8 +13,7 @@ import pytest
 import walks
 from program import at_terminal
 from quandary.errors import StoreError
-from quandary.journal import entries as clock
-from quandary.journal import pruning, runs
+from quandary.journal import chance, pruning, runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from runs import CONTEXT, Project
@@ -35,8 +34,8 @@ def project(
 @pytest.fixture
 def months_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Puts the journal's clock forward by 100 days."""
-    real = clock.now
-    return lambda: monkeypatch.setattr(clock, "now", lambda: real() + timedelta(days=100))
+    real = chance.now
+    return lambda: monkeypatch.setattr(chance, "now", lambda: real() + timedelta(days=100))
 
 
 def prune(project: Project, *words: str) -> dict[str, Any]:

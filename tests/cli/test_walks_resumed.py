@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from program import PROGRAM, at_terminal, environment
-from quandary.journal import runs as driver
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.calls import Output
 from walk_projects import DONE, WalkProject, lucid
 
@@ -411,5 +411,5 @@ def test_no_recorded_call_is_made_again_however_often_it_is_killed(outing: WalkP
         assert 1 <= made[step] <= 1 + lost[step]
     # A program may have been left without all of its prompt when its caller was killed.
     assert sum(made.values()) <= STEPS + sum(lost.values())
-    assert driver.verify(store).ok
+    assert verify(store).ok
     store.close()

@@ -22,6 +22,7 @@ from phases import PHASES
 from program import Ended
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from runs import CONTEXT, ITEMS, TREE
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Trouble:
         ended = self.start("verify")
         assert ended.status == 0, ended
         store = SqliteStore(self.store)
-        assert runs.verify(store).ok
+        assert verify(store).ok
         store.close()
 
     def waits(self) -> State:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from faults.kit import HOOKED, UNTIDY, complaint, mounted
-from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from runs import CONTEXT
 from sites import TOKEN, Site
 
@@ -118,7 +118,7 @@ def test_a_reply_with_some_room_is_booked_or_is_not(trouble: Trouble) -> None:
             else:
                 assert "full" in complaint(ended)
             with closing(SqliteStore(trouble.store)) as store:
-                assert runs.verify(store).ok
+                assert verify(store).ok
     assert 0 < booked < 14
 
 
@@ -172,7 +172,7 @@ def test_a_server_without_room_says_so_and_goes_on_later(trouble: Trouble) -> No
             filler.unlink()
             answer = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
             assert answer.json()["status"] == "done"
-        assert runs.verify(site.store).ok
+        assert verify(site.store).ok
         site.store.close()
 
 

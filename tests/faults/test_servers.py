@@ -20,10 +20,10 @@ import databases
 import small_flows
 from faults.kit import complaint
 from quandary.errors import StoreError
-from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from sites import TOKEN, Server, Site
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def test_killing_the_server_while_people_answer_loses_nothing(apart: Path) -> No
                 one.join(30)
         server.kill()
     with closing(SqliteStore(apart / "journal.db")) as store:
-        assert driver.verify(store).ok
+        assert verify(store).ok
         for run in runs:
             _booked_once(store, run, told[run])
     assert sum(map(len, told.values())) >= PEOPLE
@@ -152,7 +152,7 @@ def test_a_database_that_crashes_while_people_answer_loses_nothing(apart: Path) 
             for one in people:
                 one.join(60)
         assert refused == []
-        assert driver.verify(store).ok
+        assert verify(store).ok
         for run in runs:
             assert told[run]
             _booked_once(store, run, told[run])

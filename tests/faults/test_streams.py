@@ -11,8 +11,8 @@ import pytest
 from faults.kit import HOOKED, complaint
 from faults.nursery import BROKEN, CLOSED
 from quandary.cli import COMMANDS
-from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from faults.kit import Trouble
@@ -160,4 +160,4 @@ def test_with_every_stream_closed_the_work_is_done(trouble: Trouble, name: str) 
     ended = trouble.start(*words, stdin=CLOSED, stdout=CLOSED, stderr=CLOSED)
     assert ended.status == (2 if name in NEEDS_INPUT else status)
     with closing(SqliteStore(trouble.store)) as store:
-        assert runs.verify(store).ok
+        assert verify(store).ok

@@ -15,6 +15,7 @@ from quandary.journal import archive, runs
 from quandary.journal.entries import Noted, Source
 from quandary.journal.recovery import recover
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ def _exported(data: bytes) -> None:
     store = SqliteStore(":memory:")
     source = Source("agent", "command", "")
     brought = archive.import_run(store, found, about="x", project="here", source=source)
-    hold(runs.verify(store).ok, "the store does not verify")
+    hold(verify(store).ok, "the store does not verify")
     hold(archive.read_imported(store, brought.record) == found, "another run came out")
     store.close()
 
@@ -118,7 +119,7 @@ def _looked_at(path: Path) -> None:
                     runs.look(store, run.id)
                 except QuandaryError:
                     continue
-            runs.verify(store)
+            verify(store)
     except StoreError:
         return
 

@@ -16,6 +16,7 @@ from quandary.flows.responses import hear
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Ask, Choice, Kind, Outcome, Preamble, Question, Reply
 from quandary.model.calls import Decision, Output
 from quandary.model.tree import Extra
@@ -141,7 +142,7 @@ def _store(name: str) -> SqliteStore:
     """A store of a target's own, made anew before it grows large."""
     found = _STORE.get(name)
     if found is not None and found.newest() > 400:
-        report = runs.verify(found)
+        report = verify(found)
         hold(report.ok, f"the store does not verify: {report.problems[:2]}")
         found.close()
         found = None
@@ -225,7 +226,9 @@ def _walked(data: bytes) -> None:
     if state.ask is not None:
         hold(state.status == "waiting", "nobody answered, and it does not wait")
         try:
-            runs.record_output(store, state.run, Output(str(state.key), text=text), through="x")
+            runs.advance(
+                store, state.run, Output(str(state.key), text=text), who="agent", through="x"
+            )
         except QuandaryError:
             return
         hold(not store.entries(state.run, kinds=("answered",)), "an output became an answer")

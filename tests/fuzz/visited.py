@@ -24,6 +24,7 @@ from quandary.doors.web.keys import Keys
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from runs import CONTEXT, TREE
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Site:
         for entry in self.store.entries(self.run, kinds=("answered",)):
             body = entry.read()
             hold(isinstance(body, Answered) and body.who != "person", "nobody had logged in")
-        hold(runs.verify(self.store, self.run).ok, "the run does not verify")
+        hold(verify(self.store, self.run).ok, "the run does not verify")
         self.run = self.ask()
 
 

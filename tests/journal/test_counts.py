@@ -11,8 +11,8 @@ import pytest
 
 import small_flows
 from quandary.formats.markdown import parse
+from quandary.journal import chance, runs
 from quandary.journal import counts as counted
-from quandary.journal import entries, runs
 from quandary.journal.counts import (
     MOST_NAMES,
     OTHER,
@@ -110,13 +110,13 @@ def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
 
 def test_the_time_people_took_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the journal's own clock; a preference takes none."""
-    begun = entries.now()
+    begun = chance.now()
     state = begin(store)
-    monkeypatch.setattr(entries, "now", lambda: begun + timedelta(seconds=90))
+    monkeypatch.setattr(chance, "now", lambda: begun + timedelta(seconds=90))
     reply(store, state, "LOW")
     (tally,) = statistics(store).questions
     assert tally.median_seconds == pytest.approx(90, abs=1)
-    monkeypatch.setattr(entries, "now", lambda: begun + timedelta(days=2))
+    monkeypatch.setattr(chance, "now", lambda: begun + timedelta(days=2))
     assert statistics(store).last_hour == 0
 
 
@@ -158,7 +158,7 @@ def errand(store: Store, *, error: str = "") -> str:
     """A run that asks agents for something."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     output = Output("1:/run", error=error)
-    return runs.record_output(store, state.run, output, through="agent").run
+    return runs.advance(store, state.run, output, who="agent", through="agent").run
 
 
 def test_all_that_happened_is_counted(store: Store) -> None:

@@ -14,6 +14,7 @@ import small_flows
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
+from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path 
         before = driver.look(store, run)
         after = small_flows.answer(store, before)
         assert f"{len(kept) + 2}:" == after.key
-    assert driver.verify(store).ok
+    assert verify(store).ok
 
 
 def test_of_two_replies_at_once_one_is_booked_and_the_other_told(path: Path | str) -> None:
@@ -111,7 +112,7 @@ def test_of_eight_writers_none_starves(path: Path | str) -> None:
     writers = [processes.spawn("crowd", path, moment, 2) for _ in range(8)]
     counts = [int(writer.communicate(timeout=60)[0]) for writer in writers]
     assert min(counts) >= sum(counts) / 8 / 4, counts
-    assert driver.verify(open_store(path)).ok
+    assert verify(open_store(path)).ok
 
 
 def test_many_processes_may_open_a_new_store_at_once(path: Path | str) -> None:
@@ -120,4 +121,4 @@ def test_many_processes_may_open_a_new_store_at_once(path: Path | str) -> None:
     runs = [starter.communicate(timeout=60)[0].strip() for starter in starters]
     store = open_store(path)
     assert sorted(runs) == [run.id for run in store.runs()]
-    assert driver.verify(store).ok
+    assert verify(store).ok

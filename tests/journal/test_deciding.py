@@ -27,6 +27,7 @@ from quandary.errors import Rejected
 from quandary.journal import runs
 from quandary.journal.entries import Asked
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.asks import Ask, Outcome, Question, Reply
 from quandary.model.tree import Tree, walk
 from strategies import trees
@@ -207,7 +208,7 @@ class Deciding(RuleBasedStateMachine):
         asked = asks_of(self.store, self.state.run)
         now = list(small_flows.requests(self.store, self.state.run))
         assert [ask for ask in asked if ask in now] == [r for r in now if isinstance(r, Ask)]
-        assert runs.verify(self.store).ok
+        assert verify(self.store).ok
         self.store.close()
         self.folder.cleanup()
 

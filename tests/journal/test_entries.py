@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
-
 import msgspec
 
 from quandary.journal import entries
@@ -12,15 +10,6 @@ from quandary.model.asks import Answer, Reply
 
 RUN = "0" * 26
 SAID = Noted(at="2026-01-01T00:00:00.000000Z", who="person", through="web", kind="idle")
-
-
-def test_a_moment_is_written_in_utc_so_that_texts_sort_like_moments() -> None:
-    """Every stamp has the same length and the same zone."""
-    moment = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    east = moment.astimezone(timezone(timedelta(hours=5)))
-    assert entries.stamp(moment) == "2026-03-01T12:00:00.000000Z"
-    assert entries.stamp(moment) == entries.stamp(east)
-    assert entries.stamp(moment) < entries.stamp(moment + timedelta(microseconds=1))
 
 
 def test_a_body_says_who_through_what_by_whom_and_when() -> None:

@@ -21,12 +21,11 @@ import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
-from quandary.journal import archive, pruning, runs
-from quandary.journal import entries as clock
+from quandary.journal import archive, chance, pruning, runs
 from quandary.journal.archive import export, find, read, write
-from quandary.journal.entries import Source
-from quandary.journal.ids import Elsewhere, find_run
+from quandary.journal.entries import Source, document_digest
 from quandary.journal.pruning import Wanted
+from quandary.journal.runs import Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.reports.retelling import retell
@@ -155,7 +154,7 @@ def flipped(digits: str) -> str:
 
 def other_document(_: object) -> dict[str, Any]:
     """A document, and what it is known by, that the run did not begin with."""
-    return {clock.document_digest(b"1"): 1}
+    return {document_digest(b"1"): 1}
 
 
 TAMPERINGS = {
@@ -270,7 +269,7 @@ def test_an_imported_run_is_only_looked_at(
     store: Store, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits where it came from, not in this inbox, and does not expire here either."""
-    soon = clock.now() + timedelta(minutes=1)
+    soon = chance.now() + timedelta(minutes=1)
     state = runs.begin(
         store,
         small_flows.NAME,
@@ -284,7 +283,7 @@ def test_an_imported_run_is_only_looked_at(
     assert len(runs.inbox(other)) == waiting
     with pytest.raises(Elsewhere, match="resume it where it came from"):
         find_run(other, state.run[:20])
-    monkeypatch.setattr(clock, "now", lambda: soon + timedelta(days=1))
+    monkeypatch.setattr(chance, "now", lambda: soon + timedelta(days=1))
     copy, run = find(other, state.run[:20].lower())
     assert runs.look(copy, run).status == "waiting"
     copy.close()

@@ -12,6 +12,7 @@ from quandary.journal import progress
 from quandary.journal import runs as driver
 from quandary.journal.entries import Asked, offered
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.asks import Ask
 
 JOURNALS = sorted((Path(__file__).parent.parent / "journals" / "flows").glob("*.sql"))
@@ -25,7 +26,7 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
     db.executescript(journal.read_text(encoding="utf-8"))
     db.close()
     store = SqliteStore(path)
-    assert driver.verify(store).ok
+    assert verify(store).ok
     runs = store.runs()
     assert {run.status for run in runs} >= {"waiting", "done"}
     for run in runs:

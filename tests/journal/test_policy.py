@@ -14,6 +14,7 @@ from quandary.formats.markdown import parse
 from quandary.journal import policy, runs
 from quandary.journal.policy import ASK, PREFERENCES, Policy, listed, policy_of, preferred, remember
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.asks import Ask, Choice, Preamble, Question, Reply
 from quandary.model.one_way import one_way
 from quandary.settings import Part, Settings, read_settings
@@ -78,7 +79,7 @@ def test_the_project_goes_before_everywhere(store: SqliteStore) -> None:
     prefer(store, "log-level", "")
     assert policy.check("log-level").decide
     assert [kept.preference for kept in listed(store, "here")] == ["never-ask"]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_every_change_is_kept_with_who_made_it(store: SqliteStore) -> None:
@@ -300,7 +301,7 @@ def test_a_run_is_decided_by_preference_and_says_so(store: SqliteStore) -> None:
     assert runs.look(store, state.run) == state
     answered = [entry.read() for entry in store.entries(state.run, kinds=("answered",))]
     assert {(body.who, body.through) for body in answered} == {("policy", "preference")}
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_preference_decides_only_its_own_level(store: SqliteStore) -> None:

@@ -17,6 +17,7 @@ from quandary.errors import Diverged, QuandaryError
 from quandary.journal import runs
 from quandary.journal.entries import Asked, Began
 from quandary.journal.progress import FLOWS, rebuild
+from quandary.journal.verify import verify
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Reply
 from quandary.model.calls import Output
@@ -119,7 +120,7 @@ def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: 
         for run in store.runs(limit=1000)
     ]
     assert here == [json.loads(line.split(" ", 1)[1]) for line in one]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_response_is_found_by_key_and_not_by_order(
@@ -230,8 +231,8 @@ def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
     with pytest.raises(Diverged, match="pruned"):
         go_on(store, state.run)
     assert runs.look(store, state.run).key == "2:"
-    assert runs.verify(store).ok
-    assert runs.verify(store).pruned == 1
+    assert verify(store).ok
+    assert verify(store).pruned == 1
 
 
 def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path | str) -> None:
@@ -260,8 +261,10 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path |
 def test_outputs_that_have_come_are_sent_again(store: Store) -> None:
     """Of calls made at once, only those without an output wait after a restart."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    state = runs.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
-    state = runs.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
+    state = runs.advance(store, state.run, Output("1:/run", "ran"), who="agent", through="worker")
+    state = runs.advance(
+        store, state.run, Output("1:/vote-2", "yes"), who="agent", through="worker"
+    )
     again = go_on(store, state.run)
     assert [call.key for call in again.calls] == ["1:/vote-1", "1:/vote-3"]
     assert again.calls == state.calls == rebuild(store, state.run).calls

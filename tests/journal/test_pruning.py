@@ -19,9 +19,9 @@ import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.desk.timeline import events
 from quandary.errors import Diverged
-from quandary.journal import entries as clock
-from quandary.journal import policy, pruning, runs
-from quandary.journal.entries import Answered, Source, stamp
+from quandary.journal import chance, policy, pruning, runs
+from quandary.journal.chance import stamp
+from quandary.journal.entries import Answered, Source
 from quandary.journal.pruning import Amount, Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -163,10 +163,10 @@ def test_only_what_ended_before_the_moment_is_pruned(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counts when a run ended, not when it began."""
-    begun = clock.now()
+    begun = chance.now()
     old = done(store)
     late = small_flows.begin(store, questions=1)
-    monkeypatch.setattr(clock, "now", lambda: begun + timedelta(days=30))
+    monkeypatch.setattr(chance, "now", lambda: begun + timedelta(days=30))
     small_flows.answer(store, late)
     new = done(store)
     result = prune(store, before=stamp(begun + timedelta(days=10))).result

@@ -40,15 +40,15 @@ def lives(store: Store) -> None:
     state = small_flows.begin(store, "errand")
     runs.note(store, state.run, Outcome("idle"), who="agent", through="relay")
     state = small_flows.answer(store, state)
-    state = runs.record_output(store, state.run, Output("1:/run"), through="worker")
-    runs.record_output(store, state.run, Output("1:/vote-2"), through="worker")
+    state = runs.advance(store, state.run, Output("1:/run"), who="agent", through="worker")
+    runs.advance(store, state.run, Output("1:/vote-2"), who="agent", through="worker")
     state = small_flows.begin(store, "errand")
     state = small_flows.answer(store, state)
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
-        state = runs.record_output(store, state.run, Output(key), through="worker")
+        state = runs.advance(store, state.run, Output(key), who="agent", through="worker")
     other = small_flows.answer(store, small_flows.begin(store, "errand"))
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
-        other = runs.record_output(store, other.run, Output(key), through="worker")
+        other = runs.advance(store, other.run, Output(key), who="agent", through="worker")
     other = runs.advance(
         store, other.run, who="agent", through="relay", deeds=lambda do: Done(do.key, "text")
     )

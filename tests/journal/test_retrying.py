@@ -12,7 +12,7 @@ import small_flows
 import walks
 from quandary.desk.timeline import standing
 from quandary.errors import Rejected
-from quandary.journal import entries, runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import Noted
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
@@ -261,7 +261,7 @@ def test_a_run_whose_time_is_up_is_not_tried_anew(
     """It would be withdrawn by being looked at."""
     given = {"item": {"id": "1"}, "defaults": {"cli": "CLAUDE", "retries": 0}}
     moment = datetime(2027, 3, 2, 9, 15, tzinfo=UTC)
-    monkeypatch.setattr(entries, "now", lambda: moment)
+    monkeypatch.setattr(chance, "now", lambda: moment)
     state = runs.begin(
         store,
         "walk",
@@ -272,7 +272,7 @@ def test_a_run_whose_time_is_up_is_not_tried_anew(
         expires=moment + timedelta(hours=1),
     )
     state = walks.send(store, state, walks.failed(state.calls[0]))
-    monkeypatch.setattr(entries, "now", lambda: moment + timedelta(hours=2))
+    monkeypatch.setattr(chance, "now", lambda: moment + timedelta(hours=2))
     with pytest.raises(Rejected, match="time of run"):
         runs.retry(store, state.run, who="person", through="web")
     assert runs.look(store, state.run).status == "failed"

@@ -12,10 +12,10 @@ import pytest
 import small_flows
 import walks
 from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
-from quandary.journal import entries as clock
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import Answered, Asked, Called, Ended, Noted
 from quandary.journal.store import open_store
+from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
 
@@ -38,7 +38,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.moment = datetime(2026, 5, 1, 12, tzinfo=UTC)
-        monkeypatch.setattr(clock, "now", lambda: self.moment)
+        monkeypatch.setattr(chance, "now", lambda: self.moment)
 
     def pass_(self, **time_: float) -> None:
         """Let time go by, or back."""
@@ -298,7 +298,7 @@ def test_a_run_withdraws_itself_when_its_time_is_up(
     ended = store.entries(three.run)[-1].read()
     assert isinstance(ended, Ended)
     assert (ended.who, ended.through) == ("policy", "expiry")
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 # -- amending --------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_an_amended_answer_has_everything_after_it_asked_again(store: Store) -> 
     runs._opened.clear()
     state = small_flows.answer(store, state, "NO")
     assert [chosen[1] for chosen in state.result["chosen"]] == ["OK", "OK", "NO"]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_an_answer_can_be_amended_again_and_again(store: Store) -> None:
@@ -344,7 +344,7 @@ def test_an_answer_can_be_amended_again_and_again(store: Store) -> None:
     for code in ("OK", "OK"):
         state = small_flows.answer(store, state, code)
     assert [chosen[1] for chosen in state.result["chosen"]] == ["SUB", "OK", "OK"]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_reply_to_what_was_shown_before_an_amendment_is_refused(store: Store) -> None:
@@ -372,7 +372,7 @@ def test_an_answer_after_an_amendment_can_be_amended(store: Store) -> None:
     runs._opened.clear()
     state = small_flows.answer(store, state, "OK")
     assert [chosen[1] for chosen in state.result["chosen"]] == ["NO", "SUB", "OK"]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 PLAIN_AGENT: dict[str, Any] = {"who": "agent", "through": "relay"}
@@ -422,7 +422,7 @@ def to_the_deed(store: Store) -> State:
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
     for key in ("1:/run", "1:/vote-2", "1:/vote-1", "1:/vote-3"):
         output = Output(key, f"{key} says yes")
-        state = runs.record_output(store, state.run, output, through="worker")
+        state = runs.advance(store, state.run, output, who="agent", through="worker")
     return state
 
 
@@ -432,9 +432,11 @@ def test_calls_are_left_to_the_caller(store: Store) -> None:
     assert (state.status, state.ask, state.key) == ("waiting", None, "1:/run")
     assert [call.prompt for call in state.calls] == ["Do it."]
     assert runs.inbox(store) == []
-    state = runs.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
+    state = runs.advance(store, state.run, Output("1:/run", "ran"), who="agent", through="worker")
     assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-2", "1:/vote-3"]
-    state = runs.record_output(store, state.run, Output("1:/vote-2", "yes"), through="worker")
+    state = runs.advance(
+        store, state.run, Output("1:/vote-2", "yes"), who="agent", through="worker"
+    )
     assert [call.key for call in state.calls] == ["1:/vote-1", "1:/vote-3"]
     assert runs.look(store, state.run) == state
     rest = (Output("1:/vote-1", "no"), Output("1:/vote-3", error="timed out"))
@@ -446,9 +448,9 @@ def test_calls_are_left_to_the_caller(store: Store) -> None:
 def test_an_output_that_nobody_waits_for_is_refused(store: Store) -> None:
     """A job delivered twice does no harm."""
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    runs.record_output(store, state.run, Output("1:/run"), through="worker")
+    runs.advance(store, state.run, Output("1:/run"), who="agent", through="worker")
     with pytest.raises(AlreadyAnswered, match="1:/run"):
-        runs.record_output(store, state.run, Output("1:/run"), through="worker")
+        runs.advance(store, state.run, Output("1:/run"), who="agent", through="worker")
     with pytest.raises(AlreadyAnswered):
         runs.advance(store, state.run, small_flows.pick("1:/vote-1"), **PERSON)
 
@@ -504,7 +506,7 @@ def test_an_output_is_booked_on_what_the_run_has_become_elsewhere(
         walks.send(other, fourth, walks.did(fourth.calls[0]))
     other.close()
     assert len(store.entries(first.run, kinds=("returned",))) == 3
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_an_open_run_is_not_looked_up_for_its_output(
@@ -598,7 +600,7 @@ def test_a_clock_that_jumps_back_changes_no_order(
     assert [run.id for run in store.runs()] == [first.run, second.run]
     moments = [entry.read().at for entry in store.entries(first.run)]
     assert moments != sorted(moments)
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_entries_of_a_walk_say_which_part_of_it_they_are(store: Store) -> None:

@@ -9,6 +9,7 @@ import pytest
 from quandary.errors import NotFound, Rejected
 from quandary.journal import runs
 from quandary.journal.runs import answer_of, settle
+from quandary.journal.verify import verify
 from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def test_a_withdrawn_run_is_closed_by_its_answer(store: Store) -> None:
     assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
     assert kinds(store, state) == ["began", "asked", "ended", "answered", "ended"]
     assert runs.look(store, state.run) == after
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
@@ -54,7 +55,7 @@ def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
     after = settled(store, state, pick("1:", "NO"))
     assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
     assert kinds(store, state) == ["began", "asked", "answered", "ended", "answered", "ended"]
-    assert runs.verify(store).ok
+    assert verify(store).ok
     found = answer_of(store, state.run)
     assert found is not None
     assert (found[0].through, found[1].picked) == ("hook", ("NO",))

@@ -17,6 +17,7 @@ import small_flows
 from quandary.errors import StoreError
 from quandary.journal import runs, sqlite
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +180,7 @@ def test_a_new_schema_is_brought_to_old_files(path: Path, monkeypatch: pytest.Mo
         new.close()
     new = SqliteStore(path)
     assert small_flows.answer(new, state).key == "2:"
-    assert runs.verify(new).ok
+    assert verify(new).ok
     new.close()
 
 
@@ -205,7 +206,7 @@ def test_journals_of_every_schema_are_read_for_ever(path: Path, journal: Path) -
     db.executescript(journal.read_text(encoding="utf-8"))
     db.close()
     store = SqliteStore(path)
-    assert runs.verify(store).ok
+    assert verify(store).ok
     done, waiting, errand, declined = (runs.look(store, run.id) for run in store.runs())
     assert done.status == "done"
     assert done.result["chosen"][0] == ["1:", "NO", None, "but soon"]
@@ -216,5 +217,5 @@ def test_journals_of_every_schema_are_read_for_ever(path: Path, journal: Path) -
     assert errand.calls[0].key == "1:/vote-2"
     assert runs.advance(store, errand.run, who="agent", through="relay") == errand
     assert declined.status == "declined"
-    assert runs.verify(store).ok
+    assert verify(store).ok
     store.close()

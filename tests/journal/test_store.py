@@ -125,7 +125,7 @@ def test_what_names_no_store_is_refused(url: str) -> None:
 def test_a_journal_is_opened_without_heavy_imports(tmp_path: Path) -> None:
     """`reply` runs in agents' loops, so start-up counts."""
     code = (
-        "import sys; from quandary.journal import replay; from quandary.journal.store import *; "
+        "import sys; from quandary.journal import runs; from quandary.journal.store import *; "
         f"open_store({str(tmp_path / 'a.db')!r}); "
         "print([m for m in ('rich', 'platformdirs', 'psycopg', 'asyncio', 'rapidfuzz', 'random', "
         "'secrets', 'quandary.flows.decide') if m in sys.modules])"

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 import databases
 import small_flows
 from quandary.errors import Rejected, StoreError
-from quandary.journal import entries as clock
-from quandary.journal import runs
-from quandary.journal.entries import Noted, Source, stamp
+from quandary.journal import chance, runs
+from quandary.journal.chance import stamp
+from quandary.journal.entries import Noted, Source
 from quandary.journal.history import Draft
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
 from quandary.journal.store import TABLES, Moved, open_store
@@ -83,7 +83,7 @@ def test_threads_may_share_a_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert {state.status for state in states} == {"done"}
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_closed_store_says_so(store: Store) -> None:
@@ -328,9 +328,9 @@ def test_what_waits_is_counted_by_who_flow_and_age(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits since just then counts as that old; what is over, or went on, does not."""
-    start = clock.now()
+    start = chance.now()
     for minutes in (0, 5, 10):
-        monkeypatch.setattr(clock, "now", lambda m=minutes: start + timedelta(minutes=m))
+        monkeypatch.setattr(chance, "now", lambda m=minutes: start + timedelta(minutes=m))
         small_flows.begin(store)
         small_flows.answer(store, small_flows.begin(store, questions=1))
     small_flows.answer(store, small_flows.begin(store, "errand"))

@@ -10,6 +10,7 @@ import small_flows
 from quandary.errors import NotFound
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began
+from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def test_answers_to_the_same_questions_are_taken_over(store: Store, earlier: Sta
         assert (body.who, body.by, body.origin) == ("person", "ada", earlier.run)
     state = small_flows.answer(store, state)
     assert state.result["chosen"][:2] == [["1:", "NO", None, "not now"], ["2:", "my own", None]]
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_question_with_another_text_is_asked(store: Store, earlier: State) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import small_flows
 from quandary.errors import Reused
-from quandary.journal import entries as clock
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.runs import replied
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.model.asks import Answer, Note, Reply
@@ -88,11 +87,11 @@ def test_deeds_that_were_done_right_away_belong_to_it(store: Store) -> None:
     begun = small_flows.begin(store, "errand")
     called = send(store, begun, "a", "OK", deeds=do)
     assert [call.key for call in called.calls] == ["1:/run"]
-    state = runs.record_output(store, begun.run, Output("1:/run", "yes"), through="agent")
+    state = runs.advance(store, begun.run, Output("1:/run", "yes"), who="agent", through="agent")
     assert len(state.calls) == 3
     for call in state.calls:
         output = Output(call.key, "yes")
-        state = runs.record_output(store, begun.run, output, through="agent", deeds=do)
+        state = runs.advance(store, begun.run, output, who="agent", through="agent", deeds=do)
     done = send(store, state, "b", "NO", deeds=do)
     assert done.status == "done"
     assert replied(store, begun.run, "a") == called
@@ -101,8 +100,8 @@ def test_deeds_that_were_done_right_away_belong_to_it(store: Store) -> None:
 
 def test_a_clock_that_stands_still(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies that bear one date are still told apart."""
-    moment = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: moment)
+    moment = chance.now()
+    monkeypatch.setattr(chance, "now", lambda: moment)
     states = [small_flows.begin(store)]
     for token in "abc":
         states.append(send(store, states[-1], token, "OK"))

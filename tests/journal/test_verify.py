@@ -223,11 +223,11 @@ def test_the_row_is_checked_against_everything_that_can_happen(store: Store) -> 
     state = small_flows.begin(store, "errand")
     driver.note(store, state.run, Outcome("idle"), who="agent", through="relay")
     state = small_flows.answer(store, state)
-    state = driver.record_output(store, state.run, Output("1:/run"), through="worker")
+    state = driver.advance(store, state.run, Output("1:/run"), who="agent", through="worker")
     for number in (3, 1, 2):
         assert verify(store).ok
         output = Output(f"1:/vote-{number}")
-        state = driver.record_output(store, state.run, output, through="worker")
+        state = driver.advance(store, state.run, output, who="agent", through="worker")
     assert verify(store).ok
     state = driver.advance(
         store,

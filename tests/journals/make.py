@@ -39,8 +39,8 @@ def fill(store: SqliteStore) -> None:
     small_flows.answer(store, state, small_flows.pick("2:~2", "SUB"))
 
     state = small_flows.answer(store, small_flows.begin(store, "errand"))
-    state = driver.record_output(store, state.run, Output("1:/run", "ran"), through="worker")
-    driver.record_output(store, state.run, Output("1:/vote-1", "yes"), through="worker")
+    state = driver.advance(store, state.run, Output("1:/run", "ran"), who="agent", through="worker")
+    driver.advance(store, state.run, Output("1:/vote-1", "yes"), who="agent", through="worker")
 
     state = small_flows.begin(store)
     driver.note(store, state.run, Outcome("declined"), who="person", through="web", by="ada")

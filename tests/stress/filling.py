@@ -11,8 +11,8 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.journal.entries import START, Entry, digest, stamp
-from quandary.journal.ids import ALPHABET
+from quandary.journal.chance import ALPHABET, stamp
+from quandary.journal.entries import START, Entry, digest
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import _Check, verify
 from stress.questions import answer, begin

@@ -19,6 +19,7 @@ from quandary.doors.web.keys import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store
+from quandary.journal.verify import verify
 from sites import Server, hidden
 from stress.questions import CODES, begin, wanted
 
@@ -258,7 +259,7 @@ def _judged(ground: Ground, crowd: Crowd, store: Store) -> None:
             WITHIN,
             " s",
         )
-    ground.exactly("the journal verifies", driver.verify(store).ok, wanted=True)
+    ground.exactly("the journal verifies", verify(store).ok, wanted=True)
 
 
 def _answers(store: Store, run: str) -> list[tuple[str, str]]:

@@ -20,8 +20,8 @@ import psycopg
 
 from pressure import memory
 from program import PROGRAM, environment
-from quandary.journal import runs
 from quandary.journal.store import open_store
+from quandary.journal.verify import verify
 from sites import Server
 from stress.questions import wanted
 from stress.workers import AGENT, SETTINGS
@@ -81,7 +81,7 @@ def part(ground: Ground) -> None:
         store = open_store(place)
         left = {run.id for run in store.runs(status="waiting", limit=10)}
         ground.exactly("runs left over", len(left), 0)
-        ground.exactly("the journal verifies", runs.verify(store).ok, wanted=True)
+        ground.exactly("the journal verifies", verify(store).ok, wanted=True)
         store.close()
         _judged(ground, soak.samples)
 

@@ -19,9 +19,9 @@ import psycopg
 
 from program import PROGRAM, environment
 from quandary.agents.driving import STOPPED
-from quandary.journal import runs as driver
 from quandary.journal.entries import Called, Ended, Noted, Returned
 from quandary.journal.store import open_store
+from quandary.journal.verify import verify
 from walk_projects import lucid
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def part(ground: Ground) -> None:
             "WHERE due IS NOT NULL OR worker IS NOT NULL OR failed"
         )
         ground.exactly("runs left in the queue", sum(count for _, count in left), 0)
-        ground.exactly("the journal verifies", driver.verify(store).ok, wanted=True)
+        ground.exactly("the journal verifies", verify(store).ok, wanted=True)
         store.close()
 
 

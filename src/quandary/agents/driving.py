@@ -187,7 +187,7 @@ class Driver:
     def _record(self, run: str, output: Output) -> State:
         """Record an output; where the run is over by now, nobody wants it any more."""
         try:
-            state = runs.record_output(self.store, run, output, through=THROUGH)
+            state = runs.advance(self.store, run, output, who="agent", through=THROUGH)
         except AlreadyAnswered:
             state = runs.look(self.store, run)
             if state.status == "waiting":

@@ -16,9 +16,9 @@ from quandary.cli.screen import complain, put, store_option, tell
 from quandary.desk.ages import age, end_what_expired
 from quandary.desk.timeline import about, events
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
-from quandary.journal import archive, pruning
-from quandary.journal import entries as clock
-from quandary.journal.entries import Source, stamp
+from quandary.journal import archive, chance, pruning
+from quandary.journal.chance import stamp
+from quandary.journal.entries import Source
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 from quandary.journal.store import open_store, place_of
 from quandary.settings.files import read_input, write_text
@@ -82,7 +82,7 @@ def prune_command(
     not amended or resumed. Pruning cannot be undone.
     """
     project = "" if everywhere else runs.current_project()
-    before = stamp(clock.now() - age(span))
+    before = stamp(chance.now() - age(span))
     wanted = Wanted(before, msgspec.convert(keep, pruning.Keep), None if everywhere else project)
     store = runs.opened(where, existing=True)
     end_what_expired(store)
@@ -160,7 +160,6 @@ def import_command(file: str, by: str, where: str | None) -> int:
     `log`, `report`, `verify` and `export` treat it like any other run. It can be resumed only where
     it came from: here it cannot be answered or amended. `-` reads standard input.
     """
-
     exported = archive.read(read_input(file), file)
     record, known = archive.import_run(
         runs.opened(where),

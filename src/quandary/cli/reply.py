@@ -12,7 +12,7 @@ from quandary.cli import runs
 from quandary.cli.screen import complain
 from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.model.asks import Outcome
 from quandary.settings.files import read_standard_input, read_text
 

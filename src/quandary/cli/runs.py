@@ -26,7 +26,7 @@ from quandary.formats import items as given
 from quandary.formats.sources import load
 from quandary.journal import runs
 from quandary.journal.entries import Status
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.journal.store import NoStore, open_store
 from quandary.model.asks import Item, Outcome, Reply
 from quandary.model.text import printable

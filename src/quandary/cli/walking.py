@@ -30,7 +30,7 @@ from quandary.formats import items as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.journal.store import place_of
 from quandary.model.asks import Item
 from quandary.model.calls import is_human

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import runs
-from quandary.journal.entries import now, stamp
+from quandary.journal.chance import now, stamp
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
@@ -25,7 +25,7 @@ def age(text: str) -> timedelta:
         raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")
     try:
         total = sum((timedelta(**{_UNITS[u]: int(number)}) for number, u in parts), timedelta())
-        _ = datetime.now(UTC) + total, datetime.now(UTC) - total
+        _ = now() + total, now() - total
     except (OverflowError, ValueError):
         short = text[:20]
         raise QuandaryError(f"{short!r} is longer than the calendar; write a shorter age") from None
@@ -36,7 +36,7 @@ def age(text: str) -> timedelta:
 
 def later(text: str) -> datetime:
     """The moment that long from now."""
-    return datetime.now(UTC) + age(text)
+    return now() + age(text)
 
 
 def end_what_expired(store: Store) -> None:

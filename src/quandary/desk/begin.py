@@ -17,7 +17,7 @@ from quandary.formats import items as given
 from quandary.formats import sources
 from quandary.journal import runs
 from quandary.journal.entries import sha256
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.settings import project_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
@@ -372,12 +372,10 @@ def trouble_log(name: str) -> str:
 
 def log_trouble(name: str, what: str) -> None:
     """Add a line to the file; one that has grown too large begins anew."""
-    from datetime import UTC, datetime  # noqa: PLC0415 - only when something went wrong
-
     path = trouble_log(name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    moment = chance.now().isoformat(timespec="seconds")
     with open(path, "w" if large else "a", encoding="utf-8", errors="replace") as file:
         file.write(f"{moment} {' '.join(what.split())[:_LONGEST_LINE]}\n")
 

@@ -18,10 +18,10 @@ import msgspec
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
-from quandary.journal import entries as clock
-from quandary.journal import runs
+from quandary.journal import chance, runs
+from quandary.journal.chance import LENGTH
 from quandary.journal.entries import Began, Called, Source
-from quandary.journal.ids import LENGTH, find_run
+from quandary.journal.runs import find_run
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable
@@ -208,7 +208,7 @@ def move_track(
         passage = Passage(
             judged.target.title,
             _title(judged.source),
-            clock.stamp(clock.now()),
+            chance.stamp(chance.now()),
             *(chosen.source if chosen is not None else source),
             reason=judged.reason,
             proof=values,
@@ -382,7 +382,7 @@ def list_artifacts(store: Store, deed: Do) -> Done:
         said = reviewed.get((artifact["path"], artifact["digest"]), "")
         artifacts.append({**artifact, "reviewed": said} if said else artifact)
     listed = {
-        "now": clock.stamp(clock.now()),
+        "now": chance.stamp(chance.now()),
         "artifacts": artifacts,
         "more": max(len(found) - MOST, 0),
     }

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import runs
+from quandary.journal.chance import ALPHABET, LENGTH
 from quandary.journal.entries import (
     START,
     Began,
@@ -30,7 +31,7 @@ from quandary.journal.entries import (
     readable,
 )
 from quandary.journal.history import row_of
-from quandary.journal.ids import ALPHABET, IMPORTED, LENGTH, Elsewhere, find_run
+from quandary.journal.runs import IMPORTED, Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import Problem, Report, needs_documents, store_digest, verify
 

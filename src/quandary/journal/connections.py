@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from contextlib import contextmanager, suppress
-from random import uniform
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -18,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from quandary.errors import StoreError
+from quandary.journal import chance
 from quandary.journal.store import NoStore
 
 if TYPE_CHECKING:
@@ -87,17 +86,17 @@ class Connections:
 
     def connect(self) -> Connection:
         """One more, which is nobody else's. A server that is starting is given time to."""
-        deadline = time.monotonic() + self.patience
+        deadline = chance.monotonic() + self.patience
         while True:
             try:
                 connection = psycopg.connect(self.conninfo, autocommit=True)
                 self._settle(connection)
             except psycopg.Error as error:
-                if not starting(error) or time.monotonic() >= deadline:
+                if not starting(error) or chance.monotonic() >= deadline:
                     raise StoreError(explain(self.place, error)) from error
             else:
                 return connection
-            time.sleep(0.1)
+            chance.sleep(0.1)
 
     def do(self, action: Callable[[Connection], T]) -> T:
         """Do something on a connection, and again where one was lost or had to give way.
@@ -188,7 +187,7 @@ class Connections:
             try:
                 return attempt()
             except PoolTimeout as error:
-                moment = time.monotonic()
+                moment = chance.monotonic()
                 deadline = deadline or moment - _MOMENT + self.patience
                 if moment < deadline:
                     continue
@@ -198,11 +197,11 @@ class Connections:
                     f"{self.patience:g} seconds; try again later"
                 ) from error
             except psycopg.Error as error:
-                moment = time.monotonic()
+                moment = chance.monotonic()
                 deadline = deadline or moment + self.patience
                 if moment >= deadline or not passing(error):
                     raise StoreError(explain(self.place, error, self.patience)) from error
-            time.sleep(uniform(0, pause))  # noqa: S311 - no secret
+            chance.sleep(chance.uniform(0, pause))
             pause = min(pause * 2, 0.5)
 
     @contextmanager

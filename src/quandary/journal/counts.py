@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import Counter, defaultdict
 from copy import deepcopy
 from datetime import datetime, timedelta
@@ -16,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from quandary.journal import entries as clock
-from quandary.journal.entries import Answered, Asked, Began, stamp
+from quandary.journal import chance
+from quandary.journal.chance import stamp
+from quandary.journal.entries import Answered, Asked, Began
 from quandary.model.asks import MORE
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
@@ -175,7 +175,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarize_questions(found: Sequence[Occasion]) -> Statistics:
     """Count questions, those first that were asked most."""
-    hour_ago = stamp(clock.now() - timedelta(hours=1))
+    hour_ago = stamp(chance.now() - timedelta(hours=1))
     by_id: dict[str, list[Occasion]] = {}
     for occasion in found:
         by_id.setdefault(occasion.id or occasion.text, []).append(occasion)
@@ -295,10 +295,10 @@ class Counting:
 
     def up_to_now(self, seconds: float) -> Counted:
         """Count what came since the last time, for about as long as this at most."""
-        deadline = time.monotonic() + seconds
+        deadline = chance.monotonic() + seconds
         with self._lock:
             newest = self._store.newest()
-            while self._seen < newest and time.monotonic() < deadline:
+            while self._seen < newest and chance.monotonic() < deadline:
                 page = self._store.happened(after=self._seen, limit=PAGE)
                 if not page:
                     break

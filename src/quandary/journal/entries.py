@@ -7,14 +7,13 @@ and the chain still holds, and nobody can guess what a pruned matter said.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from quandary.errors import StoreError
+from quandary.journal import chance
 from quandary.model.asks import Answer, Ask, Question, Reply
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 
@@ -41,16 +40,6 @@ Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 
 START = bytes(32)
 """What the first entry of the first run follows."""
-
-
-def now() -> datetime:
-    """The one clock of the journal, in UTC. It dates entries and never orders them."""
-    return datetime.now(UTC)
-
-
-def stamp(moment: datetime) -> str:
-    """A moment as it is written down; two such texts compare like the moments."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 class Source(NamedTuple):
@@ -271,7 +260,7 @@ def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter)
     if matter is EMPTY:
         return Entry(run, n, kind, said, None, None, None, digest(run, n, previous, said, None))
     written = encode(matter)
-    salt = os.urandom(16)
+    salt = chance.salt()
     seal = sha256(salt + written).digest()
     return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))
 

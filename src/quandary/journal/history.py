@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from quandary.errors import Diverged
-from quandary.journal import entries as clock
+from quandary.journal import chance
 from quandary.journal.entries import (
     EMPTY,
     Answered,
@@ -29,7 +29,6 @@ from quandary.journal.entries import (
     offered,
     readable,
     seal_entry,
-    stamp,
     without_words,
 )
 from quandary.journal.store import Run, State
@@ -200,7 +199,7 @@ class Draft:
     def __init__(self, run: Run, source: Source, pending: tuple[str, ...] | None = None) -> None:
         self.run = run
         self.source = source
-        self.at = stamp(clock.now())
+        self.at = chance.stamp(chance.now())
         self.standing = standing_at(run, pending)
         self.parts: list[tuple[AnyBody, Matter]] = []
         self.decided: list[tuple[Question, str]] = []

@@ -10,11 +10,11 @@ import fcntl
 import hashlib
 import os
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from quandary.errors import Rejected, StoreError
+from quandary.journal import chance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _lock_soon(file: _File, run: str) -> bool:
     for _ in range(_LOOKS):
         if file.lock(run, fcntl.LOCK_EX | fcntl.LOCK_NB):
             return True
-        time.sleep(_LOOKED)
+        chance.sleep(_LOOKED)
     return False
 
 

@@ -9,7 +9,6 @@ reads the entries in order reads them up to where nobody can still come in betwe
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from sys import maxsize
@@ -19,6 +18,7 @@ import psycopg
 from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
+from quandary.journal import chance
 from quandary.journal.connections import Connections, prepare, require_known
 from quandary.journal.entries import sha256
 from quandary.journal.store import ENTRY, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, shown
@@ -147,13 +147,13 @@ class PostgresStore(Store):
                     if listener is not None:
                         listener.close()
                     listener, told = None, False
-                    time.sleep(seconds)
-                moment = time.monotonic()
+                    chance.sleep(seconds)
+                moment = chance.monotonic()
                 told = told or moment - looked >= LONGEST_DEAF
                 looked = moment if told else looked
                 yield told
                 if told:
-                    time.sleep(min(_SHORTEST, seconds))  # many replies are few looks
+                    chance.sleep(min(_SHORTEST, seconds))  # many replies are few looks
         finally:
             if listener is not None:
                 listener.close()
@@ -425,7 +425,7 @@ class Teller:
             self._runs[run] = None
             if self._later is not None:
                 return
-            left = self._told + SHORTEST - time.monotonic()
+            left = self._told + SHORTEST - chance.monotonic()
             if left > 0:
                 # No daemon: a program that ends now is kept for a moment until this is said.
                 self._later = threading.Timer(left, self._tell_later)
@@ -450,7 +450,7 @@ class Teller:
     def _say(self, connection: Connection) -> None:
         with self._guard:
             runs, self._runs = list(self._runs), {}
-            self._told = time.monotonic()
+            self._told = chance.monotonic()
         if runs:
             with suppress(psycopg.Error):
                 connection.execute(_TELL, (CHANNEL, runs))

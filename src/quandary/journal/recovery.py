@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected, StoreError
+from quandary.journal.chance import LENGTH
 from quandary.journal.entries import (
     START,
     Began,
@@ -32,7 +33,6 @@ from quandary.journal.entries import (
     sealed,
 )
 from quandary.journal.history import Draft, row_of
-from quandary.journal.ids import LENGTH
 from quandary.journal.progress import rebuild
 from quandary.journal.store import TABLES, Last
 from quandary.journal.verify import Report, verify

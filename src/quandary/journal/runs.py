@@ -6,7 +6,6 @@ response and the request that follows it are appended as one transaction.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -16,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, Reused
-from quandary.journal import entries as clock
+from quandary.journal import chance
 from quandary.journal.entries import (
     EMPTY,
     START,
@@ -31,7 +30,6 @@ from quandary.journal.entries import (
     document_bytes,
     document_digest,
     readable,
-    stamp,
 )
 from quandary.journal.history import (
     Draft,
@@ -42,9 +40,7 @@ from quandary.journal.history import (
     standing_at,
     state_of,
 )
-from quandary.journal.ids import find_run, new_id
 from quandary.journal.progress import (
-    FLOWS,
     Progress,
     heard,
     key_of,
@@ -57,7 +53,6 @@ from quandary.journal.progress import (
     way_back,
 )
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
-from quandary.journal.verify import Report, verify
 from quandary.model.asks import Answer, Ask, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
 
@@ -71,34 +66,11 @@ if TYPE_CHECKING:
     Deeds = Callable[[Do], Done]
     Listener = Callable[[Run, Ask], None]
 
-__all__ = [
-    "FLOWS",
-    "OpenRun",
-    "Report",
-    "State",
-    "advance",
-    "amend",
-    "answer_of",
-    "begin",
-    "find_run",
-    "inbox",
-    "keep_open",
-    "listen",
-    "look",
-    "note",
-    "open_run",
-    "record_output",
-    "replied",
-    "retry",
-    "settle",
-    "verify",
-    "wait",
-    "withdraw",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
+IMPORTED = "imported\n"
+"""Begins the name by which the record of an imported run is found; the run's own id follows."""
 LOOKS_PER_SECOND = 4
 RETRIED = "retried"
 """The kind of the note with which a failed run is taken up again."""
@@ -190,6 +162,36 @@ def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
 # -- what callers do -----------------------------------------------------------------------------
 
 
+class Elsewhere(NotFound):
+    """A run that another store wrote: there is a copy to look at, and nothing to resume."""
+
+    def __init__(self, run: str, record: str) -> None:
+        self.run, self.record = run, record
+        super().__init__(
+            f"run {run} was imported and can only be looked at (`quandary log {run}`); "
+            "resume it where it came from"
+        )
+
+
+def find_run(store: Store, prefix: str) -> str:
+    """The one run whose id begins like this, in any case, with I, L and O read as 1, 1 and 0."""
+    wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
+    if not wanted:
+        raise NotFound("name a run; `quandary runs` lists them")
+    found = store.between(wanted, f"{wanted}~", 4)
+    if not found:
+        copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~")
+        found = [name.removeprefix(IMPORTED) for name in copies]
+        if len(found) == 1:
+            raise Elsewhere(found[0], *copies.values())
+    if not found:
+        raise NotFound(f"there is no run {prefix.strip()}; `quandary runs` lists them")
+    if len(found) > 1 and found[0] != wanted:
+        some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+        raise NotFound(f"{prefix.strip()} is ambiguous ({some}); type more characters")
+    return found[0]
+
+
 def open_run(store: Store, run: str) -> OpenRun:
     """A run, looked up once for all that is done with it now."""
     row = _row(store, run)
@@ -228,7 +230,7 @@ def begin(
     earlier = Earlier(store, _row(store, origin).id) if origin is not None else None
     source = Source(who, through, by or "")
     version = version_of(flow)
-    until = stamp(expires) if expires is not None else ""
+    until = chance.stamp(expires) if expires is not None else ""
     draft = Draft(
         Run(id="", flow=flow, version=version, project=project, expires=until or None), source
     )
@@ -251,7 +253,7 @@ def begin(
         _decide(store, draft, progress)
 
     def write(last: Last | None) -> tuple[Run, list[Entry]]:
-        draft.run = replace(draft.run, id=new_id(clock.now(), last.id if last else None))
+        draft.run = replace(draft.run, id=chance.new_id(chance.now(), last.id if last else None))
         return draft.seal(last.first if last else START)
 
     kept = {document_digest(text): text for text in written.values()}
@@ -314,20 +316,6 @@ def advance(
             known = None  # somebody else may have been here; look
             continue
         return _do_deeds(handle, source, deeds, draft.notes)
-
-
-def record_output(
-    store: Store,
-    run: str,
-    output: Output,
-    *,
-    who: Who = "agent",
-    through: str,
-    by: str | None = None,
-    deeds: Deeds | None = None,
-) -> State:
-    """Record what an agent gave back; with the last output that is waited for, the run resumes."""
-    return advance(store, run, output, who=who, through=through, by=by, deeds=deeds)
 
 
 def note(
@@ -445,7 +433,7 @@ def retry(
     row = _row(store, run)
     if row.status != "failed":
         raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
-    if row.expires and stamp(clock.now()) >= row.expires:
+    if row.expires and chance.stamp(chance.now()) >= row.expires:
         raise Rejected(f"the time of run {run} was up at {row.expires}; begin anew: --from {run}")
     recorded = store.recorded(run, row.n)
     known = heard(run, recorded)
@@ -522,13 +510,13 @@ def replied(store: Store, run: str, token: str, request: str = "") -> State | No
 
 def wait(store: Store, run: str, n: int, seconds: float) -> State:
     """The state once the run has more than `n` entries, or as it is when the time is up."""
-    deadline = time.monotonic() + seconds
+    deadline = chance.monotonic() + seconds
     while True:
         row = _row(store, run)
-        left = deadline - time.monotonic()
+        left = deadline - chance.monotonic()
         if row.n > n or row.status != "waiting" or left <= 0:
             return look_at(store, row)
-        time.sleep(min(1 / LOOKS_PER_SECOND, left))
+        chance.sleep(min(1 / LOOKS_PER_SECOND, left))
 
 
 def listen(store: Store, listener: Listener) -> None:
@@ -544,7 +532,7 @@ def inbox(
     store: Store, *, project: str | None = None, after: int = 0, limit: int = 100
 ) -> list[Run]:
     """The runs that wait for a person, those first that began first."""
-    for run in store.due(stamp(clock.now())):
+    for run in store.due(chance.stamp(chance.now())):
         _row(store, run)
     return store.runs(waits="person", project=project, after=after, limit=limit)
 
@@ -703,7 +691,7 @@ def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     row = store.run(run)
     if row is None:
         raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-    over = row.status != "waiting" or not row.expires or stamp(clock.now()) < row.expires
+    over = row.status != "waiting" or not row.expires or chance.stamp(chance.now()) < row.expires
     if over or not expiring:
         return row
     draft = Draft(row, Source("policy", "expiry", ""))

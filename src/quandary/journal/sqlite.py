@@ -6,13 +6,13 @@ import os
 import sqlite3
 import sys
 import threading
-import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import astuple
 
 from quandary.errors import StoreError
+from quandary.journal import chance
 from quandary.journal.store import ENTRY, IS_OVER, NEWEST, RUN, TABLES, Moved, Store, rows_of
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class SqliteStore(Store):
         Nobody tells about a file, so it is looked into each time.
         """
         while True:
-            time.sleep(seconds)
+            chance.sleep(seconds)
             yield True
 
     def lock_run(self, run: str) -> AbstractContextManager[None]:
@@ -407,16 +407,14 @@ class SqliteStore(Store):
             except sqlite3.Error as error:
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
-                moment = time.monotonic()
+                moment = chance.monotonic()
                 deadline = deadline or moment + self.patience
                 if moment >= deadline:
                     raise StoreError(
                         f"{self.path} has been locked by another program for "
                         f"{self.patience:g} seconds; try again when it is done"
                     ) from error
-            import random  # noqa: PLC0415 - slow, and most writers never wait
-
-            time.sleep(random.uniform(0.0003, 0.003))  # noqa: S311 - no secret
+            chance.sleep(chance.uniform(0.0003, 0.003))
 
     def _explain(self, error: sqlite3.Error) -> str:
         said = _FAULTS.get(_code(error), ": {error}")

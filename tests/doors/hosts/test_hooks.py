@@ -18,6 +18,7 @@ from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.policy import remember
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -408,7 +409,7 @@ def test_a_hundred_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
         assert set(pool.map(post, calls)) == {0}
     store = SqliteStore(tmp_path / "journal.db")
     assert len(store.runs(status="done", limit=1000)) == 100
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered, Ended
 from quandary.journal.runs import answer_of
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.settings import Part, Settings
 
@@ -135,7 +136,7 @@ def test_the_answer_from_the_inbox_is_handed_to_the_host(store: SqliteStore) -> 
     assert (kept.run, kept.result["answer"]) == (state.run, ["Info"])
     assert store.newest() == before
     assert len(store.runs()) == 1
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 def test_every_question_of_a_call_is_answered(store: SqliteStore) -> None:
@@ -292,7 +293,7 @@ def test_without_an_answer_the_host_shows_its_form(store: SqliteStore) -> None:
     found = answer_of(store, state.run)
     assert found is not None
     assert found[0][:2] == ("person", "hook")
-    assert runs.verify(store).ok
+    assert verify(store).ok
     (occasion,) = occasions(store)
     assert (occasion.answer, occasion.through) == (("Silent",), "hook")
     assert runs.look(store, state.run) == kept
@@ -324,7 +325,7 @@ def test_a_question_answered_twice_keeps_both_answers(store: SqliteStore) -> Non
     assert isinstance(answers[1], Answered)
     assert answers[1].amends
     assert len(store.runs()) == 2
-    assert runs.verify(store).ok
+    assert verify(store).ok
 
 
 @settings(

@@ -338,7 +338,7 @@ def test_agents(site: Site) -> None:
     from quandary.model.calls import Output  # noqa: PLC0415 - only here
 
     state = small_flows.answer(site.store, small_flows.begin(site.store, "errand"))
-    runs.record_output(site.store, state.run, Output("1:/run"), through="agent")
+    runs.advance(site.store, state.run, Output("1:/run"), who="agent", through="agent")
     figures = _told(site.store, Events(site.store))
     assert figures["quandary_agent_calls_total", "claude"] == 4
     assert figures["quandary_agent_failures_total", "claude"] == 0

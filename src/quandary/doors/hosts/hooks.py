@@ -34,9 +34,10 @@ from quandary.desk.authority import Caller
 from quandary.desk.sheets import Sheet, Shown, sheets, shorten
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
-from quandary.journal import entries as clock
+from quandary.journal import chance
 from quandary.journal import runs as driver
-from quandary.journal.entries import Answered, Asked, Noted, Source, sha256, stamp
+from quandary.journal.chance import stamp
+from quandary.journal.entries import Answered, Asked, Noted, Source, sha256
 from quandary.journal.policy import policy_of
 from quandary.journal.runs import answer_of, settle
 from quandary.journal.store import open_store
@@ -436,7 +437,7 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
         return _send_back(quicker)
     if not call.may_be_routed:
         return None
-    expires = clock.now() + timedelta(seconds=wait + MARGIN)
+    expires = chance.now() + timedelta(seconds=wait + MARGIN)
     why = _GONE
     with _Host() as host:
         try:
@@ -469,7 +470,7 @@ def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None
 
 def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
     """The run of ours whose question a person answered before the agent came to relay it."""
-    lately = stamp(clock.now() - timedelta(seconds=JUST_NOW))
+    lately = stamp(chance.now() - timedelta(seconds=JUST_NOW))
     for row in store.runs(project=project, newest=True, limit=MANY):
         if row.flow == "question" or row.since < lately:
             continue

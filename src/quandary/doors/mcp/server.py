@@ -23,7 +23,7 @@ from quandary.doors.mcp.forms import HOLD, ROUNDS, Desk, Standing, showable
 from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import runs
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

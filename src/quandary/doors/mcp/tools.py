@@ -21,7 +21,7 @@ from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.markdown import parse
 from quandary.journal import runs
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.model.text import printable
 from quandary.settings import project_of
 from quandary.settings.files import markdown_files, read_text

@@ -20,7 +20,7 @@ from quandary.doors.web.house import House, TheHouse, Visit
 from quandary.doors.web.pages import RunId, run_page, sentence
 from quandary.doors.web.questions import LONGEST_TEXT, filled, paragraphs, sheet
 from quandary.errors import NotFound, PersonRequired, QuandaryError, Rejected
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer

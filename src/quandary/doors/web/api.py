@@ -29,8 +29,7 @@ from quandary.doors.web.shapes import (
 )
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
-from quandary.journal.ids import find_run
-from quandary.journal.runs import replied
+from quandary.journal.runs import find_run, replied
 from quandary.journal.store import State
 from quandary.model.asks import Outcome
 from quandary.reading import read as reader

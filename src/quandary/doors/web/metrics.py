@@ -25,8 +25,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
+from quandary.journal.chance import now, stamp
 from quandary.journal.counts import Counting, Few
-from quandary.journal.entries import now, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -33,9 +33,9 @@ from quandary.doors.web.shapes import Status as Status_of_pages
 from quandary.errors import AlreadyAnswered, QuandaryError, StoreError
 from quandary.formats.markdown import parse
 from quandary.journal import runs as driver
+from quandary.journal.chance import now, stamp
 from quandary.journal.counts import occasions, summarize_questions
-from quandary.journal.entries import now, stamp
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 from quandary.settings import read_settings
 from quandary.settings.files import markdown_files, read_text
 

@@ -13,7 +13,7 @@ from litestar.params import PathParameter
 from quandary.desk import reply as replies
 from quandary.doors.web.house import House, TheHouse, Visit
 from quandary.doors.web.shapes import StateOut, refusals, state_out
-from quandary.journal.ids import find_run
+from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
     from quandary.journal.store import Run, State

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from quandary.desk import phases, timeline
 from quandary.desk.state import outcome_lines
 from quandary.errors import QuandaryError
-from quandary.journal.entries import now
+from quandary.journal.chance import now
 from quandary.model.calls import HUMAN
 from quandary.model.track import split
 

@@ -1,20 +1,30 @@
-"""Names of runs."""
+"""The clock, and the ids of runs."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
 
 import small_flows
 from quandary.errors import NotFound
-from quandary.journal.ids import ALPHABET, LENGTH, find_run, new_id
+from quandary.journal.chance import ALPHABET, LENGTH, new_id, stamp
+from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
 
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def test_a_moment_is_written_in_utc_so_that_texts_sort_like_moments() -> None:
+    """Every stamp has the same length and the same zone."""
+    moment = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    east = moment.astimezone(timezone(timedelta(hours=5)))
+    assert stamp(moment) == "2026-03-01T12:00:00.000000Z"
+    assert stamp(moment) == stamp(east)
+    assert stamp(moment) < stamp(moment + timedelta(microseconds=1))
 
 
 def test_a_name_is_26_letters_that_nobody_mixes_up() -> None:
