@@ -17,9 +17,7 @@ from msgspec.structs import replace
 import strategies  # noqa: F401 - loads the profile
 from phases import FIVE, SCHEMA
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import gate_menu
-from quandary.flows.gate import gate
-from quandary.flows.gate_menu import Custom
+from quandary.flows.gate import Custom, gate, time_spent
 from quandary.model.asks import Answer, Ask, Item, Limits, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.track import Field, Move, Phase, Track
@@ -314,7 +312,7 @@ def test_time_spent_is_told_as_people_tell_it() -> None:
         ("", "It was not recorded when"),
         ("yesterday", "It was not recorded when"),
     ]:
-        assert told in gate_menu.spent(phase, since, now)
+        assert told in time_spent(phase, since, now)
 
 
 def test_the_custom_action_goes_to_the_caller() -> None:

@@ -267,7 +267,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     `typed` fields of the proof were written as text.
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
-    from quandary.flows import gate_menu  # noqa: PLC0415 - the same
+    from quandary.flows import gate as gates  # noqa: PLC0415 - the same
     from quandary.formats import proof  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder)
@@ -277,7 +277,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         begin_with = f"begin with quandary phase go {wanted.folder} {first}"
         raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
     phase = track.find(track.current.label) or track.current
-    terms = gate_menu.Terms(
+    terms = gates.Terms(
         folder=folder,
         track=track,
         seen=len(kept.history),
@@ -289,14 +289,14 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         proof=proof.converted(phase.proof, wanted.proof, typed),
         limits=showing.limits(),
         values=wanted.values,
-        context=gate_menu.context(os.path.basename(folder), track, phase),
+        context=gates.describe(os.path.basename(folder), track, phase),
         base=os.path.realpath(os.curdir),
     )
     return _beginning("gate", terms, "track")._replace(warnings=stuck)
 
 
 def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing
-    from quandary.flows.gate_menu import Custom  # noqa: PLC0415 - only at gates
+    from quandary.flows.gate import Custom  # noqa: PLC0415 - only at gates
 
     if not text:
         return None

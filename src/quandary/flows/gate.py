@@ -6,34 +6,20 @@ holds it to the rules of the track; free text never moves anything.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import decide, gate_menu, wording
-from quandary.flows.gate_menu import (
-    AHEAD,
-    BACK,
-    CUSTOM,
-    EXTRAS,
-    OUTPUT,
-    PLAN_REVIEW,
-    PROCEED,
-    RESTART,
-    SKIP,
-    SPENT,
-    WALK,
-    Custom,
-    Terms,
-)
+from quandary.flows import decide, wording
 from quandary.flows.places import Record
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.calls import Do, Done
-from quandary.model.track import Field, Move, Phase, Track, shown
-from quandary.model.tree import OTHER
+from quandary.model.track import Field, Move, Phase, Track, order, shown
+from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -42,13 +28,76 @@ if TYPE_CHECKING:
 
     Result = dict[str, Any]
     Steps = Generator[Request, Response, Result | None]
-    from collections.abc import Generator
-
-    from quandary.flows import Request, Response
-
 
 VERSION = 1
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
+PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
+RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
+OUTPUT = Extra("A", "Show what this phase has produced so far")
+AHEAD = Extra("B", "Show which phases remain")
+SPENT = Extra("C", "Show how long this phase has taken")
+
+PLAN_REVIEW = Tree(
+    "PLAN_REVIEW",
+    (
+        Decision(
+            "Plan Review",
+            (
+                Option("OK", "Keep it", "It is right as it is"),
+                Option("INF", "Explain it further", "Something is unclear"),
+                Option("RWK", "Rewrite it", "The goal is right, the approach is not"),
+                Option(
+                    OTHER,
+                    "Other",
+                    options=(
+                        Option("CHG", "Change the goal", "It goes in the wrong direction"),
+                        Option("REM", "Remove it", "It is not needed"),
+                        Option("SPL", "Split it in two", "It is too large for one piece"),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    question="Is {title} right as it is?",
+)
+"""What a walk-through asks about each piece of work."""
+
+
+class Custom(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An action of the caller's own, offered beside the usual ones."""
+
+    label: str
+    description: str = ""
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a gate is begun with; plain data, kept in the journal as it is."""
+
+    folder: str
+    track: Track
+    seen: int = 0
+    """How many moves the track has made."""
+    since: str = ""
+    """When it came to the current phase, where that is known."""
+    custom: Custom | None = None
+    items: tuple[Item, ...] = ()
+    """What to walk through, where it is not the files of the folder."""
+    require: Literal["", "person"] = ""
+    at_hand: bool = False
+    """Whether the person can be asked for proof; else what is missing is handed back."""
+    proof: dict[str, Any] = {}
+    limits: Limits = Limits()
+    values: dict[str, str] = {}
+    context: str = ""
+    base: str = ""
+    """Where the caller works, for paths in the proof."""
+
+    @property
+    def phase(self) -> Phase:
+        """The phase whose end this is."""
+        current = self.track.current
+        assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
+        return self.track.find(current.label) or current
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -96,8 +145,8 @@ def _flow(terms: Terms) -> Flow:
     if terms.custom is not None and not terms.custom.label.strip():
         raise QuandaryError("a custom action needs a label: 'Label | Description'")
     if not terms.context.strip():
-        said = gate_menu.context(terms.folder or "The track", terms.track, terms.phase)
-        terms = replace(terms, context=said)
+        name = terms.folder or "The track"
+        terms = replace(terms, context=describe(name, terms.track, terms.phase))
     if terms.phase.approval == "person":
         terms = replace(terms, require="person")
     return _Gate(terms).flow()
@@ -118,16 +167,15 @@ class _Gate:
         self.terms = terms
         self.phase = terms.phase
         self.place = keys.place(self.phase.label)
-        self.menu = gate_menu.menu(terms)
         name = self.phase.name or self.phase.label
         self.item = Item(self.phase.label, label=name, title=self.phase.title)
         self.asking = decide.Decider(
             decide.Terms(
-                self.menu,
+                menu(terms),
                 terms.context,
                 (self.item,),
-                gate_menu.question(terms),
-                EXTRAS,
+                question(terms),
+                (OUTPUT, AHEAD, SPENT),
                 "transition",
                 terms.limits,
                 values=terms.values,
@@ -135,77 +183,59 @@ class _Gate:
             ),
             take_only=False,
         )
-        self.prover = Prover(self.phase, terms.limits)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
         self.reviews: dict[tuple[str, str], str] = {}
-        self.turns: dict[str, int] = {}
+        self.rounds = 0
+        """How often pieces were walked through."""
         self.why = ""
 
     def flow(self) -> Flow:
         """The menu again and again, until something comes of it."""
+        result = None
         if not self.phase.gate and not self.terms.require:
-            result = yield from self._forward()
-            if result is not None:
-                return result
-        while True:
+            result = yield from self._proceed()
+        while result is None:
             if self.terms.require:
                 self.asking.notes.append(Note("person", PERSON, self.item.id))
-            path, label = yield from self._choose()
-            result = yield from self._act(path, label)
-            if result is not None:
-                return result
+            record = self.asking.records[self.item.id] = Record(self.item)
+            level, self.why = self.asking.level(self.item, why=self.why), ""
+            yield from self.asking.settle([level])
+            result = yield from self._act(record.path(0))
+        return result
 
-    def _choose(self) -> Generator[Request, Response, tuple[str, str]]:
-        """The path that was chosen, and its words."""
-        record = self.asking.records[self.item.id] = Record(self.item)
-        level = self.asking.level(self.item, why=self.why)
-        self.why = ""
-        yield from self.asking.settle([level])
-        path = record.path(0)
-        option = self.menu.decisions[0].find(path)
-        return path, option.label if option is not None else ""
-
-    def _act(self, path: str, label: str) -> Steps:
-        """Do what was chosen; nothing comes back where the menu has to be shown again."""
-        extra = next((e for e in EXTRAS if path == f"{OTHER}/smart:{e.text}"), None)
-        if extra is not None:
-            self.why = yield from self._answer(extra.letter)
-        elif path == WALK:
-            yield from self._review()
-        elif path == PROCEED:
-            return (yield from self._forward(label))
-        elif path in (BACK, RESTART, SKIP):
-            return (yield from self._elsewhere(path, label))
-        elif (branch := gate_menu.turned(self.terms, path)) is not None:
-            words = "went on to another branch"
-            return (yield from self._move(branch, "proceed", words, label))
-        else:
-            return self._handed_over(path, label)
-        return None
-
-    def _elsewhere(self, path: str, label: str) -> Steps:
-        """Back, ahead past a phase, or the same one anew; the choice is the approval."""
+    def _act(self, path: str) -> Steps:
+        """Do what was chosen, which is its approval; no result means that the menu comes again."""
         track = self.terms.track
-        target, choice, words = {
+        option = self.asking.terms.tree.decisions[0].find(path)
+        label = option.label if option is not None else ""
+        kind, _, text = path.removeprefix(f"{OTHER}/").partition(":")
+        moves = {
             BACK: (track.previous, "back", "went back to the phase before"),
             RESTART: (self.phase, "other", "restarted the current phase"),
             SKIP: (track.beyond, "other", "skipped ahead past one phase"),
-        }[path]
-        return (yield from self._move(target, choice, words, label))
-
-    def _handed_over(self, path: str, label: str) -> Result:
-        """What moves nothing: the custom action, or own words, handed to the caller as they are."""
-        if path == CUSTOM:
+        }
+        if kind == "smart" and text in (OUTPUT.text, AHEAD.text, SPENT.text):
+            self.why = yield from self._show(text)
+        elif path == WALK:
+            yield from self._review()
+        elif path == PROCEED:
+            return (yield from self._proceed(label))
+        elif path in moves:
+            return (yield from self._move(*moves[path], label))
+        elif (branch := _branch(track, path)) is not None:
+            return (yield from self._move(branch, "proceed", "went on to another branch", label))
+        elif path == CUSTOM:
             return self._result("custom", "handed the custom action over", text=label)
-        kind, _, text = path.removeprefix(f"{OTHER}/").partition(":")
-        if kind in ("custom", "smart"):
-            return self._result("other", "handed the words to the caller", text=text)
-        return self._result("other", "left the menu without choosing")
+        else:  # Free text never moves anything: it is handed to the caller as it is.
+            own = kind in ("custom", "smart")
+            words = "handed the words to the caller" if own else "left the menu without choosing"
+            return self._result("other", words, text=text if own else "")
+        return None
 
-    # -- moving ----------------------------------------------------------------------------------
+    # -- moving ------------------------------------------------------------------------------------
 
-    def _forward(self, label: str = "") -> Steps:
+    def _proceed(self, label: str = "") -> Steps:
         """Proceed, or finish where nothing follows; with no label, nobody was asked."""
         following = self.terms.track.next
         words = "went on to the next phase" if label else "passed on without a menu"
@@ -230,15 +260,19 @@ class _Gate:
                 bool(label),
                 terms.base,
             )
-            told = yield from self._do("move", "move-phase", move.argument)
-            lacking = told.get("lacking")
+            done = yield from self._do("move", "move-phase", move.argument)
+            lacking = done.get("lacking")
             if not lacking:
-                return self._result(choice, words, target, told.get("proven", 0))
-            problems = _problems(lacking)
+                return self._result(choice, words, target, done.get("proven", 0))
+            problems: dict[str, str] = dict.fromkeys(lacking.get("missing", []), "is missing")
+            problems |= dict.fromkeys(lacking.get("unfilled", []), "was left unfilled")
+            problems |= lacking.get("wrong", {})
             if not terms.at_hand:
-                return self._unproven(choice, target, problems)
-            due = tuple(field for field in self.phase.proof if field.name in problems)
-            given = yield from self.prover.ask(due, problems)
+                # Whoever called has to find what is missing and move the track.
+                result = self._result(choice, "left there, for want of proof", target)
+                said = "; ".join(f"{name} {why}" for name, why in problems.items())
+                return {**result, "proofProvided": f"no: {said}", "missing": list(problems)}
+            given = yield from self._ask_proof(problems)
             if given is None:
                 self.why = "Nothing moved: the proof is incomplete."
                 return None
@@ -248,71 +282,13 @@ class _Gate:
     def _do(
         self, name: str, deed: Literal["list-artifacts", "move-phase"], argument: str
     ) -> Generator[Request, Response, dict[str, Any]]:
-        self.turns[name] = self.turns.get(name, 0) + 1
-        done = yield Do(keys.turn(f"{self.place}+{name}", self.turns[name]), deed, argument)
+        done = yield Do(self.asking.new_key(f"{self.place}+{name}"), deed, argument)
         if not isinstance(done, Done):
             raise TypeError("a deed is answered with what was done")
         if done.error:
             raise Rejected(done.error)
         told: dict[str, Any] = msgspec.json.decode(done.text or "{}")
         return told
-
-    # -- looking ---------------------------------------------------------------------------------
-
-    def _answer(self, letter: str) -> Generator[Request, Response, str]:
-        """What the track itself says to one of the extras."""
-        if letter == AHEAD.letter:
-            return gate_menu.ahead(self.terms.track)
-        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
-        if letter == OUTPUT.letter:
-            return gate_menu.output(self.phase, found)
-        assert letter == SPENT.letter  # noqa: S101 - there are three
-        return gate_menu.spent(self.phase, self.terms.since, found.get("now", ""))
-
-    def _review(self) -> Generator[Request, Response, None]:
-        """Ask about every piece of work that was not judged as it is now."""
-        pieces = yield from self._pieces()
-        waiting = [p for p in pieces if (p.item.title, p.digest) not in self.reviews]
-        if waiting:
-            terms = replace(
-                self.asking.terms,
-                tree=PLAN_REVIEW,
-                items=tuple(piece.item for piece in waiting),
-                question="",
-                extras=(),
-                context=f"What {self.phase.title} has produced, piece by piece.",
-            )
-            self.turns["review"] = self.turns.get("review", 0) + 1
-            key = keys.turn(self.place, self.turns["review"])
-            prefix = keys.within(key, PLAN_REVIEW.name, "")
-            result = yield from self.asking.run_inside(terms, prefix)
-            for piece, chosen in zip(waiting, result["chosenItems"], strict=True):
-                if not chosen["path"].startswith(f"{OTHER}/force:"):
-                    self.reviews[piece.item.title, piece.digest] = chosen["path"]
-        self.why = self._reviewed(pieces, len(waiting))
-
-    def _pieces(self) -> Generator[Request, Response, list[_Piece]]:
-        if self.terms.items:
-            return [_Piece(_titled(item), item.id) for item in self.terms.items]
-        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
-        pieces = []
-        for number, one in enumerate(found.get("artifacts", []), 1):
-            name = one["path"].rpartition("/")[2]
-            item = Item(f"{self.phase.label}/{number}", name, one["path"], one["about"])
-            pieces.append(_Piece(item, one["digest"]))
-            if one.get("reviewed"):
-                self.reviews.setdefault((item.title, one["digest"]), one["reviewed"])
-        return pieces
-
-    def _reviewed(self, pieces: list[_Piece], asked: int) -> str:
-        if not pieces:
-            return "There is nothing to walk through yet."
-        paths = [self.reviews.get((p.item.title, p.digest), "no answer") for p in pieces]
-        said = [f"- {p.item.title}: {path}" for p, path in zip(pieces, paths, strict=True)]
-        head = "That was everything" if asked else "Everything was reviewed before"
-        return "\n".join([f"{head}. The answers:", *said])
-
-    # -- the end ---------------------------------------------------------------------------------
 
     def _result(
         self, choice: str, words: str, target: Phase | None = None, proven: int = 0, text: str = ""
@@ -337,46 +313,32 @@ class _Gate:
             ]
         return result
 
-    def _unproven(self, choice: str, target: Phase | None, problems: dict[str, str]) -> Result:
-        """What is missing, handed back: whoever called has to find it and move the track."""
-        result = self._result(choice, "left there, for want of proof", target)
-        said = "; ".join(f"{name} {why}" for name, why in problems.items())
-        return {**result, "proofProvided": f"no: {said}", "missing": list(problems)}
+    # -- proof -------------------------------------------------------------------------------------
 
-
-def _titled(item: Item) -> Item:
-    return item if item.title else replace(item, title=item.label or item.id)
-
-
-def _problems(lacking: dict[str, Any]) -> dict[str, str]:
-    """Each field that something is wrong with, and what."""
-    problems = dict.fromkeys(lacking.get("missing", []), "is missing")
-    problems |= dict.fromkeys(lacking.get("unfilled", []), "was left unfilled")
-    return problems | dict(lacking.get("wrong", {}))
-
-
-_ASKED_BACK = ("explain", "deep", "question")
-
-
-class Prover:
-    """Asks for what a phase has to prove. Each showing of a field has a key of its own."""
-
-    def __init__(self, phase: Phase, limits: Limits) -> None:
-        self.phase = phase
-        self.limits = limits
-        self.turns: dict[str, int] = {}
-
-    def ask(
-        self, fields: tuple[Field, ...], problems: Mapping[str, str]
+    def _ask_proof(
+        self, problems: Mapping[str, str]
     ) -> Generator[Request, Response, dict[str, Any] | None]:
         """The values that a person gives, or nothing once they leave a field blank."""
         given: dict[str, Any] = {}
-        waiting = list(fields)
+        waiting = [field for field in self.phase.proof if field.name in problems]
         why = ""
         while waiting:
-            batch = waiting[: max(self.limits.questions, 1)]
-            asked = [(field, self._question(field, problems[field.name])) for field in batch]
-            reply = yield self._ask(asked, why)
+            batch = waiting[: max(self.terms.limits.questions, 1)]
+            asked = [(field, self._proof_question(field, problems[field.name])) for field in batch]
+            names = ", ".join(field.name for field in batch)
+            said = "\n".join(
+                f"- {field.name}: {about}"
+                for field in batch
+                if isinstance(about := field.schema.get("description"), str)
+            )
+            preamble = Preamble(
+                f"Before {self.phase.title} can be left, these have to be proven: {names}.",
+                (said,) if said else (),
+                why,
+                hints="Type the proof | ? explains | blank returns to the menu",
+            )
+            questions = tuple(question for _, question in asked)
+            reply = yield Ask(questions[0].key, "transition", preamble, questions)
             if not isinstance(reply, Reply):
                 raise TypeError("an Ask is answered with a Reply")
             why = ""
@@ -386,54 +348,210 @@ class Prover:
                     continue
                 if answer.blank:
                     return None
-                if answer.prefix in _ASKED_BACK or answer.among or answer.advice:
+                asks_back = answer.prefix in ("explain", "deep", "question")
+                if asks_back or answer.among or answer.advice:
                     why = answer.advice or f"{field.described}: this has to be proven."
                     continue
                 given[field.name] = _value(field, answer)
                 waiting.remove(field)
         return given
 
-    def _question(self, field: Field, problem: str) -> Question:
-        place = keys.place(self.phase.label, ("proof", field.name))
-        self.turns[place] = self.turns.get(place, 0) + 1
-        choices = _choices(field)
-        item = Item(self.phase.label, label=field.name)
+    def _proof_question(self, field: Field, problem: str) -> Question:
+        limits = self.terms.limits
+        values = field.schema.get("enum", [True] if field.types == ("boolean",) else [])
+        choices = tuple(
+            Choice(f"V{number}", "Yes, confirmed" if value is True else shown(value))
+            for number, value in enumerate(values, 1)
+        )
         return Question(
-            key=keys.turn(place, self.turns[place]),
-            header=wording.header(item, self.limits.header),
+            key=self.asking.new_key(keys.place(self.phase.label, ("proof", field.name))),
+            header=wording.header(Item(self.phase.label, label=field.name), limits.header),
             text=f"{self.phase.title} must prove {field.described}; it {problem}. What proves it?",
-            choices=choices[: self.limits.options],
-            named=choices[self.limits.options :],
+            choices=choices[: limits.options],
+            named=choices[limits.options :],
             item=self.phase.label,
             title=field.name,
             menu=True,
             root=False,
         )
 
-    def _ask(self, asked: list[tuple[Field, Question]], why: str) -> Ask:
-        questions = tuple(question for _, question in asked)
-        names = ", ".join(field.name for field, _ in asked)
-        context = f"Before {self.phase.title} can be left, these have to be proven: {names}."
-        hints = "Type the proof | ? explains | blank returns to the menu"
-        said = [f"- {f.name}: {f.schema['description']}" for f, _ in asked if _told(f)]
-        preamble = Preamble(context, tuple(["\n".join(said)] if said else []), why, hints=hints)
-        return Ask(questions[0].key, "transition", preamble, questions)
+    # -- looking -----------------------------------------------------------------------------------
 
+    def _show(self, extra: str) -> Generator[Request, Response, str]:
+        """What the track itself says to one of the extras."""
+        if extra == AHEAD.text:
+            return remaining(self.terms.track)
+        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
+        if extra == SPENT.text:
+            return time_spent(self.phase, self.terms.since, found.get("now", ""))
+        lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
+        if found.get("more"):
+            lines.append(f"- and {found['more']} more")
+        if not lines:
+            return "Nothing has been produced yet."
+        return "\n".join([f"{self.phase.title} has produced:", *lines])
 
-def _told(field: Field) -> bool:
-    return isinstance(field.schema.get("description"), str)
+    def _review(self) -> Generator[Request, Response, None]:
+        """Ask about every piece of work that was not judged as it is now."""
+        pieces = yield from self._pieces()
+        waiting = [p for p in pieces if (p.item.title, p.digest) not in self.reviews]
+        if waiting:
+            terms = replace(
+                self.asking.terms,
+                tree=PLAN_REVIEW,
+                items=tuple(piece.item for piece in waiting),
+                question="",
+                extras=(),
+                context=f"What {self.phase.title} has produced, piece by piece.",
+            )
+            self.rounds += 1
+            key = keys.turn(self.place, self.rounds)
+            prefix = keys.within(key, PLAN_REVIEW.name, "")
+            result = yield from self.asking.run_inside(terms, prefix)
+            for piece, chosen in zip(waiting, result["chosenItems"], strict=True):
+                if not chosen["path"].startswith(f"{OTHER}/force:"):
+                    self.reviews[piece.item.title, piece.digest] = chosen["path"]
+        if not pieces:
+            self.why = "There is nothing to walk through yet."
+            return
+        head = "That was everything" if waiting else "Everything was reviewed before"
+        titles = [(piece.item.title, piece.digest) for piece in pieces]
+        said = [f"- {which[0]}: {self.reviews.get(which, 'no answer')}" for which in titles]
+        self.why = "\n".join([f"{head}. The answers:", *said])
 
-
-def _choices(field: Field) -> tuple[Choice, ...]:
-    """What can be picked: the values that are declared, or that it is so."""
-    values = field.schema.get("enum", [True] if field.types == ("boolean",) else [])
-    labels = ["Yes, confirmed" if value is True else shown(value) for value in values]
-    return tuple(Choice(f"V{number}", label) for number, label in enumerate(labels, 1))
+    def _pieces(self) -> Generator[Request, Response, list[_Piece]]:
+        """What the caller gave, else the files of the track, with what was said of them before."""
+        if self.terms.items:
+            return [
+                _Piece(replace(item, title=item.title or item.label or item.id), item.id)
+                for item in self.terms.items
+            ]
+        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
+        pieces = []
+        for number, one in enumerate(found.get("artifacts", []), 1):
+            name = one["path"].rpartition("/")[2]
+            item = Item(f"{self.phase.label}/{number}", name, one["path"], one["about"])
+            pieces.append(_Piece(item, one["digest"]))
+            if one.get("reviewed"):
+                self.reviews.setdefault((item.title, one["digest"]), one["reviewed"])
+        return pieces
 
 
 def _value(field: Field, answer: Answer) -> Any:  # noqa: ANN401 - whatever is declared
     """What was picked; else the text as it was typed, even where it looks like a prefix."""
     if answer.picked:
-        values = field.schema.get("enum", [True])
-        return values[int(answer.picked[0][1:]) - 1]
+        return field.schema.get("enum", [True])[int(answer.picked[0][1:]) - 1]
     return answer.raw or answer.text or ""
+
+
+# -- the menu, and the words around it -------------------------------------------------------------
+
+
+def menu(terms: Terms) -> Tree:
+    """The choices by position: nothing to go back to at the first phase, to finish at the last."""
+    track = terms.track
+    following, before, beyond = track.next, track.previous, track.beyond
+    if following is None:
+        options = [Option(PROCEED, "Finish", "This is the last phase; the track is complete")]
+    else:
+        said = "Finish this phase and begin that one"
+        options = [Option(PROCEED, f"Proceed to {following.title}", said)]
+    said = "Review each piece of work, then return to this menu"
+    options.append(Option(WALK, "Walk through the output", said))
+    if before is not None:
+        said = "Resume the work of that phase"
+        options.append(Option(BACK, f"Go back to {before.title}", said))
+    if terms.custom is not None:
+        options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
+    others = [Option("RST", "Restart this phase", "Do its work again from the beginning")]
+    if following is not None and track.branches:
+        several = {} if len(track.branches) == 1 else _branch_codes(track.branches)
+        label = "another branch" if several else track.branches[0].title
+        branches = tuple(Option(code, f"Switch to {p.title}") for code, p in several.items())
+        said = f"Instead of {following.title}"
+        others.append(Option("ALT", f"Switch to {label}", said, options=branches))
+    if following is not None and beyond is not None:
+        said = f"Skip {following.title}; choosing this approves it"
+        others.append(Option("SKP", f"Skip ahead to {beyond.title}", said))
+    options.append(Option(OTHER, "Other", options=tuple(others)))
+    return Tree("PHASE_GATE", (Decision("Phase Gate", tuple(options)),), kind="transition")
+
+
+def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
+    """A code for each of many branches: TA, TB … TZ, TAA, TAB …"""
+    codes = {}
+    for number, phase in enumerate(branches):
+        letters, left = "", number
+        while left >= 0:
+            letters = chr(ord("A") + left % 26) + letters
+            left = left // 26 - 1
+        codes[f"T{letters}"] = phase
+    return codes
+
+
+def _branch(track: Track, path: str) -> Phase | None:
+    """The branch that was chosen instead of the next phase."""
+    if path == TURN and len(track.branches) == 1:
+        return track.branches[0]
+    return _branch_codes(track.branches).get(path.removeprefix(f"{TURN}/"))
+
+
+def question(terms: Terms) -> str:
+    """One or two sentences from which the menu can be answered."""
+    following = terms.track.next
+    ahead = f"{following.title} is next" if following is not None else "it is the last phase"
+    required = [field.name for field in terms.phase.proof if field.required]
+    due = len([name for name in required if name not in terms.proof])
+    if due:
+        more = " more" if due < len(required) else ""
+        ahead += f", and {due}{more} thing{'s' if due > 1 else ''} must be proven first"
+    elif required:
+        ahead += ", and its proof is complete"
+    return f"{terms.phase.title} is at its end; {ahead}. What should happen next?"
+
+
+def describe(name: str, track: Track, phase: Phase) -> str:
+    """What a person has to know of a track before they let it pass."""
+    behind = [
+        p for p in track.ordered if order(p.label) <= order(phase.label) and not track.passed_by(p)
+    ]
+    count, following = len(behind), track.next
+    while following is not None:
+        count, following = count + 1, track.after(following.label)
+    at = f", phase {len(behind)} of {count}" if phase in behind else ""
+    lines = [f"**{name}** is at {phase.title}{at}."]
+    if phase.proof:
+        due = ", ".join(field.described for field in phase.proof)
+        lines.append(f"Required proof: {due}.")
+    return "\n".join(lines)
+
+
+def remaining(track: Track) -> str:
+    """The phases that remain, with what each has to prove."""
+    lines = []
+    for phase in track.ordered:
+        if track.mark(phase) in ("next", "ahead"):
+            due = ", ".join(field.name for field in phase.proof)
+            lines.append(f"- {phase.title}" + (f" (proof: {due})" if due else ""))
+    return "Remaining phases:\n" + "\n".join(lines) if lines else "No phases remain."
+
+
+def time_spent(phase: Phase, since: str, now: str) -> str:
+    """How long the phase has been going on, in the two largest units."""
+    try:
+        passed = datetime.fromisoformat(now) - datetime.fromisoformat(since)
+    except (TypeError, ValueError):
+        return f"It was not recorded when {phase.title} began."
+    seconds = max(int(passed.total_seconds()), 0)
+    counts = [
+        (seconds // 86400, "day"),
+        (seconds // 3600 % 24, "hour"),
+        (seconds // 60 % 60, "minute"),
+        (seconds % 60, "second"),
+    ]
+    while counts and not counts[0][0]:
+        del counts[0]
+    if not counts:
+        return f"{phase.title} has only just begun."
+    told = " ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts[:2] if n)
+    return f"{phase.title} has taken {told} so far, since {since[:16].replace('T', ' ')}Z."
