@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from quandary.agents.calling import Surroundings, answer
+from quandary.agents.calling import Surroundings, make_call
 from quandary.flows.responses import hear
 from quandary.model.calls import Call
 from quandary.settings.agents import Catalogue, read_catalogue
@@ -69,7 +69,7 @@ async def a_step(around: Surroundings) -> Row:
         for mine in (number % 2 == 0, number % 2 == 1):
             begun = time.perf_counter()
             if mine:
-                output = await answer(call, catalogue, around)
+                output = await make_call(call, catalogue, around)
                 ours.append(time.perf_counter() - begun)
                 assert output.meaning is not None
                 assert output.tokens == 940
@@ -97,7 +97,7 @@ async def many_at_once(around: Surroundings) -> Row:
 
     async def one() -> float:
         async with places:
-            output = await answer(call, catalogue, around)
+            output = await make_call(call, catalogue, around)
             assert output.status == 0
             return output.seconds
 

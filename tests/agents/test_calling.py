@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
+from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
 from quandary.model.calls import Call, Output, Process, schema
 from quandary.settings.agents import read_catalogue
 from strategies import HOSTILE
@@ -39,7 +39,7 @@ def around(folder: Path = HERE, **more: Any) -> Surroundings:  # noqa: ANN401
 def ask(call: Call, table: dict[str, Any], where: Surroundings | None = None) -> Output:
     """What an agent of the settings gives back."""
     catalogue = read_catalogue({call.agent: table})
-    return asyncio.run(answer(call, catalogue, where or around()))
+    return asyncio.run(make_call(call, catalogue, where or around()))
 
 
 def told(call: Call, table: dict[str, Any], where: Surroundings | None = None) -> dict[str, Any]:
@@ -75,7 +75,9 @@ def test_prompts_arrive_to_the_byte(tmp_path: Path, way: str) -> None:
     catalogue = read_catalogue({"X": {"argv": [*FAKE, "tell", *argv]}})
 
     async def all_of_them() -> list[Output]:
-        return await asyncio.gather(*(answer(call, catalogue, around(tmp_path)) for call in calls))
+        return await asyncio.gather(
+            *(make_call(call, catalogue, around(tmp_path)) for call in calls)
+        )
 
     for call, output in zip(calls, asyncio.run(all_of_them()), strict=True):
         given = json.loads(output.text)
@@ -257,7 +259,7 @@ def problem(name: str, tables: dict[str, Any], **environment: str) -> str:
     where = around(environment={**ENVIRONMENT, **environment})
     first = next(iter(obstacles(catalogue.find(name), where)), "")
     if first:
-        assert asyncio.run(answer(Call("k", name, "p"), catalogue, where)) == Output(
+        assert asyncio.run(make_call(Call("k", name, "p"), catalogue, where)) == Output(
             "k", error=first
         )
     return first
@@ -299,7 +301,7 @@ def test_agents_that_would_do_something_else_are_held_back(programs: Path) -> No
 
 def test_unknown_agents_answer_nothing() -> None:
     """An Output says so; nothing is raised in the middle of a run."""
-    output = asyncio.run(answer(Call("k", "NOBODY", "p"), read_catalogue(), around()))
+    output = asyncio.run(make_call(Call("k", "NOBODY", "p"), read_catalogue(), around()))
     assert output.error.startswith("there is no agent NOBODY")
 
 
@@ -310,7 +312,7 @@ def test_a_safe_agent_is_told_so_by_variable_too(programs: Path) -> None:
     where = around(environment={**ENVIRONMENT, "PATH": str(programs)})
     for permissions, expected in (("safe", True), ("full", False)):
         tables = {"OPENCODE": {"model": "a/b", "permissions": permissions}}
-        output = asyncio.run(answer(Call("k", "OPENCODE", "p"), read_catalogue(tables), where))
+        output = asyncio.run(make_call(Call("k", "OPENCODE", "p"), read_catalogue(tables), where))
         assert ('\'OPENCODE_PERMISSION\': \'{"bash":"deny"' in output.text) is expected
 
 

@@ -20,8 +20,9 @@ import walks
 from processes import children, told
 from quandary.agents import calling, driving, process
 from quandary.agents.calling import Surroundings
-from quandary.agents.driving import Driver, Watcher, begun
+from quandary.agents.driving import Driver, Watcher
 from quandary.agents.process import run as run_program
+from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import Rejected
 from quandary.journal import runs
 from quandary.journal.entries import Noted, Returned
@@ -201,7 +202,7 @@ def test_whoever_can_answer_is_asked_and_the_run_goes_on(house: House) -> None:
 def test_a_call_that_nobody_saw_the_end_of_counts_as_tried(house: House) -> None:
     """The next process makes a further attempt; what was recorded is not made again."""
     run = house.begin(TWO).run
-    assert begun(house.store, run)
+    assert has_begun(house.store, run)
     state = asyncio.run(house.driver.drive(run))
     assert state.status == "done"
     assert [step["attempts"] for step in state.result["steps"]] == [2, 1]
@@ -218,7 +219,7 @@ def test_calls_that_follow_an_answer_are_not_begun_yet(house: House) -> None:
     drawn = chart(START, Step("a", "Go?", tags=("HUMAN",)), task("b"), routes="s>a a>b")
     state = walks.answer(house.store, house.begin(drawn), "DONE")
     assert state.calls
-    assert not begun(house.store, state.run)
+    assert not has_begun(house.store, state.run)
     state = asyncio.run(house.driver.drive(state.run))
     assert [step["attempts"] for step in state.result["steps"]] == [1, 1]
     assert "started" in house.kinds(state.run)
@@ -228,8 +229,8 @@ def test_a_crash_after_that_is_noticed(house: House) -> None:
     """Once somebody has begun with them, they count as tried."""
     drawn = chart(START, Step("a", "Go?", tags=("HUMAN",)), task("b"), routes="s>a a>b")
     state = walks.answer(house.store, house.begin(drawn), "DONE")
-    note = Note(driving.STARTED, "")
-    runs.note(house.store, state.run, note, who="agent", through=driving.THROUGH)
+    note = Note(STARTED, "")
+    runs.note(house.store, state.run, note, who="agent", through=THROUGH)
     state = asyncio.run(house.driver.drive(state.run))
     assert [step["attempts"] for step in state.result["steps"]] == [1, 2]
 
@@ -249,8 +250,8 @@ def test_whoever_is_stopped_ends_the_programs_and_says_so(house: House, way: str
             await task
 
     # Nobody has begun: as after a reply.
-    note = Note(driving.STOPPED, "")
-    runs.note(house.store, began.run, note, who="agent", through=driving.THROUGH)
+    note = Note(STOPPED, "")
+    runs.note(house.store, began.run, note, who="agent", through=THROUGH)
     if way == "ask":
         state = asyncio.run(house.driver.drive(began.run))
         assert state.key == "Sa@1/run-interrupted"
@@ -272,12 +273,12 @@ def test_what_comes_in_at_the_last_moment_is_kept(
     async def stop_at_the_end() -> None:
         came = asyncio.Event()
 
-        async def answer(*words: Any) -> Output:  # noqa: ANN401 - as the driver gives them
-            output = await calling.answer(*words)
+        async def make_call(*words: Any) -> Output:  # noqa: ANN401 - as the driver gives them
+            output = await calling.make_call(*words)
             came.set()
             return output
 
-        monkeypatch.setattr(house.driver, "answer", answer)
+        monkeypatch.setattr(house.driver, "make_call", make_call)
         task = asyncio.ensure_future(house.driver.begin(lambda: began))
         await came.wait()
         task.cancel()
@@ -394,7 +395,7 @@ def test_bad_manners_are_a_failed_attempt(
     assert (state.status, state.result["steps"][0]["attempts"]) == ("done", 2)
     prompt = json.loads((house.folder / "calls.jsonl").read_text(encoding="utf-8"))["prompt"]
     assert why in prompt
-    process.note_in("")  # the note of what runs is open until then
+    process.note_programs("")  # the note of what runs is open until then
     assert len(os.listdir("/proc/self/fd")) == before
     assert children() == already
 

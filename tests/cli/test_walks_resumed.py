@@ -350,7 +350,7 @@ def test_a_killed_run_counts_its_open_call_as_an_attempt(outing: WalkProject, wa
     if way == "ask":
         assert state["ask"]["key"] == "S2@1/run-interrupted"
         assert outing.called == ["ANN"]
-        outing.reply(run, "make it again")
+        outing.reply(run, "call again")
         state = outing.resume(run)
     assert state["ask"]["key"] == "S3@1/run"
     assert outing.called == ["ANN", "ANN"]

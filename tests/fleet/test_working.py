@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
-from quandary.agents.driving import SET_ASIDE, STOPPED
+from quandary.desk.walks import SET_ASIDE, STOPPED
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
 from quandary.fleet.worker import (
     GIVEN_UP,

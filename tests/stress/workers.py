@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from program import PROGRAM, environment
-from quandary.agents.driving import STOPPED
+from quandary.desk.walks import STOPPED
 from quandary.journal.entries import Called, Ended, Noted, Returned
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify

@@ -181,7 +181,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         return f"Surroundings({self.folder!r})"
 
 
-async def answer(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
     """Ask the agent of a Call. Whatever goes wrong with it is an Output too.
 
     Only a cancelled task raises; by then the program has been ended.

@@ -13,10 +13,10 @@ import contextlib
 from typing import TYPE_CHECKING, Self
 
 from quandary.agents import process
-from quandary.agents.calling import Surroundings, answer
+from quandary.agents.calling import Surroundings, make_call
+from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import runs
-from quandary.journal.entries import Called, Noted
 from quandary.model.asks import Note
 from quandary.model.calls import Output
 
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from quandary.model.calls import Call
     from quandary.settings.agents import Catalogue
 
-THROUGH = "agent"
-"""What entries say that came from here."""
-STARTED, STOPPED, SET_ASIDE = "started", "stopped", "set-aside"
-"""Notes: the calls that wait are being made; they were ended before their time; none of them was
-begun after all."""
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
 LOOK_EVERY = 2.0
 """Seconds after which somebody may have withdrawn a run whose agents still work."""
@@ -80,11 +75,10 @@ class Driver:
         """The runs that are driven here and have not come to where they wait or end."""
         self.taken_up = 0
         """How many there were in all."""
-        self.answer: Callable[[Call, Catalogue, Surroundings], Awaitable[Output]] = answer
-        """Makes a call."""
-        self.noted = process.folder_of(store)
+        self.make_call: Callable[[Call, Catalogue, Surroundings], Awaitable[Output]] = make_call
+        self.noted = process.notes_of(store)
         """Where it is noted which programs run."""
-        process.note_in(self.noted)
+        process.note_programs(self.noted)
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
@@ -105,9 +99,8 @@ class Driver:
             await asyncio.to_thread(process.end_leftovers, self.noted)
             state = runs.look(self.store, run)
             if again is not None and state.status == "failed":
-                who, through, by = again
-                state = runs.retry(self.store, run, who=who, through=through, by=by)
-            elif begun(self.store, run):
+                state = runs.retry(self.store, run, **again._asdict())
+            elif has_begun(self.store, run):
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
                     state = self._record(run, lost)
@@ -137,8 +130,9 @@ class Driver:
         self.taken_up += run not in self.under_way
         self.under_way[run] = None
         while True:
-            if state.calls and not begun(self.store, run):
-                self._note(run, Note(STARTED, "The agents are being asked."))
+            if state.calls and not has_begun(self.store, run):
+                note = Note(STARTED, "The agents are being asked.")
+                runs.note(self.store, run, note, who="agent", through=THROUGH)
             state = await self._make_calls(state)
             if self.reply is None or state.ask is None:
                 break
@@ -160,7 +154,7 @@ class Driver:
                 begun_keys = set(making.values())
                 fresh = tuple(call for call in state.calls if call.key not in begun_keys)
                 for call in fresh:
-                    made = asyncio.ensure_future(self.answer(call, self.catalogue, around))
+                    made = asyncio.ensure_future(self.make_call(call, self.catalogue, around))
                     making[made] = call.key
                 if fresh:
                     self.watcher.calls(run, fresh)
@@ -171,18 +165,15 @@ class Driver:
                     del making[task]
                     state = self._record(run, task.result())
                 if not done:
-                    state = self._looked_at(state)
+                    state = self._look_again(state)
         except asyncio.CancelledError:
             await self._stop(run, making)
             raise
         finally:
-            await _ended(making)
+            await _cancel(making)
         return state
 
     # -- the journal -----------------------------------------------------------------------------
-
-    def _note(self, run: str, note: Note) -> None:
-        runs.note(self.store, run, note, who="agent", through=THROUGH)
 
     def _record(self, run: str, output: Output) -> State:
         """Record an output; where the run is over by now, nobody wants it any more."""
@@ -195,7 +186,7 @@ class Driver:
         self.watcher.came(run, output)
         return state
 
-    def _looked_at(self, state: State) -> State:
+    def _look_again(self, state: State) -> State:
         """The state, unless somebody ended the run meanwhile, or its time is up."""
         row = self.store.run(state.run)
         if row is not None and row.status == "waiting" and not row.expires:
@@ -205,7 +196,7 @@ class Driver:
 
     async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
         """End what is under way. What came in at the last moment is kept, for it was paid for."""
-        await _ended(making)
+        await _cancel(making)
         with contextlib.suppress(QuandaryError):
             for task in making:
                 if not task.cancelled() and task.exception() is None:
@@ -213,40 +204,11 @@ class Driver:
             state = runs.look(self.store, run)
             if state.calls:
                 text = f"The agents were stopped. Resume with: quandary walk --resume {run}"
-                self._note(run, Note(STOPPED, text))
+                note = Note(STOPPED, text)
+                runs.note(self.store, run, note, who="agent", through=THROUGH)
 
 
-async def _ended(making: dict[asyncio.Task[Output], str]) -> None:
+async def _cancel(making: dict[asyncio.Task[Output], str]) -> None:
     for task in making:
         task.cancel()
     await asyncio.gather(*making, return_exceptions=True)
-
-
-def begun(store: Store, run: str) -> bool:
-    """Whether somebody has begun to make the calls that wait, and not said that they stopped.
-
-    Calls that follow a person's answer wait until somebody comes who makes them. Where a person
-    wants to be asked about interruptions, having stopped is one.
-    """
-    row = store.run(run)
-    if row is None or row.waits != "agent":
-        return False
-    found = False
-    for entry in store.entries(run, after=row.asked - 1):
-        body = entry.read()
-        if isinstance(body, Called):
-            # Who begins a walk with a command makes its first calls; an answer makes none.
-            found = body.through == THROUGH or (body.through == "command" and body.at == row.began)
-        elif isinstance(body, Noted) and body.kind == STARTED:
-            found = True
-        elif isinstance(body, Noted) and body.kind == STOPPED:
-            found = _careful(store, run)
-        elif isinstance(body, Noted) and body.kind == SET_ASIDE:
-            found = False
-    return found
-
-
-def _careful(store: Store, run: str) -> bool:
-    began = store.entries(run, kinds=("began",))[0].read_matter().arguments or {}
-    defaults = began.get("defaults")
-    return isinstance(defaults, dict) and defaults.get("on_interrupted") == "ask"

@@ -1,4 +1,8 @@
-"""Groups of processes: how they are ended, also when they outlived whoever ran them.
+"""Running a program: never through a shell, never for longer than allowed, and never left behind.
+
+A program runs in a session of its own, so that it and whatever it starts can be ended as one group.
+Its output is read while it runs. When it ends, by itself or not, its group ends with it: first the
+group is asked to, and after a while it is made to.
 
 A process that is killed on the spot cannot end the programs that it has started. So it notes them
 in a file, which it keeps locked as long as it lives: the number of each and when it began, which
@@ -10,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import fcntl
 import os
 import signal
@@ -18,7 +21,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import psutil
@@ -26,6 +29,7 @@ import psutil
 from quandary.errors import QuandaryError
 from quandary.flows.responses import GAP
 from quandary.journal.sqlite import MEMORY
+from quandary.settings import data_folder
 from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
@@ -33,187 +37,21 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Store
 
-GRACE = 5.0
-"""Seconds between asking what is left to end and making it."""
-_CLOSE = 2.0
-"""Seconds by which two processes may differ on when a third began, where clocks were set."""
-
-
-def signal_group(group: int, signum: signal.Signals) -> None:
-    """Send a signal to all of a group; nothing happens if there is nobody."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signum)
-
-
-def group_lives(group: int) -> bool:
-    """Whether anyone of a group still runs; those who only wait to be counted do not."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return any(_runs_in(group, number) for number in psutil.pids())
-
-
-def _runs_in(group: int, number: int) -> bool:
-    try:
-        return os.getpgid(number) == group and psutil.Process(number).status() not in _DEAD
-    except (OSError, psutil.Error):
-        return False
-
-
-_DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-
-
-def reap_group(group: int) -> None:
-    """Count the dead of a group that have become our own children, if we adopt orphans."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-group, os.WNOHANG)[0]:
-            pass
-
-
-# -- notes ---------------------------------------------------------------------------------------
-
-
-class _Notes:
-    """What this process has running, and the file that says so, which it keeps locked."""
-
-    def __init__(self) -> None:
-        self.folder = ""
-        self.path = ""
-        self.file = -1
-        self.running: dict[int, float] = {}
-
-    def move(self, folder: str) -> None:
-        """Note in that folder from now on."""
-        if folder != self.folder:
-            self.close()
-            self.folder = folder
-
-    def write(self) -> None:
-        lines = [f"{group} {moment}\n" for group, moment in self.running.items()]
-        with suppress(OSError):  # then there is no note; the program runs all the same
-            if self.file < 0:
-                os.makedirs(self.folder, mode=0o700, exist_ok=True)
-                self.path = os.path.join(self.folder, f"{os.getpid()}-{time.time_ns()}")
-                self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-                fcntl.flock(self.file, fcntl.LOCK_EX)
-            os.ftruncate(self.file, 0)
-            os.pwrite(self.file, "".join(lines).encode(), 0)
-
-    def close(self) -> None:
-        """Take the note away."""
-        if self.file >= 0:
-            with suppress(OSError):
-                os.unlink(self.path)
-                os.rmdir(self.folder)
-            os.close(self.file)
-        self.file = -1
-
-
-_notes = _Notes()
-atexit.register(_notes.close)
-
-
-def folder_of(store: Store) -> str:
-    """Where the programs are noted that work for runs of a store: beside it, if it is a file."""
-    path = store.path
-    if path == MEMORY:
-        return ""
-    if "://" not in path:
-        return f"{os.path.realpath(path)}.agents"
-    from quandary.settings import data_folder  # noqa: PLC0415 - only for shared stores
-
-    return os.path.join(data_folder(), "agents")
-
-
-def note_in(folder: str) -> None:
-    """Note from now on what this process starts."""
-    _notes.move(folder)
-
-
-def started(group: int) -> None:
-    """A program runs."""
-    if _notes.folder:
-        _notes.running[group] = began(group) or 0.0
-        _notes.write()
-
-
-def ended(group: int) -> None:
-    """It does not any more. A note of what has ended means nothing, and goes with the next one."""
-    _notes.running.pop(group, None)
-
-
-# -- ending what is left -------------------------------------------------------------------------
-
-
-class _Left(NamedTuple):
-    """A group of processes, and when the one began that leads it."""
-
-    group: int
-    moment: float
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it is the same that was noted, at the head of a session of its own."""
-        found = began(self.group)
-        if found is None or abs(found - self.moment) > _CLOSE:
-            return False
-        with suppress(OSError):
-            return os.getsid(self.group) == self.group
-        return False
-
-
-def end_leftovers(folder: str, grace: float = GRACE) -> int:
-    """End the programs whose process is gone; how many there were."""
-    left = [one for one in _orphans(folder) if one.is_there]
-    for one in left:
-        signal_group(one.group, signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while any(group_lives(one.group) for one in left) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    for one in left:
-        if one.is_there:
-            signal_group(one.group, signal.SIGKILL)
-    return len(left)
-
-
-def _orphans(folder: str) -> list[_Left]:
-    """What was noted by processes that are gone; their notes are taken away."""
-    found: list[_Left] = []
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    for name in names:
-        with suppress(OSError, ValueError), open(os.path.join(folder, name), "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused as long as it is at work
-            lines = [line.split() for line in file.read().decode().splitlines()]
-            found += [_Left(int(group), float(moment)) for group, moment in lines]
-            os.unlink(file.name)
-    return found
-
-
-def began(number: int) -> float | None:
-    """When a process began; nothing where there is none."""
-    try:
-        return psutil.Process(number).create_time()
-    except psutil.Error:
-        return None
-
-
-if TYPE_CHECKING:
     T = TypeVar("T")
 
+GRACE = 5.0
+"""Seconds between asking a group to end and making it."""
 LINGER = 0.25
 """Seconds that a program's children may go on printing when it has ended."""
 MOST_ERRORS = 1024 * 1024
 """The bytes of standard error that are kept."""
 _DYING = 2.0
 """Seconds within which even a busy system ends what cannot refuse."""
+_CLOSE = 2.0
+"""Seconds by which two processes may differ on when a third began, where clocks were set."""
 _CHUNK = 256 * 1024
 _DRAINED_CHUNKS = 64
+_POLITE = (signal.SIGTERM, signal.SIGHUP)
 
 
 class NotStarted(QuandaryError):  # noqa: N818 - says what became of the program
@@ -260,7 +98,7 @@ async def run(command: Command, *, grace: float = GRACE) -> Ran:
         running.err.text(),
         running.process.returncode,
         time.perf_counter() - begun,
-        running.out.truncated,
+        running.out.dropped > 0,
         timed_out,
     )
 
@@ -289,19 +127,13 @@ def drive(work: Coroutine[Any, Any, T]) -> T:
             raise KeyboardInterrupt from None
 
 
-_POLITE = (signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
-
-
 def _start(command: Command) -> subprocess.Popen[bytes]:
     program = command.argv[0]
-    if os.name != "posix":
-        raise NotStarted(f"{program} cannot be run here; agents need Linux or macOS")
-    given = subprocess.DEVNULL if command.stdin is None else subprocess.PIPE
     try:
         return subprocess.Popen(  # noqa: S603 - words, not a shell's line
             command.argv,
             bufsize=0,
-            stdin=given,
+            stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=command.folder,
@@ -311,17 +143,15 @@ def _start(command: Command) -> subprocess.Popen[bytes]:
     except ValueError as error:
         raise NotStarted(f"{program} cannot be given this: {error}") from None
     except OSError as error:
-        raise NotStarted(_why(program, command.folder, error)) from None
-
-
-def _why(program: str, folder: str, error: OSError) -> str:
-    if not os.path.isdir(folder):
-        return f"the working directory {folder} is not there"
-    if isinstance(error, FileNotFoundError):
-        return f"the program {program} was not found; install it, or name its full path"
-    if isinstance(error, PermissionError):
-        return f"the program {program} is not executable"
-    return f"the program {program} cannot be started: {error.strerror}"
+        if not os.path.isdir(command.folder):
+            why = f"the working directory {command.folder} is not there"
+        elif isinstance(error, FileNotFoundError):
+            why = f"the program {program} was not found; install it, or name its full path"
+        elif isinstance(error, PermissionError):
+            why = f"the program {program} is not executable"
+        else:
+            why = f"the program {program} cannot be started: {error.strerror}"
+        raise NotStarted(why) from None
 
 
 class _Kept:
@@ -347,10 +177,6 @@ class _Kept:
             self.dropped += over
             del self.tail[:over]
 
-    @property
-    def truncated(self) -> bool:
-        return self.dropped > 0
-
     def text(self) -> str:
         """Bytes that are no UTF-8 are shown as such; what was dropped is counted."""
         self._trim()
@@ -373,7 +199,7 @@ class _Running:
         self.streams: dict[int, _Kept] = {}
         self.unsent = memoryview(command.stdin or b"")
         self.watch = -1
-        started(process.pid)
+        _notes.add(process.pid)
         try:
             self._open()
         except BaseException:
@@ -409,7 +235,7 @@ class _Running:
     def _wait(self) -> None:
         """Where the system cannot tell the event loop that a process has ended, a thread does."""
         self.process.wait()
-        with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+        with suppress(RuntimeError):  # the loop may be gone by now
             self.loop.call_soon_threadsafe(self._exit)
 
     def _read(self, number: int) -> bool:
@@ -462,24 +288,18 @@ class _Running:
 
     async def _stop(self) -> None:
         """End the group: ask, wait a while, insist."""
-        signal_group(self.process.pid, signal.SIGTERM)
-        if not await self._gone_within(self.grace):
-            signal_group(self.process.pid, signal.SIGKILL)
-            await self._gone_within(_DYING)
-
-    async def _gone_within(self, seconds: float) -> bool:
-        """Whether the whole group has ended by then."""
-        deadline = self.loop.time() + seconds
-        await asyncio.wait([self.exited], timeout=seconds)
-        if self.exited.done():
-            self.process.wait()
-        pause = 0.001
-        while group_lives(self.process.pid):
-            if self.loop.time() >= deadline:
-                return False
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 0.05)
-        return True
+        for signum, seconds in ((signal.SIGTERM, self.grace), (signal.SIGKILL, _DYING)):
+            _signal_group(self.process.pid, signum)
+            deadline = self.loop.time() + seconds
+            await asyncio.wait([self.exited], timeout=seconds)
+            if self.exited.done():
+                self.process.wait()
+            pause = 0.001
+            while group_lives(self.process.pid) and self.loop.time() < deadline:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 0.05)
+            if not group_lives(self.process.pid):
+                return
 
     def close(self) -> None:
         """Let go of everything. Whatever still runs is ended at once."""
@@ -498,7 +318,136 @@ class _Running:
                 stream.close()
         group = self.process.pid
         if group_lives(group):
-            signal_group(group, signal.SIGKILL)
+            _signal_group(group, signal.SIGKILL)
         self.process.wait()
-        reap_group(group)
-        ended(group)
+        with suppress(ChildProcessError):  # count the dead that became our children, if any did
+            while os.waitpid(-group, os.WNOHANG)[0]:
+                pass
+        _notes.running.pop(group, None)
+
+
+# -- groups --------------------------------------------------------------------------------------
+
+
+def group_lives(group: int) -> bool:
+    """Whether anyone of a group still runs; those who only wait to be counted do not."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return any(_runs_in(group, number) for number in psutil.pids())
+
+
+def _runs_in(group: int, number: int) -> bool:
+    dead = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    try:
+        return os.getpgid(number) == group and psutil.Process(number).status() not in dead
+    except (OSError, psutil.Error):
+        return False
+
+
+def _signal_group(group: int, signum: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
+
+
+def began(number: int) -> float:
+    """When a process began; 0 where there is none."""
+    try:
+        return float(psutil.Process(number).create_time())
+    except psutil.Error:
+        return 0.0
+
+
+# -- what outlived whoever ran it ----------------------------------------------------------------
+
+
+class _Notes:
+    """What this process has running, and the file that says so, which it keeps locked."""
+
+    def __init__(self) -> None:
+        self.folder = self.path = ""
+        self.file = -1
+        self.running: dict[int, float] = {}
+
+    def add(self, group: int) -> None:
+        """A program runs. A note of what has ended means nothing, and goes with the next one."""
+        if not self.folder:
+            return
+        self.running[group] = began(group)
+        lines = [f"{number} {moment}\n" for number, moment in self.running.items()]
+        with suppress(OSError):  # then there is no note; the program runs all the same
+            if self.file < 0:
+                os.makedirs(self.folder, mode=0o700, exist_ok=True)
+                self.path = os.path.join(self.folder, f"{os.getpid()}-{time.time_ns()}")
+                self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                fcntl.flock(self.file, fcntl.LOCK_EX)
+            os.ftruncate(self.file, 0)
+            os.pwrite(self.file, "".join(lines).encode(), 0)
+
+    def close(self) -> None:
+        """Take the note away."""
+        if self.file >= 0:
+            with suppress(OSError):
+                os.unlink(self.path)
+                os.rmdir(self.folder)
+            os.close(self.file)
+        self.file = -1
+
+
+_notes = _Notes()
+atexit.register(_notes.close)
+
+
+def note_programs(folder: str) -> None:
+    """Note there from now on what this process starts; nowhere, without a folder."""
+    if folder != _notes.folder:
+        _notes.close()
+        _notes.folder = folder
+
+
+def notes_of(store: Store) -> str:
+    """Where the programs are noted that work for runs of a store: beside it, if it is a file."""
+    if store.path == MEMORY:
+        return ""
+    if "://" in store.path:
+        return os.path.join(data_folder(), "agents")
+    return f"{os.path.realpath(store.path)}.agents"
+
+
+def end_leftovers(folder: str, grace: float = GRACE) -> int:
+    """End the programs that were noted by processes that are gone; how many there were."""
+    left = {group: moment for group, moment in _orphans(folder) if _is_there(group, moment)}
+    for group in left:
+        _signal_group(group, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while any(map(group_lives, left)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for group, moment in left.items():
+        if _is_there(group, moment):
+            _signal_group(group, signal.SIGKILL)
+    return len(left)
+
+
+def _orphans(folder: str) -> list[tuple[int, float]]:
+    """What was noted by processes that are gone; their notes are taken away."""
+    found: list[tuple[int, float]] = []
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    for name in names:
+        with suppress(OSError, ValueError), open(os.path.join(folder, name), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused as long as it is at work
+            lines = [line.split() for line in file.read().decode().splitlines()]
+            found += [(int(group), float(moment)) for group, moment in lines]
+            os.unlink(file.name)
+    return found
+
+
+def _is_there(group: int, moment: float) -> bool:
+    """Whether it is the same that was noted, at the head of a session of its own."""
+    try:
+        leads = os.getsid(group) == group
+    except OSError:
+        return False
+    return leads and abs(began(group) - moment) <= _CLOSE

@@ -15,8 +15,10 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import runs
+from quandary.journal.entries import Called, Noted
 from quandary.model.asks import Note
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from quandary.journal.store import Run, State, Store
 
 log = logging.getLogger("quandary.serve")
+THROUGH = "agent"
+"""What entries say that came from here."""
+STARTED, STOPPED, SET_ASIDE = "started", "stopped", "set-aside"
+"""Notes: the calls that wait are being made; they were ended before their time; none of them was
+begun after all."""
 MOST = 4
 """As many programs as are started at a time."""
 PATIENCE = 15.0
@@ -183,3 +190,28 @@ class Walks:
         why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
         with contextlib.suppress(QuandaryError):
             runs.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")
+
+
+def has_begun(store: Store, run: str) -> bool:
+    """Whether somebody has begun to make the calls that wait, and not said that they stopped.
+
+    Calls that follow a person's answer wait until somebody comes who makes them. Where a person
+    wants to be asked about interruptions, having stopped is one.
+    """
+    row = store.run(run)
+    if row is None or row.waits != "agent":
+        return False
+    found = False
+    for entry in store.entries(run, after=row.asked - 1):
+        body = entry.read()
+        if isinstance(body, Called):
+            # Who begins a walk with a command makes its first calls; an answer makes none.
+            found = body.through == THROUGH or (body.through == "command" and body.at == row.began)
+        elif isinstance(body, Noted) and body.kind == STARTED:
+            found = True
+        elif isinstance(body, Noted) and body.kind == STOPPED:
+            defaults = arguments_of(store, run).get("defaults")
+            found = isinstance(defaults, dict) and defaults.get("on_interrupted") == "ask"
+        elif isinstance(body, Noted) and body.kind == SET_ASIDE:
+            found = False
+    return found

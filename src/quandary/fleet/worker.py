@@ -13,9 +13,10 @@ from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.agents.calling import Surroundings, answer, logged_out, obstacles
-from quandary.agents.driving import SET_ASIDE, Driver
+from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
+from quandary.agents.driving import Driver
 from quandary.desk.reply import actions
+from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import runs
@@ -209,7 +210,7 @@ class Turn:
     async def _drive(self, workdir: str) -> State:
         around = self._place(workdir)
         driver = Driver(self.store, self.agents.catalogue, around)
-        driver.answer = self._answer
+        driver.make_call = self._make_call
         while True:
             # Whatever keeps the run from going on is found out before anything is spent.
             do = actions(self.store, self.run)
@@ -234,7 +235,7 @@ class Turn:
             raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
         return Surroundings(folder, self.around.environment, self.around.timeout)
 
-    async def _answer(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+    async def _make_call(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
         """Make a call when there is room for it; one that cannot be made here is not begun."""
         obstacle = await self.agents.obstacle(call.agent, around)
         if obstacle:
@@ -245,7 +246,7 @@ class Turn:
             self.calling += 1
             try:
                 log.debug("run %s: %s %s", self.run, call.key, call.agent, extra={"run": self.run})
-                return await answer(call, catalogue, around)
+                return await make_call(call, catalogue, around)
             finally:
                 self.calling -= 1
                 if self.aside:

@@ -11,6 +11,7 @@ from litestar import post
 from litestar.params import PathParameter
 
 from quandary.desk import reply as replies
+from quandary.desk.walks import has_begun
 from quandary.doors.web.house import House, TheHouse, Visit
 from quandary.doors.web.shapes import StateOut, refusals, state_out
 from quandary.journal.runs import find_run
@@ -93,9 +94,7 @@ def _stand(house: House, row: Run, state: State) -> Going | None:
         return _UNDER_WAY
     if house.walks is not None and house.walks.is_queued(row.id):
         return _QUEUED
-    from quandary.agents.driving import begun  # noqa: PLC0415 - only for charts
-
-    return _GONE if begun(house.store, row.id) else _NEXT
+    return _GONE if has_begun(house.store, row.id) else _NEXT
 
 
 def is_under_way(house: House, run: str) -> bool:
