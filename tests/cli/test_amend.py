@@ -111,7 +111,5 @@ def test_a_damaged_run_is_not_amended(project: Project) -> None:
         database.execute("UPDATE entry SET matter = x'00' WHERE n = 2")
     database.close()
     ended = project.call("amend", run, "ok", "--to", "1.2:", "--why", "x")
-    assert (ended.status, ended.err) == (
-        1,
-        f"quandary: run {run} cannot be read; see quandary verify {run}\n",
-    )
+    said = f"run {run} has an entry that cannot be read; `quandary verify {run}` says which"
+    assert (ended.status, ended.err) == (2, f"quandary: {said}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import quandary
 from program import DEPLOY, PROGRAM, SCRIPT, call, environment, shell, start
-from quandary.cli import COMMANDS
+from quandary.cli import COMMANDS, GROUPS
 from quandary.formats import lint
 
 
@@ -48,11 +49,13 @@ def test_program_and_module_are_one() -> None:
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], word: str) -> None:
-    """Help names every command and says what it is for."""
+    """Help names every command in its group and says what it is for; hosts know of `hook`."""
     ended = call(capsys, word)
     assert ended.status == 0
-    listed = " ".join(ended.out.partition("Commands:")[2].split())
-    assert all(f"{name} {purpose}" in listed for name, purpose in COMMANDS.items())
+    assert re.findall(r"(?m)^(\w[\w ]*):$", ended.out)[1:] == list(GROUPS)
+    listed = " ".join(ended.out.partition("Declare:")[2].split())
+    shown = [name for name, purpose in COMMANDS.items() if f" {name} {purpose}" in f" {listed}"]
+    assert shown == [name for name in COMMANDS if name != "hook"]
 
 
 def test_help_loads_no_command() -> None:

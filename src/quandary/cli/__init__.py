@@ -1,7 +1,7 @@
-"""The command line: one small file per command, each loaded when it is called.
+"""The command line: one file per topic, each loaded when one of its commands is called.
 
 What an agent calls again and again, a reply in the form that we print ourselves, is done without
-click, which takes longer to load than the reply to be booked.
+click, which takes longer to load than the reply takes to be recorded.
 """
 
 from __future__ import annotations
@@ -16,39 +16,47 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "check": "Find what is wrong with the trees in Markdown files.",
-    "fmt": "Write trees in canonical form.",
+    "check": "Find problems in the trees of Markdown files.",
+    "fmt": "Format trees.",
     "rule": "Explain a rule of `check`.",
-    "show": "Show a tree or a chart as text, JSON or a picture.",
-    "ask": "Put a tree before a person.",
-    "split": "Have a person decide about every option of a list.",
-    "gate": "Ask a person whether a phase may be left.",
-    "phase": "Keep work in phases that ask for proof.",
+    "show": "Show a tree or a chart as text, JSON or a drawing.",
+    "read": "Show how a typed reply would be read.",
+    "ask": "Ask a person to decide, with a tree.",
+    "split": "Ask a person to include, defer or cut each option of a list.",
+    "gate": "Ask a person whether a phase may end.",
+    "phase": "Keep work in phases that require proof.",
     "walk": "Run a chart: agents do its steps, people are asked.",
-    "worker": "Run queued walks, on any number of machines.",
-    "reply": "Answer what a run waits for.",
-    "next": "Say what a run waits for, or what came of it.",
-    "advise": "Tell a person who is deciding what they wanted to know.",
-    "read": "Say how a reply would be read.",
+    "reply": "Answer the question that a run waits for.",
+    "next": "Show what a run waits for, or its result.",
+    "advise": "Answer a person's follow-up question.",
+    "amend": "Change an answer.",
+    "withdraw": "End a waiting run without a decision.",
+    "prefer": "Choose which questions you are asked.",
+    "serve": "Answer questions in a browser, and serve the API.",
+    "mcp": "Serve a chat client: tools for its agent, forms for its person.",
     "runs": "List runs.",
     "log": "Show what was asked and answered.",
-    "report": "Tell what happened on a walk, step by step.",
-    "amend": "Change an answer afterwards.",
-    "withdraw": "End a run that nobody needs any more.",
-    "serve": "Show what waits in a browser, and take the answers.",
-    "mcp": "Serve a chat client: tools for its agent, forms for its person.",
-    "prefer": "Say which questions you want to be asked.",
-    "stats": "Count the questions and what people make of them.",
-    "hook": "Judge and keep the questions that a host asks by itself.",
-    "verify": "Check that the journal is what was written.",
-    "store": "Move, save or rescue a journal.",
-    "prune": "Take out what was said long ago, and keep what was decided.",
-    "export": "Write a run as one file.",
-    "import": "Keep a run that another store wrote.",
-    "install": "Teach a host to ask through quandary.",
-    "uninstall": "Take out what `install` added.",
-    "doctor": "Say what is installed, what is missing, and how to fix it.",
+    "report": "Show what happened on a walk, step by step.",
+    "stats": "Count questions and how people answered them.",
+    "worker": "Resume runs from a queue, on any number of machines.",
+    "verify": "Check that nobody changed the journal.",
+    "store": "Copy, back up or recover a journal.",
+    "prune": "Delete old texts and keep the decisions.",
+    "export": "Write a run to one file.",
+    "import": "Add a run that another store wrote.",
+    "install": "Set up a host to ask through quandary.",
+    "uninstall": "Remove what `install` added.",
+    "doctor": "Show what is installed, what is missing, and how to fix it.",
+    "hook": "Check and record the questions that a host asks itself.",
 }
+GROUPS = {
+    "Declare": "check fmt rule show read",
+    "Ask": "ask split gate phase walk",
+    "Answer": "reply next advise amend withdraw prefer serve mcp",
+    "Look back": "runs log report stats",
+    "Operate": "worker verify store prune export import install uninstall doctor",
+}
+"""The commands as help lists them. `hook` is called by hosts, and by nobody else."""
 INTERRUPTED = 130
 
 

@@ -12,8 +12,9 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from quandary.cli import runs
-from quandary.cli.screen import OneSource, complain, piped, store_option, tell
+from quandary.cli import console
+from quandary.cli.program import OneSource, store_option
+from quandary.cli.screen import complain, is_terminal, read_pipe, tell
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, decide
@@ -84,7 +85,7 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
     def gathered(**options: Any) -> int:  # noqa: ANN401 - whatever click read
         way = Way(**{name: options.pop(name) for name in Way._fields})
-        usual = "terminal" if runs.is_terminal() and not way.answers else "relay"
+        usual = "terminal" if is_terminal() and not way.answers else "relay"
         return command(**options, way=way._replace(via=way.via or usual))
 
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
@@ -97,20 +98,20 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def begin(way: Way, beginning: Beginning) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
-    entries = runs.script(way.answers) if way.answers else []
+    entries = console.read_script(way.answers) if way.answers else []
     here = way.via == "terminal"
     if here:
-        runs.require_terminal()
-    store = runs.opened(way.where, telling=False)  # what a script answers, nobody need know
+        console.require_terminal()
+    store = console.open_journal(way.where, notify=False)  # what a script answers, nobody need know
     caller = Caller("api" if way.answers else "agent", "command")
     expires, origin = way.expires or "", way.origin or ""
     state = desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
     if way.answers:
-        state = play_script(store, runs.SCRIPT, state, entries)
+        state = play_script(store, console.SCRIPT, state, entries)
     if here:
-        return runs.ask_here(store, state, proof=way.proof)
-    runs.tell_of(store, state)
-    return runs.show(store, state, proof=way.proof)
+        return console.ask_here(store, state, proof=way.proof)
+    console.send_notice(store, state)
+    return console.show(store, state, proof=way.proof)
 
 
 @click.command(
@@ -234,14 +235,14 @@ def gate_command(
     """
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     taken = "-" in (items_file, way.answers)
-    shown = proof.read("" if taken else piped(proof.LARGEST))
+    shown = proof.read("" if taken else read_pipe(proof.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     wanted = Gating(
         folder, shown.values, custom or "", bool(require), given.as_rows(items), way.values
     )
     typed = shown.values if shown.lines else ()
-    beginning = desk.gate(runs.opened(way.where), wanted, way.showing, typed)
+    beginning = desk.gate(console.open_journal(way.where), wanted, way.showing, typed)
     for stuck in beginning.warnings:
         complain(stuck)
     return begin(way, beginning)

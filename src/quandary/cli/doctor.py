@@ -20,7 +20,8 @@ import click
 import msgspec
 
 from quandary import __version__
-from quandary.cli.screen import coloured, put, store_option
+from quandary.cli.program import store_option
+from quandary.cli.screen import coloured, put
 from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server

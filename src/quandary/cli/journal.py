@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from quandary.cli import runs
-from quandary.cli.screen import complain, put, store_option, tell
+from quandary.cli import console
+from quandary.cli.program import store_option
+from quandary.cli.screen import complain, put, tell
 from quandary.desk.ages import age, end_what_expired
 from quandary.desk.timeline import about, events
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
@@ -52,7 +53,7 @@ def verify_command(run: str | None, expect: str | None, where: str | None) -> in
         raise click.UsageError(
             "--expect takes the digest that an earlier `quandary verify` printed"
         )
-    report = archive.examine(runs.opened(where, existing=True), run, expect)
+    report = archive.examine(console.open_journal(where, existing=True), run, expect)
     _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
     if not report.runs:
         tell("this store is empty")
@@ -81,15 +82,15 @@ def prune_command(
     of an answer and the result. `quandary verify` passes as before. A pruned run can be shown, but
     not amended or resumed. Pruning cannot be undone.
     """
-    project = "" if everywhere else runs.current_project()
+    project = "" if everywhere else console.current_project()
     before = stamp(chance.now() - age(span))
     wanted = Wanted(before, msgspec.convert(keep, pruning.Keep), None if everywhere else project)
-    store = runs.opened(where, existing=True)
+    store = console.open_journal(where, existing=True)
     end_what_expired(store)
     if dry_run:
         _print_amount(wanted, pruning.plan(store, wanted), None, "would be pruned")
         return 0
-    source = Source(*runs.caller(by)[:3])
+    source = Source(*console.caller(by)[:3])
     for state in pruning.finish(store, source, _show_amount):
         tell(f"finished what was interrupted: run {state.run}")
     amount, run = Amount(), None
@@ -136,7 +137,7 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     It holds every entry with all that was said, what seals it, and the documents that the run
     began with. A waiting run is exported as it stands now, and stays where it is.
     """
-    exported = archive.fetch(runs.opened(where, existing=True, telling=False), run)
+    exported = archive.fetch(console.open_journal(where, existing=True, notify=False), run)
     written = archive.write(exported)
     if output is None or output == "-":
         put(written)
@@ -162,11 +163,11 @@ def import_command(file: str, by: str, where: str | None) -> int:
     """
     exported = archive.read(read_input(file), file)
     record, known = archive.import_run(
-        runs.opened(where),
+        console.open_journal(where),
         exported,
         about=_about(exported, file),
-        project=runs.current_project(),
-        source=Source(*runs.caller(by)[:3]),
+        project=console.current_project(),
+        source=Source(*console.caller(by)[:3]),
     )
     if not sys.stdout.isatty():
         printed = {"run": exported.run, "record": record, "known": known}
@@ -210,7 +211,7 @@ def copy(source: str, target: str) -> int:
     Either can be a path or a URL. All of it arrives, in order and with the same digests, or
     nothing does. FROM stays as it is; nobody may write to it meanwhile.
     """
-    old = runs.opened(source, existing=True, telling=False)
+    old = console.open_journal(source, existing=True, notify=False)
     with closing(old), _new_store(target) as new:
         _print_report(archive.copy(old, new, _show_entries))
     return 0
@@ -225,7 +226,7 @@ def backup(file: str, where: str | None) -> int:
     The file is a store like any other: `--store FILE` opens it. Prints the digest of what was
     saved, which `quandary verify --expect` compares with the original.
     """
-    with closing(runs.opened(where, existing=True, telling=False)) as used:
+    with closing(console.open_journal(where, existing=True, notify=False)) as used:
         report = archive.backup(used, file, _show_entries)
     _print_report(report)
     return 0 if report.ok else 1

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import runs as run_commands
-from quandary.cli.screen import coloured, put, store_option, tell, width
+from quandary.cli import console
+from quandary.cli.program import store_option
+from quandary.cli.screen import coloured, put, tell, width
 from quandary.desk.ages import end_what_expired
 from quandary.desk.state import outcome_lines
 from quandary.desk.timeline import Event, events_with_words, moment
@@ -149,18 +150,18 @@ def log_command(
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
-    store = run_commands.looked_at(where)
+    store = console.view_journal(where)
     end_what_expired(store)
     if questions:
         if run is not None:
             store, run = find(store, run)
-        project = None if everywhere or run is not None else run_commands.current_project()
+        project = None if everywhere or run is not None else console.current_project()
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     if run is not None:
         store, named = find(store, run)
         chosen = [named]
     else:
-        project = None if everywhere else run_commands.current_project()
+        project = None if everywhere else console.current_project()
         size = 10_000 if words else limit
         chosen = [row.id for row in store.runs(project=project, limit=size, newest=True)]
     logs: list[tuple[str, list[Event]]] = []

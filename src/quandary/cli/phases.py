@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import runs
-from quandary.cli.screen import coloured, complain, piped, put, store_option, tell
+from quandary.cli import console
+from quandary.cli.program import store_option
+from quandary.cli.screen import coloured, complain, is_terminal, put, read_pipe, tell
 from quandary.desk import phases
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import proof, tracks
@@ -205,18 +206,18 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
     and changing branches need --user-approved. Leaving a phase with "approval": "person" needs
     --user-approved RUN, the run of a gate in which a person chose just that.
     """
-    given = proof.read(piped(proof.LARGEST))
+    given = proof.read(read_pipe(proof.LARGEST))
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
-    person = runs.is_terminal()
+    person = is_terminal()
     passage, track = phases.move_track(
-        runs.opened(where),
+        console.open_journal(where),
         phases.folder_of(folder),
         target,
         approved=approved,
         given=given,
         source=Source("person", "terminal", "") if person else Source("agent", "command", ""),
-        project=runs.current_project(),
+        project=console.current_project(),
     )
     _tell_stand(track, run=passage.run)
     return 0
@@ -231,7 +232,7 @@ def status(folder: str, form: str, where: str | None) -> int:
     kept = tracks.load(folder)
     real = phases.folder_of(folder)
     try:
-        store = runs.opened(where)
+        store = console.open_journal(where)
         real, kept, stuck = phases.open_track(store, folder)
         for problem in stuck:
             complain(problem)
@@ -248,7 +249,7 @@ def status(folder: str, form: str, where: str | None) -> int:
 def _tell_stand(track: Track, run: str = "") -> None:
     """Where the track stands now: a line for a person, JSON for anybody else."""
     told = stand(track)
-    if not runs.is_terminal():
+    if not is_terminal():
         put(msgspec.json.encode({"run": run, **told} if run else told) + b"\n")
         return
     if track.current is None:

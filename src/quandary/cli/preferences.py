@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import runs
-from quandary.cli.screen import put, store_option, tell
+from quandary.cli import console
+from quandary.cli.program import store_option
+from quandary.cli.screen import is_terminal, put, tell
 from quandary.errors import QuandaryError
 from quandary.journal.counts import Statistics, Tally, occasions, summarize_questions
 from quandary.journal.policy import (
@@ -62,8 +63,8 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     if preference in SUPPRESSING:
         for reason in door_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
-    scope = "" if everywhere else runs.current_project()
-    _remember(runs.opened(where), id_, preference, scope, origin)
+    scope = "" if everywhere else console.current_project()
+    _remember(console.open_journal(where), id_, preference, scope, origin)
     tell(f"{preference} is set for {id_} {_where(scope)}")
     return 0
 
@@ -83,13 +84,13 @@ def check(id_: str, summary: str, where: str | None) -> int:
         from quandary.settings.files import read_standard_input  # noqa: PLC0415 - rarely piped
 
         summary = read_standard_input()
-    project = runs.current_project()
+    project = console.current_project()
     trouble = ""
     store: Store | None = None
     settings = None
     try:
         settings = read_settings()
-        store = runs.opened(where, existing=True, telling=False)
+        store = console.open_journal(where, existing=True, notify=False)
     except QuandaryError as error:
         trouble = str(error)
     verdict = Policy(store, settings, project, trouble).check(id_, summary)
@@ -103,7 +104,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
 @store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
-    found = listed(runs.looked_at(where), runs.current_project())
+    found = listed(console.view_journal(where), console.current_project())
     if form == "json":
         rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
         put(msgspec.json.encode(rows) + b"\n")
@@ -124,8 +125,8 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
     """Clear the preference for ID, or all of this project's."""
     if id_ is not None:
         _valid(id_)
-    store = runs.looked_at(where)
-    scope = "" if everywhere else runs.current_project()
+    store = console.view_journal(where)
+    scope = "" if everywhere else console.current_project()
     found = [p for p in listed(store, scope) if p.scope == scope and id_ in (None, p.id)]
     if not all(kept.preference in SUPPRESSING for kept in found):
         _person(origin)  # without an always-ask, a preference for everywhere could decide again
@@ -142,7 +143,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    found = list(_standing(listed(runs.looked_at(where), runs.current_project())))
+    found = list(_standing(listed(console.view_journal(where), console.current_project())))
     inert = [
         {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
     ]
@@ -178,7 +179,7 @@ def _standing(found: list[Set]) -> Iterator[tuple[Set, str]]:
 
 
 def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
-    here = runs.is_terminal()
+    here = is_terminal()
     remember(
         store,
         id_,
@@ -202,7 +203,7 @@ def _person(origin: str | None) -> None:
         raise QuandaryError(
             f"{origin!r} is no origin; only a person sets preferences: --origin user"
         )
-    if origin is None and not runs.is_terminal():
+    if origin is None and not is_terminal():
         raise QuandaryError(
             "only a person sets preferences: do it at a terminal, or pass --origin user for them"
         )
@@ -227,9 +228,9 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     A question that always got the same answer is named as one that might be silenced with
     `quandary prefer set`; that is never done by itself.
     """
-    store = runs.looked_at(where)
+    store = console.view_journal(where)
     found = summarize_questions(
-        list(occasions(store, None if everywhere else runs.current_project()))
+        list(occasions(store, None if everywhere else console.current_project()))
     )
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")

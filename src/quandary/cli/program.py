@@ -1,13 +1,21 @@
-"""The commands as click knows them, each loaded when it is called."""
+"""The commands as click knows them, each loaded when it is called, and options they share."""
 
 from __future__ import annotations
 
 import gc
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from quandary import __version__
-from quandary.cli import COMMANDS, INTERRUPTED
+from quandary.cli import COMMANDS, GROUPS, INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quandary.logging import Form
+
+    Command = TypeVar("Command", bound=Callable[..., object])
 
 _TOPICS = {
     "trees": "check fmt rule show",
@@ -49,9 +57,10 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list of commands, from the table above."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """The commands in groups, from the tables of this room."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name]) for name in names.split()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -83,8 +92,8 @@ def quandary(context: click.Context) -> int:
     """Decisions between agents and the people they work for: declared, asked, answered, kept.
 
     A decision is declared in a file, most often as a tree: a list of options under a `¶ASK_NAME`
-    heading in Markdown. `quandary check` says what is wrong with it, `quandary ask` puts it before
-    somebody, `quandary serve` shows in a browser what waits, and `quandary log` what was decided.
+    heading in Markdown. `quandary check` finds problems in it, `quandary ask` asks somebody,
+    `quandary serve` shows waiting questions in a browser, and `quandary log` what was decided.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
@@ -106,3 +115,47 @@ def _usage(error: click.ClickException) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":  # a whole help page, where one line is wanted
         message = f"say which: {', '.join(context.command.list_commands(context))}"
     return f"{message.rstrip('.')}; see {context.command_path} --help"
+
+
+# -- options that several commands have -----------------------------------------------------------
+
+store_option = click.option(
+    "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
+)
+PATH = click.Path(readable=False)
+"""Any path: whether it can be read is said where it is read."""
+
+
+class OneSource(click.Command):
+    """A command whose only argument is a SOURCE."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-#NAME` is a SOURCE, though it looks like an option."""
+        sources = [word for word in args if word.startswith("-#")]
+        if sources and "--" not in args:
+            args = [*(word for word in args if word not in sources), "--", *sources]
+        return super().parse_args(ctx, args)
+
+
+def log_options(command: Command) -> Command:
+    """`--log-format` and `--log-level`."""
+    form = click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to log: lines for people, or JSON for programs.",
+    )
+    level = click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="How much to log; by default warnings, and as JSON also what happens.",
+    )
+    return form(level(command))
+
+
+def start_log(form: Form, level: str | None) -> None:
+    """Log like that from now on."""
+    from quandary.logging import log_as  # noqa: PLC0415 - slow
+
+    log_as(form, level or "")

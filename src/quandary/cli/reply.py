@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.cli import runs
+from quandary.cli import console
 from quandary.cli.screen import complain
 from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
@@ -66,14 +66,14 @@ def plain_words(words: Sequence[str]) -> Words | None:
 
 def answer(words: Words) -> int:
     """Answer the question that a run waits for, print where the run stands, give the status."""
-    store = runs.opened(words.where, existing=True)
+    store = console.open_journal(words.where, existing=True)
     run = find_run(store, words.run)
     if words.file:
         data: bytes | str = read_text(words.file)
     else:
         data = read_standard_input() if words.text == "-" else words.text or ""
     state, meant = record(store, Caller("agent", "relay", words.by or ""), run, data, words.to)
-    status = runs.show(store, state, proof=words.proof)
+    status = console.show(store, state, proof=words.proof)
     if not isinstance(meant, Outcome):
         return status
     if state.status == "waiting":

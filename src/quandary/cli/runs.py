@@ -1,8 +1,7 @@
-"""What the commands about runs have in common: the store, the caller, and showing a state."""
+"""Commands about runs: next, advise, read, runs, amend, withdraw."""
 
 from __future__ import annotations
 
-import os
 import sys
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,10 +10,17 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from quandary.cli.screen import coloured, complain, put, store_option, tell, width
-from quandary.desk import notices
+from quandary.cli.console import (
+    ask_here,
+    caller,
+    current_project,
+    open_journal,
+    show,
+    view_journal,
+)
+from quandary.cli.program import store_option
+from quandary.cli.screen import coloured, is_terminal, put, tell, width
 from quandary.desk import reply as desk
-from quandary.desk import state as states
 from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller
 from quandary.desk.reply import finish
@@ -27,150 +33,16 @@ from quandary.formats.sources import load
 from quandary.journal import runs
 from quandary.journal.entries import Status
 from quandary.journal.runs import find_run
-from quandary.journal.store import NoStore, open_store
-from quandary.model.asks import Item, Outcome, Reply
+from quandary.model.asks import Item, Outcome
 from quandary.model.text import printable
 from quandary.reading import question_from_options
 from quandary.reading import read as reader
-from quandary.settings import project_of
 from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer
-    from quandary.journal.store import Run, State, Store
+    from quandary.journal.store import Run
     from quandary.model.asks import Ask, Question, Reading
-
-PERSON = Caller("person", "terminal")
-SCRIPT = Caller("api", "answers")
-
-
-def opened(where: str | None, *, existing: bool = False, telling: bool = True) -> Store:
-    """The store that is meant; one that is only looked at is not made.
-
-    As `[notify]` says, people are told of questions that begin to wait in it.
-    """
-    store = open_store(where, create=not existing)
-    if telling:
-        notices.watch_store(store)
-    return store
-
-
-def looked_at(where: str | None) -> Store:
-    """The store for whoever only wants to see what there is; where there is none, an empty one."""
-    try:
-        return open_store(where, create=False)
-    except NoStore:
-        from quandary.journal.sqlite import MEMORY, SqliteStore  # noqa: PLC0415 - rarely needed
-
-        return SqliteStore(MEMORY)
-
-
-def tell_of(store: Store, state: State) -> None:
-    """Have people told of what a run waits for, where nobody listened on the way there."""
-    row = store.run(state.run)
-    if row is not None and state.ask is not None:
-        notices.send_notice(row, state.ask)
-
-
-def current_project() -> str:
-    """The project at hand."""
-    return project_of(os.curdir)
-
-
-def caller(by: str | None = None) -> Caller:
-    """Whoever gives a command: the person at the terminal, or an agent that runs it."""
-    who = PERSON if is_terminal() else Caller("agent", "command")
-    return who._replace(by=by or "")
-
-
-def script(path: str) -> list[Any]:
-    """The replies of a script, one for each Ask in turn."""
-    from quandary.settings.files import read_input  # noqa: PLC0415 - for scripts
-
-    try:
-        entries = msgspec.json.decode(read_input(path))
-    except msgspec.DecodeError as error:
-        raise QuandaryError(f"{path}: not JSON ({error})") from None
-    if not isinstance(entries, list):
-        raise QuandaryError(f"{path}: expected a JSON list with one reply for each Ask")
-    return entries
-
-
-# -- showing a state -----------------------------------------------------------------------------
-
-
-def show(store: Store, state: State, *, proof: bool = False) -> int:
-    """Print the state of a run as its caller wanted it, and give the exit status."""
-    if proof and state.status == "done":
-        put(msgspec.json.encode(states.proof_of(state.flow, state.result)) + b"\n")
-    else:
-        put(states.encode_state(store, state) + b"\n")
-    return states.exit_status(state)
-
-
-def show_outcome(state: State) -> int:
-    """The outcome of a run for the person at the terminal."""
-    for note in (*state.notes, *states.next_notes(state)):
-        tell(note.text)
-    if state.status == "done":
-        for line in states.outcome_lines(state.flow, state.result):
-            tell(line)
-    elif state.status != "waiting":
-        complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
-    return states.exit_status(state)
-
-
-# -- asking here ---------------------------------------------------------------------------------
-
-
-def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
-    """Ask the person who sits here until nothing waits any more, or they leave; tell the outcome.
-
-    Whoever leaves has not answered, and the exit status says so.
-    """
-    while state.ask is not None:
-        before = state
-        state = ask_once(store, state)
-        if state.status == "waiting" and state.key == before.key:
-            return 1
-    if proof or not sys.stdout.isatty():
-        return show(store, state, proof=proof)
-    return show_outcome(state)
-
-
-def ask_once(store: Store, state: State) -> State:
-    """Ask the person who sits here what waits; where they leave, it still does."""
-    from quandary.desk.drafts import INTERRUPTED  # noqa: PLC0415 - the same
-    from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
-
-    assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    reply = terminal.ask(state.ask)
-    if isinstance(reply, Reply):
-        return desk.record_reply(store, PERSON, state.run, reply, to=state.key)
-    state = runs.note(store, state.run, reply, to=state.key, **PERSON.source)
-    if state.status == "waiting":
-        tell(f"The question waits. Answer it with: quandary next {state.run}")
-        if reply.detail == INTERRUPTED:
-            raise KeyboardInterrupt
-    return state
-
-
-def is_terminal() -> bool:
-    """Whether a person can be asked right here."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def is_pipe() -> bool:
-    """Whether nobody is near: neither keys nor a screen."""
-    return not is_terminal() and not sys.stderr.isatty()
-
-
-def require_terminal() -> None:
-    """Refuse to ask where nobody can be asked, before anything is begun."""
-    from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
-
-    if not terminal.available():
-        raise QuandaryError(terminal.NO_TERMINAL)
 
 
 @click.command()
@@ -195,7 +67,7 @@ def next_command(
     """
     if seconds is not None and isnan(seconds):
         raise click.UsageError("--wait is a number of seconds")
-    store = opened(where, existing=True)
+    store = open_journal(where, existing=True)
     run = find_run(store, run)
     state = finish(store, Caller("policy", "mending"), runs.look(store, run))
     if seconds is not None:
@@ -224,7 +96,7 @@ def advise_command(
     if not text.strip():
         raise click.UsageError("TEXT is empty; say what the person wanted to know")
     extras = tuple(given.extras(offers, "--option") or ())
-    store = opened(where, existing=True)
+    store = open_journal(where, existing=True)
     run = find_run(store, run)
     state = desk.advise(store, Caller("agent", "relay"), run, text, extras, to)
     return show(store, state)
@@ -322,7 +194,7 @@ def runs_command(
     status: str | None, form: str, everywhere: bool, limit: int, where: str | None
 ) -> int:
     """List runs, the newest first."""
-    store = looked_at(where)
+    store = view_journal(where)
     end_what_expired(store)
     project = None if everywhere else current_project()
     chosen: Status | None = msgspec.convert(status, Status | None)
@@ -366,7 +238,7 @@ def amend_command(
     """
     if why is not None and not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = opened(where, existing=True)
+    store = open_journal(where, existing=True)
     run = find_run(store, run)
     person = is_terminal()
     answers = standing(store, run)
@@ -419,7 +291,7 @@ def withdraw_command(run: str, why: str, where: str | None) -> int:
     """End RUN while it waits. Nothing was decided, and the journal says why."""
     if not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = opened(where, existing=True)
+    store = open_journal(where, existing=True)
     run = find_run(store, run)
     state = desk.withdraw(store, caller(), run, why)
     if not is_terminal():

@@ -1,4 +1,4 @@
-"""What is at the other end of standard output."""
+"""What is at the other ends of standard input and output."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
-
-import click
 
 from quandary.errors import Rejected
 from quandary.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from quandary.logging import Form
 
 
 def coloured() -> bool:
@@ -60,9 +52,14 @@ def complain(line: str) -> None:
     tell(f"quandary: {line}")
 
 
-store_option = click.option(
-    "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
-)
+def is_terminal() -> bool:
+    """Whether a person can be asked right here."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def is_pipe() -> bool:
+    """Whether nobody is near: neither keys nor a screen."""
+    return not is_terminal() and not sys.stderr.isatty()
 
 
 SILENCE = 1.0
@@ -70,7 +67,7 @@ SILENCE = 1.0
 _AT_ONCE = 1 << 16
 
 
-def piped(largest: int) -> str:
+def read_pipe(largest: int) -> str:
     """The text on standard input, if a file or a pipe is there; an open silent pipe is none.
 
     A terminal, the null device and a closed input are none either.
@@ -106,46 +103,3 @@ def _speaks(descriptor: int) -> bool:
 
     ready, _, _ = select.select([descriptor], [], [], SILENCE)
     return bool(ready)
-
-
-PATH = click.Path(readable=False)
-"""Any path: whether it can be read is said where it is read."""
-
-
-class OneSource(click.Command):
-    """A command whose only argument is a SOURCE."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-#NAME` is a SOURCE, though it looks like an option."""
-        sources = [word for word in args if word.startswith("-#")]
-        if sources and "--" not in args:
-            args = [*(word for word in args if word not in sources), "--", *sources]
-        return super().parse_args(ctx, args)
-
-
-if TYPE_CHECKING:
-    Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def log_options(command: Command) -> Command:
-    """`--log-format` and `--log-level`."""
-    form = click.option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="How to log: lines for people, or JSON for programs.",
-    )
-    level = click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
-        help="How much to log; by default warnings, and as JSON also what happens.",
-    )
-    return form(level(command))
-
-
-def begin(form: Form, level: str | None) -> None:
-    """Log like that from now on."""
-    from quandary.logging import log_as  # noqa: PLC0415 - slow
-
-    log_as(form, level or "")

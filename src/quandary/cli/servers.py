@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quandary.cli import INTERRUPTED, runs, screen
-from quandary.cli.screen import complain, put, store_option, tell
+from quandary.cli import INTERRUPTED, console, program
+from quandary.cli.program import store_option
+from quandary.cli.screen import complain, put, tell
 from quandary.desk.authority import scope_of
 from quandary.desk.notices import announce
 from quandary.doors.hosts.hooks import run
@@ -45,7 +46,7 @@ _SOON = 2
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
 @click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
 @click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] has it.")
-@screen.log_options
+@program.log_options
 @store_option
 def serve_command(
     host: str,
@@ -94,9 +95,9 @@ def serve_command(
     def print_code() -> None:
         _print_code(keys, log_format)
 
-    screen.begin(log_format, log_level)
+    program.start_log(log_format, log_level)
     bound = _bound(host, port)
-    store = runs.opened(where)
+    store = console.open_journal(where)
     walks = walks_of(store)
     app = create_app(
         store,
@@ -151,7 +152,7 @@ def walks_of(store: Store) -> Walks:
     from quandary.desk.walks import Walks  # noqa: PLC0415 - only for servers
     from quandary.fleet import queue  # noqa: PLC0415 - the same
 
-    return Walks(store, runs.current_project(), in_background, fleet=queue)
+    return Walks(store, console.current_project(), in_background, fleet=queue)
 
 
 def in_background(work: Callable[[], object]) -> None:
@@ -212,7 +213,7 @@ mcp_log = logging.getLogger("quandary.mcp")
 
 @click.command()
 @click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
-@screen.log_options
+@program.log_options
 @store_option
 def mcp_command(
     project: str | None, log_format: Form, log_level: str | None, where: str | None
@@ -236,12 +237,12 @@ def mcp_command(
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
         ) from None
-    screen.begin(log_format, log_level)
+    program.start_log(log_format, log_level)
     if sys.stdin is None:
         raise ParseError("-: standard input is closed")
     if sys.stdin.isatty():
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
-    store = runs.opened(where)
+    store = console.open_journal(where)
     server = build(house_of(store, walks_of(store)))
     mcp_log.info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
@@ -326,7 +327,7 @@ def _limits(
     metavar="SECONDS",
     help="Time between signs of life; a worker that misses three is presumed dead.",
 )
-@screen.log_options
+@program.log_options
 @store_option
 def worker_command(
     concurrency: int,
@@ -372,7 +373,7 @@ def worker_command(
     )
     store = open_shared(where)
     notices.watch_store(store)
-    screen.begin(log_format, log_level)
+    program.start_log(log_format, log_level)
 
     async def work() -> Worker:
         working = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)

@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from quandary import __version__
-from quandary.cli.screen import PATH, OneSource, coloured, complain, put, tell, width
+from quandary.cli.program import PATH, OneSource
+from quandary.cli.screen import coloured, complain, put, tell, width
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.lint import check_files, explanations
 from quandary.formats.markdown import parse

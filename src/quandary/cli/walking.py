@@ -15,9 +15,10 @@ import msgspec
 from click.core import ParameterSource
 
 from quandary.agents.driving import Watcher
-from quandary.cli import runs as commands
+from quandary.cli import console
 from quandary.cli.asking import Way, asking_options
-from quandary.cli.screen import complain, put, store_option, tell
+from quandary.cli.program import store_option
+from quandary.cli.screen import complain, is_pipe, put, tell
 from quandary.desk import begin as desk
 from quandary.desk import plans
 from quandary.desk.ages import end_what_expired
@@ -263,7 +264,7 @@ class Session:
         self.store = store
         self.way = way
         self.items = items
-        self.script = commands.script(way.answers) if way.answers else []
+        self.script = console.read_script(way.answers) if way.answers else []
         self.played: dict[str, int] = {}
         self.left = False
         """Somebody at the terminal went away from a question."""
@@ -276,7 +277,7 @@ class Session:
         if number >= len(self.script):
             return None
         self.played[state.run] = number + 1
-        return play_script(self.store, commands.SCRIPT, state, [self.script[number]])
+        return play_script(self.store, console.SCRIPT, state, [self.script[number]])
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
         """Drive runs, with the progress shown; Ctrl-C ends their programs, and then the command."""
@@ -306,10 +307,10 @@ class Session:
             states = [self._ask(state) for state in states]
         if here and sys.stdout.isatty():
             for state in states:
-                commands.show_outcome(state)
+                console.show_outcome(state)
             failed = any(state.status not in ("done", "waiting") for state in states)
         elif self.way.proof and not several and states[0].status == "done":
-            failed = bool(commands.show(self.store, states[0], proof=True))
+            failed = bool(console.show(self.store, states[0], proof=True))
         else:
             failed = bool(show_states(self.store, states, several=several))
         return 1 if failed or self.left else 0
@@ -318,7 +319,7 @@ class Session:
         """A person at this terminal answers what the run asks, and the run is driven on."""
         while state.ask is not None:
             before = state
-            state = commands.ask_once(self.store, state)
+            state = console.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
                 self.left = True
                 break
@@ -427,11 +428,11 @@ def walk_command(
     if fleet:
         way = _for_workers(way)
     if way.via == "terminal" and not dry_run:
-        commands.require_terminal()
+        console.require_terminal()
     agents = LocalAgents(read_settings())
     if source is None:
         _require_nothing_new()
-        again = Source(**commands.caller().source) if retry_failed else None
+        again = Source(**console.caller().source) if retry_failed else None
         if fleet:
             return _queue_again(way, resumed, queue, again)
         return _resume(way, resumed, jobs, agents, workdir or "", again)
@@ -458,7 +459,7 @@ def walk_command(
     around = surroundings(prepared.folder, agents.settings)
     session = Session(store, agents, around, way, len(items))
     # A person is at hand at a terminal, or behind whoever said how to ask them.
-    near = _is_given("via") or bool(way.answers) or not commands.is_pipe()
+    near = _is_given("via") or bool(way.answers) or not is_pipe()
     begin = _beginner(store, prepared, {"person": near}, way)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     return session.end(session.go(work, jobs), several=several)
@@ -503,7 +504,7 @@ def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
 def _open_store(way: Way, *, existing: bool = False) -> Store:
     """The store; whoever asks right here, or plays a script, needs nobody told of a question."""
     telling = way.via != "terminal" and not way.answers
-    return commands.opened(way.where, existing=existing, telling=telling)
+    return console.open_journal(way.where, existing=existing, notify=telling)
 
 
 def _beginner(
@@ -550,7 +551,7 @@ def _queue(walk: plans.Walk, items: Sequence[Item], name: str, way: Way, *, seve
     """Begin a run for each item, in the queue of that name, and say where they stand."""
     from quandary.fleet.queue import THROUGH, Fleet  # noqa: PLC0415 - only where there are workers
 
-    store = commands.opened(way.where)
+    store = console.open_journal(way.where)
     begin = _beginner(store, walk, {"person": True, "fleet": name}, way, through=THROUGH)
     fleet = Fleet(store, name)
     fleet.take_new_runs()
@@ -572,7 +573,7 @@ def _queue_again(
     """Queue runs that were begun before; with `again`, failed ones are retried."""
     from quandary.fleet.queue import Fleet  # noqa: PLC0415 - only where there are workers
 
-    store = commands.opened(way.where, existing=True)
+    store = console.open_journal(way.where, existing=True)
     states: list[State] = []
     for run in _walks(store, named):
         Fleet(store, queue or main_agent(plans.steps_of(store, run))).add(run)
@@ -654,7 +655,7 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
         raise QuandaryError(
             "a terminal cannot show HTML; add --output report.html, or send it into a file"
         )
-    store = commands.opened(where, existing=True)
+    store = console.open_journal(where, existing=True)
     end_what_expired(store)
     written = _written(*find(store, run), form)
     if output is None or output == "-":
