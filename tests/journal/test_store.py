@@ -15,10 +15,9 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import (
     Store,
     chosen_by_project,
-    default_path,
     open_store,
     place_of,
-    shown,
+    without_password,
 )
 from quandary.settings import read_settings
 
@@ -58,7 +57,7 @@ def test_else_the_journal_is_in_the_data_folder(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     path = where(open_store())
-    assert path == Path(default_path())
+    assert path == Path(place_of())
     assert path.name == "journal.db"
     assert tmp_path in path.parents
     assert path.parent.stat().st_mode & 0o077 == 0
@@ -93,7 +92,7 @@ def test_a_password_is_never_shown(place: str, told: str) -> None:
 def test_whatever_stands_before_the_host_is_not_shown(secret: str, scheme: str) -> None:
     """A password that should have been quoted is hidden like one that was."""
     assume("?" not in secret)
-    assert shown(f"{scheme}://me:{secret}@host/db") == f"{scheme}://me@host/db"
+    assert without_password(f"{scheme}://me:{secret}@host/db") == f"{scheme}://me@host/db"
 
 
 def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

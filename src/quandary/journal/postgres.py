@@ -21,7 +21,16 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.connections import Connections, prepare, require_known
 from quandary.journal.entries import sha256
-from quandary.journal.store import ENTRY, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, shown
+from quandary.journal.store import (
+    ENTRY,
+    IS_OVER,
+    NEWEST,
+    TABLES,
+    Moved,
+    Store,
+    rows_of,
+    without_password,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -92,8 +101,7 @@ class PostgresStore(Store):
         create: bool = True,
         marks: Mapping[str, str] | None = None,
     ) -> None:
-        self.path = shown(address)
-        """Where it is, as it may be shown: without a password."""
+        self.path = without_password(address)
         self.address = address
         self.shared = self
         self.patience = patience

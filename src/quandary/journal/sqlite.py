@@ -13,7 +13,18 @@ from msgspec.structs import astuple
 
 from quandary.errors import StoreError
 from quandary.journal import chance
-from quandary.journal.store import ENTRY, IS_OVER, NEWEST, RUN, TABLES, Moved, Store, rows_of
+from quandary.journal.store import (
+    CREATE_INDEXES,
+    CREATE_TABLES,
+    ENTRY,
+    IS_OVER,
+    NEWEST,
+    RUN,
+    TABLES,
+    Moved,
+    Store,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -31,52 +42,11 @@ APPLICATION = 0x51444E52
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        """CREATE TABLE entry (
-            seq INTEGER PRIMARY KEY,
-            run TEXT NOT NULL,
-            n INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            body BLOB NOT NULL,
-            matter BLOB,
-            salt BLOB,
-            seal BLOB,
-            digest BLOB NOT NULL,
-            UNIQUE (run, n)
-        ) STRICT""",
-        """CREATE TABLE run (
-            number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
-            flow TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            project TEXT NOT NULL,
-            status TEXT NOT NULL,
-            waits TEXT,
-            key TEXT,
-            asked INTEGER NOT NULL,
-            n INTEGER NOT NULL,
-            first BLOB NOT NULL,
-            head BLOB NOT NULL,
-            began TEXT NOT NULL,
-            since TEXT NOT NULL,
-            expires TEXT
-        ) STRICT""",
-        "CREATE INDEX run_status ON run (status, number)",
-        "CREATE INDEX run_project ON run (project, status, number)",
-        "CREATE INDEX run_waits ON run (waits, number) WHERE waits IS NOT NULL",
-        """CREATE INDEX run_project_waits ON run (project, waits, number)
-            WHERE waits IS NOT NULL""",
-        """CREATE INDEX run_expires ON run (expires)
-            WHERE waits IS NOT NULL AND expires IS NOT NULL""",
-        "CREATE TABLE document (digest TEXT PRIMARY KEY, written BLOB NOT NULL) STRICT",
-        """CREATE TABLE last (
-            one INTEGER PRIMARY KEY CHECK (one = 1),
-            id TEXT NOT NULL,
-            first BLOB NOT NULL,
-            runs INTEGER NOT NULL
-        ) STRICT""",
+        *(sql for table, sql in CREATE_TABLES.items() if table != "name"),
+        *CREATE_INDEXES,
         f"PRAGMA application_id = {APPLICATION}",
     ),
-    ("CREATE TABLE name (name TEXT PRIMARY KEY, run TEXT NOT NULL) STRICT, WITHOUT ROWID",),
+    (CREATE_TABLES["name"],),
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 

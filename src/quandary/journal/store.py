@@ -43,6 +43,33 @@ TABLES = {
     "last": ("one", "id", "first", "runs"),
 }
 """The tables that every store has, with their columns, each sorted by the first of them."""
+CREATE_TABLES = {
+    "entry": """CREATE TABLE entry (
+        seq INTEGER PRIMARY KEY, run TEXT NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL,
+        body BLOB NOT NULL, matter BLOB, salt BLOB, seal BLOB, digest BLOB NOT NULL,
+        UNIQUE (run, n)
+    ) STRICT""",
+    "run": """CREATE TABLE run (
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, flow TEXT NOT NULL,
+        version INTEGER NOT NULL, project TEXT NOT NULL, status TEXT NOT NULL, waits TEXT,
+        key TEXT, asked INTEGER NOT NULL, n INTEGER NOT NULL, first BLOB NOT NULL,
+        head BLOB NOT NULL, began TEXT NOT NULL, since TEXT NOT NULL, expires TEXT
+    ) STRICT""",
+    "document": "CREATE TABLE document (digest TEXT PRIMARY KEY, written BLOB NOT NULL) STRICT",
+    "last": """CREATE TABLE last (
+        one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, first BLOB NOT NULL,
+        runs INTEGER NOT NULL
+    ) STRICT""",
+    "name": "CREATE TABLE name (name TEXT PRIMARY KEY, run TEXT NOT NULL) STRICT, WITHOUT ROWID",
+}
+"""How SQLite is told of them; PostgreSQL has other words for the types."""
+CREATE_INDEXES = (
+    "CREATE INDEX run_status ON run (status, number)",
+    "CREATE INDEX run_project ON run (project, status, number)",
+    "CREATE INDEX run_waits ON run (waits, number) WHERE waits IS NOT NULL",
+    "CREATE INDEX run_project_waits ON run (project, waits, number) WHERE waits IS NOT NULL",
+    "CREATE INDEX run_expires ON run (expires) WHERE waits IS NOT NULL AND expires IS NOT NULL",
+)
 RUN = ", ".join(TABLES["run"])
 ENTRY = ", ".join(TABLES["entry"][1:])
 NEWEST = "SELECT id, first, runs FROM last"
@@ -420,17 +447,6 @@ def _run(row: Row) -> Run:
     return Run(**dict(zip(TABLES["run"], row, strict=True)))
 
 
-def _is_there(path: str) -> bool:
-    """Whether there is such a file; where nobody lets us see, that is said and not taken for no."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise StoreError(f"{path} cannot be opened ({error.strerror})") from None
-    return True
-
-
 def open_store(
     where: str | os.PathLike[str] | None = None,
     *,
@@ -455,19 +471,19 @@ def open_store(
         return PostgresStore(address, create=create, marks=marks)
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
-    if not create and not _is_there(address):
-        raise NoStore(address)
+    if not create:
+        try:
+            os.stat(address)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NoStore(address) from None
+        except OSError as error:
+            raise StoreError(f"{address} cannot be opened ({error.strerror})") from None
     return SqliteStore(address)
 
 
 def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> str:
     """The file or the database that is meant, as it may be shown to anybody."""
-    return shown(_address(where, start))
-
-
-def address_of(where: str | os.PathLike[str] | None = None) -> str:
-    """The same with everything that is needed to open it, for our own programs only."""
-    return _address(where, None)
+    return without_password(_address(where, start))
 
 
 def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: bool = False) -> str:
@@ -479,35 +495,33 @@ def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: b
 
     settings = read_settings(start)
     place = next(filter(None, map(_place_in, settings.parts)), "")
-    if _is_url(place) and shown(place) == chosen_by_project(settings):
+    if _is_url(place) and without_password(place) == chosen_by_project(settings):
         # Whoever wrote the repository would get every question that is asked in it.
         raise StoreError(
-            f"the project's settings name a store elsewhere ({shown(place)}); if you trust it, "
-            "name it in your own config.toml, with --store or in QUANDARY_STORE"
+            f"the project's settings name a store elsewhere ({without_password(place)}); if you "
+            "trust it, name it in your own config.toml, with --store or in QUANDARY_STORE"
         )
-    return place or default_path(make=make)
+    return place or _default_path(make=make)
 
 
 def chosen_by_project(settings: Settings) -> str:
     """The store that the project's settings name, where the user's own do not name it too."""
     places = {part.origin: _place_in(part) for part in settings.parts}
     named = places.get("project", "")
-    return shown(named) if named != places.get("user", "") else ""
+    return without_password(named) if named != places.get("user", "") else ""
 
 
 def _place_in(part: Part) -> str:
     named = part.values.get("store", "")
     if not isinstance(named, str):
         raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
-    if not named:
-        return ""
-    place = _path(named)
-    if _is_url(place):
+    place = _path(named) if named else ""
+    if not place or _is_url(place):
         return place
     return os.path.join(os.path.dirname(os.path.abspath(part.path)), place)
 
 
-def default_path(*, make: bool = False) -> str:
+def _default_path(*, make: bool) -> str:
     """`journal.db` in the user's data folder; whoever wants to keep something there makes that."""
     from quandary.settings import data_folder  # noqa: PLC0415 - where nothing nearer names it
 
@@ -516,7 +530,7 @@ def default_path(*, make: bool = False) -> str:
         if make:
             os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
-        message = f"cannot make the folder {folder}: {error.strerror}; name a store with --store"
+        message = f"cannot create the folder {folder}: {error.strerror}; name a store with --store"
         raise StoreError(message) from error
     return os.path.join(folder, "journal.db")
 
@@ -530,7 +544,7 @@ def _path(where: str) -> str:
     if scheme in ("postgresql", "postgres"):
         return f"postgresql://{rest}"
     raise StoreError(
-        f"{shown(where)} is not a store; give the path of a file, or postgresql://HOST/DATABASE"
+        f"{without_password(where)} is not a store; give the path of a file, or postgresql://HOST/DATABASE"
     )
 
 
@@ -538,7 +552,7 @@ def _is_url(place: str) -> bool:
     return place.startswith("postgresql://")
 
 
-def shown(place: str) -> str:
+def without_password(place: str) -> str:
     """A place without the password that its URL may hold, wherever in it that stands."""
     scheme, separator, rest = place.partition("://")
     if not separator:
