@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quandary.flows import wording
+from quandary.flows import send, wording
 from quandary.model import keys
 from quandary.model.asks import (
     MORE,
@@ -164,9 +164,7 @@ class Asking(ABC, Generic[P]):
     def _show(self, places: Sequence[P]) -> Generator[Request, Response, tuple[list[P], list[P]]]:
         """Ask once; the places that the answers leave open, and those that got no answer."""
         asked = [(place, self.question(place)) for place in places]
-        reply = yield self.ask(asked)
-        if not isinstance(reply, Reply):
-            raise TypeError("an Ask is answered with a Reply")
+        reply = yield from send(self.ask(asked), Reply)
         opened: list[P] = []
         missed: list[P] = []
         for place, question in asked:
@@ -227,7 +225,9 @@ class Asking(ABC, Generic[P]):
             self.note("advice", place, answer.advice)
             return [replace(place, why=answer.advice, offers=(*place.offers, *answer.offers))]
         if answer.among:
-            return self._clarify(place, answer)
+            # Text that fits several options equally is asked about, with these options only.
+            why = f"“{answer.text}” fits more than one option. Which one do you mean?"
+            return [replace(place, why=why, among=answer.among, turned=0)]
         if answer.extra:
             return self._extra(place, question, answer.extra)
         return self._blank(place) if answer.blank else self._pick(place, answer)
@@ -239,11 +239,6 @@ class Asking(ABC, Generic[P]):
         if not place.multi or not known:
             return place
         return replace(place, gathered=tuple(dict.fromkeys((*place.gathered, *known))))
-
-    def _clarify(self, place: P, answer: Answer) -> list[P]:
-        """Text that fits several options equally is asked about, with these options only."""
-        why = f"“{answer.text}” fits more than one option. Which one do you mean?"
-        return [replace(place, why=why, among=answer.among, turned=0)]
 
     def _extra(self, place: P, question: Question, letter: str) -> list[P]:
         """The letter of an extra says what stands behind it, as if it had been typed."""
@@ -269,7 +264,10 @@ class Asking(ABC, Generic[P]):
         if MORE in answer.picked and (place.multi or not words):
             if words:
                 self.keep_words(place, words)
-            return [_turn_page(self._tick(place, codes))]
+            place = self._tick(place, codes)
+            if place.among:
+                return [replace(place, turned=place.turned + 1)]
+            return [replace(place, page=place.page + 1)]
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
         unknown = [code for code in gathered if self.label(place, code) is None]
         if unknown:
@@ -363,9 +361,7 @@ class Asking(ABC, Generic[P]):
         self, place: P, question: Question, path: str
     ) -> Generator[Request, Response, list[P]]:
         """`@path` shows a file, and the question comes again."""
-        done = yield Do(f"{question.key}+file", "read-file", path)
-        if not isinstance(done, Done):
-            raise TypeError("a deed is answered with what was done")
+        done = yield from send(Do(f"{question.key}+file", "read-file", path), Done)
         if done.error:
             return self.again(place, done.error)
         return self.again(place, f"{path}:\n\n{done.text}", kind="reference")
@@ -389,9 +385,7 @@ class Asking(ABC, Generic[P]):
     def _consult(self, question: Question, prompt: str) -> Generator[Request, Response, str]:
         if not self.advisor:
             return ""
-        output = yield Call(f"{question.key}+advice", self.advisor, prompt)
-        if not isinstance(output, Output):
-            raise TypeError("a call is answered with its output")
+        output = yield from send(Call(f"{question.key}+advice", self.advisor, prompt), Output)
         return "" if output.error else output.text.strip()
 
 
@@ -435,13 +429,6 @@ def paged(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
         return list(rest)
     more = Choice(MORE, "More…", f"{len(rest) - step} further options")
     return [*rest[:step], more]
-
-
-def _turn_page(place: P) -> P:
-    """The page behind the one at hand, of all choices or of those that are asked about."""
-    if place.among:
-        return replace(place, turned=place.turned + 1)
-    return replace(place, page=place.page + 1)
 
 
 # -- one question of a split, a gate or a walk -----------------------------------------------------
@@ -502,7 +489,10 @@ class Chooser(Asking[Inquiry]):
         return self._chosen
 
     def question(self, place: Inquiry) -> Question:
-        none = _none_of(place)
+        none = () if place.none is None else (place.none,)
+        if none and place.gathered:
+            chosen = f"Chosen so far: {', '.join(place.gathered)}"
+            none = (Choice(none[0].code, "That is all", chosen),)
         room = max(self.limits.options, FEWEST)
         shown, named = page_of(place, place.choices, (*place.named, *none), room)
         if len(shown) < room and not place.among:
@@ -577,13 +567,3 @@ class Chooser(Asking[Inquiry]):
 
     def force(self, place: Inquiry, code: str) -> list[Inquiry]:
         return self.choose(place, list(dict.fromkeys((*place.gathered, code))))
-
-
-def _none_of(place: Inquiry) -> tuple[Choice, ...]:
-    """The choice that says none of them; with some chosen before, it says that these are all."""
-    if place.none is None:
-        return ()
-    if not place.gathered:
-        return (place.none,)
-    chosen = f"Chosen so far: {', '.join(place.gathered)}"
-    return (Choice(place.none.code, "That is all", chosen),)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import decide, wording
+from quandary.flows import decide, send, wording
 from quandary.flows.places import Record
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
@@ -282,9 +282,9 @@ class _Gate:
     def _do(
         self, name: str, deed: Literal["list-artifacts", "move-phase"], argument: str
     ) -> Generator[Request, Response, dict[str, Any]]:
-        done = yield Do(self.asking.new_key(f"{self.place}+{name}"), deed, argument)
-        if not isinstance(done, Done):
-            raise TypeError("a deed is answered with what was done")
+        done = yield from send(
+            Do(self.asking.new_key(f"{self.place}+{name}"), deed, argument), Done
+        )
         if done.error:
             raise Rejected(done.error)
         told: dict[str, Any] = msgspec.json.decode(done.text or "{}")
@@ -338,9 +338,7 @@ class _Gate:
                 hints="Type the proof | ? explains | blank returns to the menu",
             )
             questions = tuple(question for _, question in asked)
-            reply = yield Ask(questions[0].key, "transition", preamble, questions)
-            if not isinstance(reply, Reply):
-                raise TypeError("an Ask is answered with a Reply")
+            reply = yield from send(Ask(questions[0].key, "transition", preamble, questions), Reply)
             why = ""
             for field, question in asked:
                 answer = reply.to(question.key)

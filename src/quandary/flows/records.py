@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.errors import Rejected
+from quandary.flows import send
 from quandary.model.asks import Ask, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.track import Move
@@ -25,9 +26,9 @@ VERSION = 1
 def phase(arguments: dict[str, Any]) -> Flow:
     """A move along a track that somebody made with a command of their own."""
     source, target = arguments["from"], arguments["to"]
-    done = yield Do("move", "move-phase", Move(arguments["folder"], source, target).argument)
-    if not isinstance(done, Done):
-        raise TypeError("a deed is answered with what was done")
+    done = yield from send(
+        Do("move", "move-phase", Move(arguments["folder"], source, target).argument), Done
+    )
     if done.error:
         raise Rejected(done.error)
     return {"from": source, "phase": target}
@@ -36,9 +37,7 @@ def phase(arguments: dict[str, Any]) -> Flow:
 def question(arguments: dict[str, Any]) -> Flow:
     """One question that is asked by somebody else, in a box of their own."""
     ask = msgspec.convert(arguments["ask"], Ask)
-    reply = yield ask
-    if not isinstance(reply, Reply):
-        raise TypeError("an Ask is answered with a Reply")
+    reply = yield from send(ask, Reply)
     question, answer = ask.questions[0], reply.answers[0]
     labels = {choice.code: choice.label for choice in question.options}
     recommended = [choice.label for choice in question.choices if choice.recommended]
@@ -64,9 +63,7 @@ def prefer(arguments: dict[str, Any]) -> Flow:
 def prune(arguments: dict[str, Any]) -> Flow:
     """Texts taken out of the journal, and how much it came to."""
     wanted = {name: arguments[name] for name in ("before", "keep", "project")}
-    done = yield Do("prune", "prune", msgspec.json.encode(wanted).decode())
-    if not isinstance(done, Done):
-        raise TypeError("a deed is answered with what was done")
+    done = yield from send(Do("prune", "prune", msgspec.json.encode(wanted).decode()), Done)
     return {**wanted, **msgspec.json.decode(done.text)}
 
 

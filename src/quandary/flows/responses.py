@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from quandary.model.calls import Decision, Process, Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from quandary.model.calls import Call, Expects, Meaning, Output
 
@@ -120,65 +120,30 @@ def _candidates(text: str, key: str, depth: int = 1) -> Iterator[dict[str, Any]]
 # -- what it must hold ---------------------------------------------------------------------------
 
 
-class _Unfit(Exception):  # noqa: N818 - says what a value is, and is always caught
-    """A value of the wrong kind; the message says which kind belongs there."""
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _Unfit("true or false")
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
-        return float(value)
-    raise _Unfit("a number of 0 or more")
-
-
-def _whole(value: object) -> int:
-    number = _number(value)
-    if number != math.floor(number):
-        raise _Unfit("a whole number")
-    return int(number)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _Unfit("a text")
-    return clean(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    """A list of texts; one alone is a list of one."""
-    if isinstance(value, str):
-        return (clean(value),) if value.strip() else ()
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _Unfit("a list of texts")
-    return tuple(clean(one) for one in value)
-
-
-def _prose(value: object) -> str:
-    """A text, or several, one to a line."""
-    return "\n".join(_texts(value)) if isinstance(value, list) else _text(value)
-
-
-_FIELDS: dict[Expects, dict[str, Callable[[object], object]]] = {
+_FIELDS: dict[Expects, dict[str, str]] = {
     "process": {
-        "completed": _flag,
-        "secs_taken": _number,
-        "tokens_used": _whole,
-        "comments": _prose,
+        "completed": "flag",
+        "secs_taken": "number",
+        "tokens_used": "whole",
+        "comments": "prose",
     },
-    "decision": {"answer": _text, "choices": _texts, "reasons": _prose},
+    "decision": {"answer": "text", "choices": "texts", "reasons": "prose"},
     "validation": {
-        "fully_completed": _flag,
-        "partially_completed": _flag,
-        "should_retry": _flag,
-        "warnings": _texts,
+        "fully_completed": "flag",
+        "partially_completed": "flag",
+        "should_retry": "flag",
+        "warnings": "texts",
     },
 }
 """The keys of each response; the first one is required, the others may be missing or null."""
+_KINDS = {
+    "flag": "true or false",
+    "number": "a number of 0 or more",
+    "whole": "a whole number of 0 or more",
+    "text": "a text",
+    "texts": "a list of texts",
+    "prose": "a text or a list of texts",
+}
 _REQUIRED = {expects: next(iter(fields)) for expects, fields in _FIELDS.items()}
 _TYPES: dict[Expects, type[Meaning]] = {
     "process": Process,
@@ -191,27 +156,43 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Hear
     """An object as a response, or every key of it that has the wrong kind of value."""
     values: dict[str, Any] = {}
     wrong = []
-    for key, check in _FIELDS[expects].items():
+    for key, kind in _FIELDS[expects].items():
         value = found.get(key)
         if value is None and key != _REQUIRED[expects]:
             continue
-        try:
-            values[key] = check(value)
-        except _Unfit as kind:
-            wrong.append(f"`{key}` must be {kind}, but is {_shown(value)}.")
+        values[key] = _read(value, kind)
+        if values[key] is None:
+            wrong.append(f"`{key}` must be {_KINDS[kind]}, but is {_shown(value)}.")
     if wrong:
         return Heard(None, " ".join(wrong))
     if expects == "decision" and routes:
-        route = match_route(values["answer"], routes)
-        if route is None:
-            return Heard(None, _no_route(values["answer"], routes))
-        values["route"] = route
+        answer = values["answer"]
+        values["route"] = match_route(answer, routes)
+        if values["route"] is None:
+            offered = ", ".join(f"“{route}”" for route in routes)
+            return Heard(None, f"`answer` must be one of {offered}, but is {_shown(answer)}.")
     return Heard(_TYPES[expects](**values))
 
 
-def _no_route(answer: str, routes: Sequence[str]) -> str:
-    offered = ", ".join(f"“{route}”" for route in routes)
-    return f"`answer` must be one of {offered}, but is {_shown(answer)}."
+def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
+    """A value of that kind; nothing where it is of another.
+
+    A text alone is a list of one, and of a list of texts as prose each is a line.
+    """
+    if kind == "flag":
+        return value if isinstance(value, bool) else None
+    if kind in ("number", "whole"):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        fitting = 0 <= value <= LARGEST and (kind == "number" or value == math.floor(value))
+        return (float(value) if kind == "number" else int(value)) if fitting else None
+    several = value if isinstance(value, list) and kind != "text" else [value]
+    if not all(isinstance(one, str) for one in several):
+        return None
+    texts = tuple(map(clean, several))
+    if kind == "texts":
+        return () if isinstance(value, str) and not value.strip() else texts
+    return "\n".join(texts)
 
 
 def _shown(value: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.flows import prompts
+from quandary.flows import prompts, send
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import heard, match_route
 from quandary.flows.wording import summary
@@ -295,9 +295,8 @@ class Visit:
         self._afford(1)
         part = self._assign(name, "check" if expects == "validation" else "work")
         key = keys.turn(self._key(name), showing)
-        output = yield self._make_call(key, agent, prompt, expects, part)
-        if not isinstance(output, Output):
-            raise TypeError("a call is answered with its output")
+        call = self._make_call(key, agent, prompt, expects, part)
+        output = yield from send(call, Output)
         self._pay(output)
         if output.interrupted:
             yield from self._ask_whether_again(name, showing, attempt=expects != "validation")
