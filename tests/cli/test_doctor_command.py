@@ -11,8 +11,10 @@ import pytest
 import program
 from quandary import __version__
 from quandary.cli import doctor
-from quandary.settings.agents import KNOWN_AGENTS as KNOWN
-from quandary.settings.agents import TRIED
+from quandary.settings.agents import known_agents
+
+KNOWN = known_agents()
+TRIED = {agent.name: agent.tried for agent in KNOWN if agent.tried}
 
 if TYPE_CHECKING:
     from pathlib import Path

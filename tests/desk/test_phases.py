@@ -93,7 +93,7 @@ class Commands(RuleBasedStateMachine):
         ]
         entries[guarded]["approval"] = "person"
         given = json.dumps({"keep": [1, {"me": None}], "phases": entries})
-        self.file.write_text(tracks.begun(given, "p", None, "t"), encoding="utf-8")
+        self.file.write_text(tracks.write_new(given, "p", None, "t"), encoding="utf-8")
 
     @property
     def here(self) -> str | None:

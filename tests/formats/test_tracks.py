@@ -52,7 +52,7 @@ def go(kept: tracks.Kept, label: str, name: str = "") -> Transition:
 def test_what_others_wrote_stays_as_it_is() -> None:
     """Unknown members, their order and spelling, and old entries survive a move byte for byte."""
     kept = tracks.parse(HAND_WRITTEN, "t")
-    text = tracks.moved(kept, go(kept, "2"), Passage("2: Build", "1: Plan"))
+    text = tracks.write_move(kept, go(kept, "2"), Passage("2: Build", "1: Plan"))
     assert list(json.loads(text)) == list(json.loads(HAND_WRITTEN))
     for line in HAND_WRITTEN.splitlines():
         kept_line = line.strip().rstrip(",")
@@ -67,12 +67,12 @@ def test_what_others_wrote_stays_as_it_is() -> None:
 def test_a_new_sub_phase_is_added_to_the_list() -> None:
     """The list of phases gets one entry more, the others stay as they were written."""
     kept = tracks.parse(HAND_WRITTEN, "t")
-    text = tracks.moved(kept, go(kept, "1.1", "Ask around"), Passage("1.1: Ask around"))
+    text = tracks.write_move(kept, go(kept, "1.1", "Ask around"), Passage("1.1: Ask around"))
     phases = json.loads(text)["phases"]
     assert phases[:2] == json.loads(HAND_WRITTEN)["phases"]
     assert phases[2:] == [{"label": "1.1", "name": "Ask around"}]
     assert '{"name": "Build", "label": "2", "owner": {"b": 1, "a": [1.50, 1e2]}}' in text
-    assert tracks.parse(text, "t").track == tracks.after(kept, go(kept, "1.1", "Ask around"))
+    assert tracks.parse(text, "t").track == tracks.track_after(kept, go(kept, "1.1", "Ask around"))
 
 
 def test_both_forms_of_entries_are_read() -> None:
@@ -86,7 +86,7 @@ def test_both_forms_of_entries_are_read() -> None:
         "5: Rest",
         {"label": "6.A: Party", "approval": "person", "proof": ["cake"]},
     ]
-    found = tracks.declared(entries, "t")
+    found = tracks.read_phases(entries, "t")
     assert [phase.title for phase in found] == [
         *("1: Plan it", "2: Build", "2.10: Test", "3", "4: Ship", "5: Rest", "6.A: Party")
     ]
@@ -163,13 +163,13 @@ def test_finished_is_the_last_entry() -> None:
 
 def test_a_track_begins_with_a_list_or_with_more() -> None:
     """A list of phases, or an object that has one; what else stands there is kept."""
-    listed = tracks.begun('[{"label": "1"}]', "p.json", None, "t")
+    listed = tracks.write_new('[{"label": "1"}]', "p.json", None, "t")
     assert json.loads(listed) == {
         "phases": [{"label": "1"}],
         "currentPhase": None,
         "phaseHistory": [],
     }
-    whole = tracks.begun('{"title": "T", "phases": ["1: A"]}', "p.json", '{"other": 1.50}', "t")
+    whole = tracks.write_new('{"title": "T", "phases": ["1: A"]}', "p.json", '{"other": 1.50}', "t")
     assert list(json.loads(whole)) == ["title", "phases", "currentPhase", "phaseHistory", "other"]
     assert '"other": 1.50' in whole
 
@@ -191,7 +191,7 @@ def test_what_no_track_can_begin_with(
 ) -> None:
     """A wrong file of phases, or a folder that has a track."""
     with pytest.raises(kind, match=said.replace(".", r"\.")):
-        tracks.begun(given, "p.json", before, "t")
+        tracks.write_new(given, "p.json", before, "t")
 
 
 # -- files ---------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
     """No track, no folder, and a file for a folder are each a line."""
     with pytest.raises(ParseError, match="begin a track with quandary phase start"):
         tracks.load(str(tmp_path))
-    with pytest.raises(ParseError, match="no folder that can be used"), tracks.locked("/nowhere/x"):
+    with pytest.raises(ParseError, match="no folder that can be used"), tracks.lock("/nowhere/x"):
         pass
 
 
@@ -210,7 +210,7 @@ def test_saving_keeps_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / tracks.NAME
     path.write_text("old", encoding="utf-8")
     path.chmod(0o640)
-    with tracks.locked(str(tmp_path)):
+    with tracks.lock(str(tmp_path)):
         tracks.save(str(tmp_path), "new")
     assert path.read_text(encoding="utf-8") == "new"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -221,19 +221,19 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever finds a track locked waits, and in the end gives up; the killed hold nothing."""
     script = (
         "import sys, time\nfrom quandary.formats import tracks\n"
-        "with tracks.locked(sys.argv[1]):\n    print('mine', flush=True)\n    time.sleep(60)"
+        "with tracks.lock(sys.argv[1]):\n    print('mine', flush=True)\n    time.sleep(60)"
     )
     words = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "mine\n"
         monkeypatch.setattr(tracks, "PATIENCE", 0.05)
-        with pytest.raises(Rejected, match="another program"), tracks.locked(str(tmp_path)):
+        with pytest.raises(Rejected, match="another program"), tracks.lock(str(tmp_path)):
             pass
         holder.kill()
         holder.wait()
         begin = time.monotonic()
-        with tracks.locked(str(tmp_path)):
+        with tracks.lock(str(tmp_path)):
             assert time.monotonic() - begin < 1
 
 
@@ -269,7 +269,7 @@ def test_any_other_member_survives(
     ours = {"phases": ["1: A", "2: B"], "currentPhase": "1", "phaseHistory": history}
     whole = {**others, **ours}
     kept = tracks.parse(json.dumps(whole, indent=indent), "t")
-    after = json.loads(tracks.moved(kept, go(kept, "2"), Passage("2: B")))
+    after = json.loads(tracks.write_move(kept, go(kept, "2"), Passage("2: B")))
     assert list(after) == list(whole)
     assert {**after, **ours} == whole
     assert after["phaseHistory"][:-1] == history

@@ -22,7 +22,7 @@ from quandary.model.calls import Decision, Output
 from quandary.model.tree import Extra
 from quandary.reading import read
 from quandary.settings import Part, Settings
-from quandary.settings.agents import KNOWN_AGENTS as KNOWN
+from quandary.settings.agents import known_agents
 
 if TYPE_CHECKING:
     from quandary.reading import Mode
@@ -202,7 +202,7 @@ def _responses(data: bytes) -> None:
         if isinstance(heard.meaning, Decision):
             hold(heard.meaning.route in routes, f"{heard.meaning.route} is no way out")
         msgspec.json.encode(heard.meaning)
-    agents = KNOWN
+    agents = known_agents()
     said = unwrap(agents[how % len(agents)], text)
     hold(said.tokens is None or said.tokens >= 0, "tokens that were won")
     msgspec.json.encode(said)

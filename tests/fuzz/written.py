@@ -131,7 +131,7 @@ def _options(data: bytes) -> None:
 def _tracks(data: bytes) -> None:
     text = text_of(data)
     try:
-        begun = tracks.begun(text, "phases.json", None, ".state.json")
+        begun = tracks.write_new(text, "phases.json", None, ".state.json")
     except QuandaryError:
         begun = text
     kept = tracks.parse(begun, ".state.json")
@@ -141,16 +141,8 @@ def _tracks(data: bytes) -> None:
 
 
 def _items(data: bytes) -> None:
-    text = text_of(data)
-    first = text.lstrip()[:1]
-    if first == "[":
-        rows = items._json("items", text)
-    elif first == "{":
-        rows = [items._line("items", 1, line) for line in text.split("\n") if line.strip()]
-    else:
-        rows = items._csv("items", text)
-    found = items.from_rows("items", rows)
-    hold(len(found) == len(rows), "an item was lost")
+    found = items.parse_items(text_of(data), "items")
+    hold(bool(found), "a list without items")
 
 
 def _settings(data: bytes) -> None:

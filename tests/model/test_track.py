@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import strategies  # noqa: F401 - loads the profile
-from quandary.formats.tracks import declared
+from quandary.formats.tracks import read_phases
 from quandary.model import track as rules
 from quandary.model.track import Field, Phase, Refusal, Track, Transition
 
@@ -153,7 +153,7 @@ RULES: list[tuple[str, str | None, str, str]] = [
 
 def standing(name: str, at: str | None) -> Track:
     """A track at a phase, which need not be a declared one."""
-    track = Track(declared(TRACKS[name], "t"))
+    track = Track(read_phases(TRACKS[name], "t"))
     return replace(track, current=track.find(at) or Phase(at)) if at is not None else track
 
 

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import NotFound, ParseError
-from quandary.settings.agents import KNOWN_AGENTS as KNOWN
 from quandary.settings.agents import (
     MOST,
     Agent,
     Catalogue,
     follow,
+    known_agents,
     parse_path,
     read_catalogue,
     words,
 )
 from strategies import HOSTILE
 
-KNOWN_NAMES = [agent.name for agent in KNOWN]
+KNOWN_NAMES = [agent.name for agent in known_agents()]
 
 
 def catalogue(settings: str) -> Catalogue:
@@ -222,7 +222,7 @@ def test_words_are_added_before_a_double_hyphen() -> None:
     assert words(read_catalogue(tables).find("x")) == ("x", "--safe", "-v", "--", "{prompt}")
 
 
-@pytest.mark.parametrize("agent", KNOWN, ids=lambda agent: str(agent.name))
+@pytest.mark.parametrize("agent", known_agents(), ids=lambda agent: str(agent.name))
 def test_known_agents_are_described_soundly(agent: Agent) -> None:
     """They stand up to the rules for tables, are safe by default, and give no leave unasked."""
     keys = ("argv", "prompt", "large", "output", "usage", "failure", "schema", "env", "full")

@@ -216,7 +216,7 @@ def obstacles(agent: Agent, around: Surroundings) -> list[str]:
     place = os.path.join(around.folder, program) if os.path.dirname(program) else program
     if shutil.which(place, path=path) is None:
         found.append(f"{name}: the program {program} was not found or is not executable")
-    if agent.permissions == "safe" and agent.safe is None:
+    if agent.permissions == "safe" and agent.never_safe and not agent.safe:
         found.append(
             f'{name} has no safe mode; [agents.{name}] permissions = "full" lets it do anything'
         )

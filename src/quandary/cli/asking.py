@@ -235,7 +235,7 @@ def gate_command(
     """
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     taken = "-" in (items_file, way.answers)
-    shown = proof.read("" if taken else read_pipe(proof.LARGEST))
+    shown = proof.read_proof("" if taken else read_pipe(proof.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     wanted = Gating(

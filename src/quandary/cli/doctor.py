@@ -38,7 +38,7 @@ from quandary.settings import (
     read_settings,
     user_settings,
 )
-from quandary.settings.agents import KNOWN_AGENTS, TRIED, read_catalogue
+from quandary.settings.agents import known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
 
 if TYPE_CHECKING:
@@ -483,7 +483,7 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
         chosen = {name: text for name in names if (text := found.text(name))}
     except QuandaryError:
         catalogue = read_catalogue()  # what is wrong was said where the settings were looked at
-    programs = {agent.name: agent.argv[0] for agent in KNOWN_AGENTS}
+    programs = {agent.name: agent.argv[0] for agent in known_agents()}
     agents = sorted(catalogue.agents.values(), key=lambda agent: agent.name)
     paths = {agent.name: shutil.which(agent.argv[0]) for agent in agents}
     with ThreadPoolExecutor(8) as pool:
@@ -513,7 +513,7 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
 
 
 def _judge_agent(agent: Agent, version: Version, *, hooked: bool) -> Finding:
-    tried = TRIED.get(agent.name, "")
+    tried = agent.tried
     text = f"version {version.text}"
     if version.trouble:
         text = f"{agent.argv[0]} {version.trouble}"

@@ -182,9 +182,9 @@ def start(folder: str, file: str) -> int:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise QuandaryError(f"{folder}: no folder can be made there ({error.strerror})") from None
-    with tracks.locked(folder):
+    with tracks.lock(folder):
         before = read_text(path) if os.path.lexists(path) else None
-        text = tracks.begun(given, file, before, path)
+        text = tracks.write_new(given, file, before, path)
         tracks.save(folder, text)
     _tell_stand(tracks.parse(text, path).track)
     return 0
@@ -206,7 +206,7 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
     and changing branches need --user-approved. Leaving a phase with "approval": "person" needs
     --user-approved RUN, the run of a gate in which a person chose just that.
     """
-    given = proof.read(read_pipe(proof.LARGEST))
+    given = proof.read_proof(read_pipe(proof.LARGEST))
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     person = is_terminal()

@@ -286,7 +286,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         items=tuple(given.from_rows("items", wanted.items)),
         require="person" if wanted.require_person else "",
         at_hand=showing.via == "terminal",
-        proof=proof.converted(phase.proof, wanted.proof, typed),
+        proof=proof.convert_typed(phase.proof, wanted.proof, typed),
         limits=showing.limits(),
         values=wanted.values,
         context=gates.describe(os.path.basename(folder), track, phase),

@@ -31,7 +31,7 @@ from quandary.settings.files import SKIPPED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.formats.proof import Given, Lacking
+    from quandary.formats.proof import Gaps, Given
     from quandary.journal.store import Run, Store
 
 FLOWS = ("phase", "gate")
@@ -129,7 +129,7 @@ def open_track(store: Store, name: str) -> tuple[str, Kept, list[str]]:
     folder = folder_of(name)
     tracks.load(name)
     stuck = finish_gates(store, folder)
-    with tracks.locked(folder):
+    with tracks.lock(folder):
         repair(store, folder, tracks.load(folder))
         return folder, tracks.load(name), stuck
 
@@ -193,13 +193,13 @@ def move_track(
     if parts is None:
         raise QuandaryError(f"{target!r} has no label; write 'LABEL: Name', such as '2: Build'")
     finish_gates(store, folder)
-    with tracks.locked(folder):
+    with tracks.lock(folder):
         kept = tracks.load(folder)
         repair(store, folder, kept)
         judged = rules.go(kept.track, *parts, approved)
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
-        values = proof.converted(judged.due, given.values, given.values if given.lines else ())
+        values = proof.convert_typed(judged.due, given.values, given.values if given.lines else ())
         lack = _lacking(folder, judged, values)
         if lack.names:
             asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
@@ -215,12 +215,12 @@ def move_track(
         )
         grant = run_named_in(store, judged.reason) if chosen is not None else None
         passage = _carry_out(store, folder, kept, judged, passage, source, project, grant)
-    return passage, tracks.after(kept, judged)
+    return passage, tracks.track_after(kept, judged)
 
 
 def _lacking(
     folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
-) -> Lacking:
+) -> Gaps:
     """What the proof lacks; paths are looked for below the track's folder and the caller's."""
 
     def exists(path: str) -> bool:
@@ -229,7 +229,7 @@ def _lacking(
         except ValueError:
             return False
 
-    return proof.lacking(transition.due, values, exists)
+    return proof.find_gaps(transition.due, values, exists)
 
 
 def _carry_out(
@@ -260,7 +260,7 @@ def _carry_out(
     def write(deed: Do) -> Done:
         nonlocal written
         try:
-            tracks.save(folder, tracks.moved(kept, transition, passage))
+            tracks.save(folder, tracks.write_move(kept, transition, passage))
         except QuandaryError as error:
             return Done(deed.key, error=str(error))
         written = True
@@ -314,7 +314,7 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
     chosen = choice_of(store, run, move)
     if chosen is None:
         return Done(deed.key, error="the journal does not have this move")
-    with tracks.locked(move.folder):
+    with tracks.lock(move.folder):
         kept = tracks.load(move.folder)
         last = kept.history[-1] if kept.history else None
         if last is not None and last.run == run and last.phase == move.target:
@@ -337,7 +337,7 @@ def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept)
         return Done(deed.key, error=judged.reason)
     if judged.needs_person and not chosen.source.in_person:
         return Done(deed.key, error=f"{_title(judged.source)} can be left only by a person")
-    values = proof.converted(judged.due, move.proof, move.typed)
+    values = proof.convert_typed(judged.due, move.proof, move.typed)
     lack = _lacking(move.folder, judged, values, move.base or os.curdir)
     if lack.names:
         lacks = {"missing": lack.missing, "unfilled": lack.unfilled, "wrong": lack.wrong}
@@ -353,7 +353,7 @@ def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept)
         run=run,
         finished=move.finish,
     )
-    tracks.save(move.folder, tracks.moved(kept, judged, passage))
+    tracks.save(move.folder, tracks.write_move(kept, judged, passage))
     return Done(deed.key, text=_outcome(passage))
 
 

@@ -303,16 +303,13 @@ def _draw_step(canvas: Canvas, plan: Map, step: Step, numbers: dict[str, int]) -
     canvas.lines[-1] += canvas.paint(note, "dim")
     first = canvas.lines[-len(names)]
     canvas.lines[-len(names)] = f"{canvas.paint(number, 'code')}  {first[len(margin) :]}"
-    canvas.add(margin, _further(step))
+    # What is to be done, as far as the name does not say it.
+    head, _, rest = step.prompt.strip().partition("\n")
+    named = " ".join(head.split()) == step.name
+    canvas.add(margin, rest.strip() if named else step.prompt.strip())
     for name, value in _facts(plan, step):
         canvas.add(margin, f"{name}: {' '.join(value.split())}", "dim")
     _ways(canvas, plan, plan.ways(step), numbers, margin)
-
-
-def _further(step: Step) -> str:
-    """What is to be done, as far as the name does not say it."""
-    first, _, rest = step.prompt.strip().partition("\n")
-    return rest.strip() if " ".join(first.split()) == step.name else step.prompt.strip()
 
 
 def _facts(plan: Map, step: Step) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The items of a run, as they are given on the command line or in a file."""
+"""The items of a run and the options of a split, as command lines and files give them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,28 @@ def from_options(values: tuple[str, ...]) -> list[Item]:
 
 
 def from_file(path: str, *, bare: bool = False) -> list[Item]:
+    """The items in a file, or from standard input for `-`."""
+    return parse_items(read_input(path), path, bare=bare)
+
+
+def parse_items(text: str, path: str, *, bare: bool = False) -> list[Item]:
     """A JSON list, JSON lines, or CSV with a header line; its first sign tells which.
 
     An item may be `bare` where any fields will do; elsewhere it needs one that people know it by.
     """
-    text = read_input(path)
     text = text.removeprefix("\ufeff")
-    first = text.lstrip()[:1]
-    if first == "[":
-        rows = _json(path, text)
-    elif first == "{":
-        rows = [_line(path, n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    else:
-        rows = _csv(path, text)
+    match text.lstrip()[:1]:
+        case "[":
+            rows = _decode(text, path)
+        case "{":
+            remedy = "write one item on each line"
+            rows = [
+                _decode(line, f"{path}:{number}", remedy)
+                for number, line in enumerate(text.split("\n"), 1)
+                if line.strip()
+            ]
+        case _:
+            rows = _csv(path, text)
     if not rows:
         raise ParseError(f"{path}: there are no items in it; without any, leave --items out")
     return from_rows(path, rows, bare=bare)
@@ -51,7 +60,18 @@ def from_file(path: str, *, bare: bool = False) -> list[Item]:
 
 def from_rows(name: str, rows: list[Any], *, bare: bool = False) -> list[Item]:
     """Objects with the fields of an item; `name` is what messages call the whole."""
-    return [_item(name, number, row, bare=bare) for number, row in enumerate(rows, 1)]
+    items = []
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise ParseError(f"{name}: item {number} is not an object with fields")
+        fields = {str(key).strip(): _text(value) for key, value in row.items()}
+        if not bare and not any(fields.get(own) for own in _OWN):
+            raise ParseError(f"{name}: item {number} has none of {', '.join(_OWN)}")
+        own = {field: fields.pop(field, "") for field in _OWN}
+        own["id"] = own["id"] or str(number)
+        own["title"] = own["title"] or own["label"]
+        items.append(Item(**own, fields=fields))
+    return items
 
 
 def as_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -73,47 +93,16 @@ def _csv(path: str, text: str) -> list[Any]:
     return rows
 
 
-def _json(path: str, text: str) -> list[Any]:
-    import msgspec  # noqa: PLC0415 - only for this kind of file
-
+def _decode(text: str, where: str, remedy: str = "") -> Any:  # noqa: ANN401 - any JSON
     try:
-        rows = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise ParseError(f"{path}: not JSON ({error})") from None
-    if not isinstance(rows, list):
-        raise ParseError(f"{path}: expected a list of items")
-    return rows
-
-
-def _line(path: str, number: int, line: str) -> object:
-    import msgspec  # noqa: PLC0415 - only for this kind of file
-
-    try:
-        row: object = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
-        raise ParseError(
-            f"{path}:{number}: not JSON ({error}); write one item on each line"
-        ) from None
-    return row
-
-
-def _item(path: str, number: int, row: object, *, bare: bool) -> Item:
-    if not isinstance(row, dict):
-        raise ParseError(f"{path}: item {number} is not an object with fields")
-    fields = {str(key).strip(): _text(value) for key, value in row.items()}
-    if not bare and not any(fields.get(name) for name in _OWN):
-        raise ParseError(f"{path}: item {number} has none of {', '.join(_OWN)}")
-    own = {name: fields.pop(name, "") for name in _OWN}
-    if not own["id"]:
-        own["id"] = str(number)
-    own["title"] = own["title"] or own["label"]
-    return Item(**own, fields=fields)
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        more = f"; {remedy}" if remedy else ""
+        raise ParseError(f"{where}: not JSON ({error}){more}") from None
 
 
 def _text(value: object) -> str:
-    """A value as it stands in a question; what is no text is written as JSON writes it."""
-    import msgspec  # noqa: PLC0415 - only for files
-
+    """A value as it is shown in a question; what is no text is written as JSON writes it."""
     if value is None or isinstance(value, str):
         return value or ""
     return msgspec.json.encode(value).decode()
@@ -123,16 +112,16 @@ def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:
     """`A: text`, one for each letter; none given leaves the tree's own."""
     if not values:
         return None
-    found: list[Extra] = []
+    found: dict[str, Extra] = {}
     for value in values:
         letter, colon, text = value.partition(":")
         letter = letter.strip().upper()
         if not colon or len(letter) != 1 or not letter.isalpha() or not text.strip():
             raise QuandaryError(f"{option} {value!r}: write it as 'A: text'")
-        if letter in {extra.letter for extra in found}:
+        if letter in found:
             raise QuandaryError(f"{option} {letter} is given twice")
-        found.append(Extra(letter, text.strip()))
-    return found
+        found[letter] = Extra(letter, text.strip())
+    return list(found.values())
 
 
 def settings(values: tuple[str, ...]) -> dict[str, str]:
@@ -145,6 +134,8 @@ def settings(values: tuple[str, ...]) -> dict[str, str]:
         found[key.strip()] = text
     return found
 
+
+# -- the options of a split ------------------------------------------------------------------------
 
 _TEXT = (str | None, "text")
 _KEYS = (list[str] | None, 'a list of keys, like ["E1"]')
@@ -163,17 +154,12 @@ _FIELDS: dict[str, tuple[Any, str]] = {
 
 def read_options(path: str) -> tuple[Candidate, ...]:
     """The options in a file, or from standard input for `-`."""
-    text = read_input(path)
-    return parse_options(text, path)
+    return parse_options(read_input(path), path)
 
 
 def parse_options(text: str, name: str) -> tuple[Candidate, ...]:
-    """The options in a text; whatever is wrong is said with the name and the entry."""
-    try:
-        rows = msgspec.json.decode(text.removeprefix("\ufeff"))
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise ParseError(f"{name}: not JSON ({error})") from None
-    return options_from_rows(rows, name)
+    """`[{"key": "E1", "title": "…", "requires": ["E0"]}]`; mistakes are named by their entry."""
+    return options_from_rows(_decode(text.removeprefix("\ufeff"), name), name)
 
 
 def options_from_rows(rows: object, name: str) -> tuple[Candidate, ...]:
@@ -207,8 +193,7 @@ def _candidate(where: str, row: object) -> Candidate:
             values[field] = tuple(dict.fromkeys(key.strip() for key in value))
         elif value:
             values[field] = value.strip()
-    if values.get("recommend"):
-        values["recommend"] = values["recommend"].lower()
-        if values["recommend"] not in BUCKETS:
-            raise ParseError(f"{where}: recommend is {_FIELDS['recommend'][1]}")
+    recommended = values["recommend"] = values.get("recommend", "").lower() or None
+    if recommended not in (None, *BUCKETS):
+        raise ParseError(f"{where}: recommend is {_FIELDS['recommend'][1]}")
     return Candidate(**values)

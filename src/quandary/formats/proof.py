@@ -46,7 +46,7 @@ _KEY = re.compile(r"[A-Za-z_][\w .-]*")
 # -- what is declared ----------------------------------------------------------------------------
 
 
-def declared(proof: object, where: str) -> tuple[Field, ...]:
+def read_fields(proof: object, where: str) -> tuple[Field, ...]:
     """The fields of a phase: names, schemas with a `name`, or schemas by name."""
     entries = proof if isinstance(proof, list) else [proof] if proof else []
     found: dict[str, Field] = {}
@@ -115,7 +115,7 @@ def _schema_problem(field: Field, schema: dict[str, Any]) -> str:
 # -- what is given -------------------------------------------------------------------------------
 
 
-class Lacking(NamedTuple):
+class Gaps(NamedTuple):
     """What is wrong with a proof, all of it."""
 
     missing: tuple[str, ...] = ()
@@ -137,9 +137,9 @@ class Lacking(NamedTuple):
         return "; ".join(parts)
 
 
-def lacking(
+def find_gaps(
     fields: Iterable[Field], given: Mapping[str, Any], exists: Callable[[str], bool]
-) -> Lacking:
+) -> Gaps:
     """Compare a proof with what is due; `exists` says whether a path is there."""
     missing, unfilled, wrong = [], [], {}
     for field in fields:
@@ -150,7 +150,7 @@ def lacking(
             unfilled.append(field.name)
         elif why := _misfit(field, value, exists):
             wrong[field.name] = why
-    return Lacking(tuple(missing), tuple(unfilled), wrong)
+    return Gaps(tuple(missing), tuple(unfilled), wrong)
 
 
 def is_missing(value: object) -> bool:
@@ -166,9 +166,12 @@ def _is_blank(value: object) -> bool:
 
 def _misfit(field: Field, value: object, exists: Callable[[str], bool]) -> str:
     schema, kinds = field.schema, field.types
-    if kinds and not any(_is(value, kind) for kind in kinds):
+    if kinds and not any(_has_type(value, kind) for kind in kinds):
         return f"must be {' or '.join(kinds)} and is {_NAMES[type(value)]}"
-    if "enum" in schema and not any(_same(value, choice) for choice in schema["enum"]):
+    if "enum" in schema and not any(
+        value == choice and isinstance(value, bool) == isinstance(choice, bool)
+        for choice in schema["enum"]
+    ):
         return "must be one of " + ", ".join(shown(choice) for choice in schema["enum"])
     if isinstance(value, str):
         if len(value) < schema.get("minLength", 0):
@@ -183,14 +186,10 @@ def _misfit(field: Field, value: object, exists: Callable[[str], bool]) -> str:
     return ""
 
 
-def _is(value: object, kind: str) -> bool:
+def _has_type(value: object, kind: str) -> bool:
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean")
-
-
-def _same(one: object, other: object) -> bool:
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 class Given(NamedTuple):
@@ -201,7 +200,7 @@ class Given(NamedTuple):
     """It came as `key: value` lines, the old way."""
 
 
-def read(text: str) -> Given:
+def read_proof(text: str) -> Given:
     """A proof: a JSON object, or `key: value` lines."""
     body = text.removeprefix("\ufeff").strip()
     if not body:
@@ -230,7 +229,7 @@ def _from_lines(body: str) -> Given:
     return Given(values, lines=True)
 
 
-def typed(field: Field, text: str) -> Any:  # noqa: ANN401 - whatever the schema asks for
+def read_typed(field: Field, text: str) -> Any:  # noqa: ANN401 - whatever the schema asks for
     """The value that a typed text stands for, where the field is no text."""
     kinds = field.types
     fitting = [choice for choice in field.schema.get("enum", []) if shown(choice) == text.strip()]
@@ -245,7 +244,7 @@ def typed(field: Field, text: str) -> Any:  # noqa: ANN401 - whatever the schema
         return listed if "array" in kinds else text
 
 
-def converted(
+def convert_typed(
     fields: Iterable[Field], values: Mapping[str, Any], names: Iterable[str]
 ) -> dict[str, Any]:
     """The values of a proof; those of the named ones that are text become what is asked for."""
@@ -253,5 +252,5 @@ def converted(
     for field in fields:
         value = found.get(field.name)
         if field.name in names and isinstance(value, str):
-            found[field.name] = typed(field, value)
+            found[field.name] = read_typed(field, value)
     return found

@@ -89,10 +89,16 @@ def split(source: str) -> tuple[str | None, str]:
     return None, source
 
 
+def tree_places(root: str) -> list[str]:
+    """The files and folders of a project that hold its trees: its settings' `trees`, or itself."""
+    places = read_settings(root).strings("trees", "files and folders")
+    return [root] if places is None else [os.path.join(root, place) for place in places]
+
+
 def in_project(start: str) -> Iterator[Found]:
     """Every tree of the project that `start` is in, or of what its settings name as `trees`."""
     root = project_root(start) or start
-    for place in _tree_places(root):
+    for place in tree_places(root):
         for path in markdown_files(place):
             try:
                 text = read_text(path)
@@ -100,11 +106,6 @@ def in_project(start: str) -> Iterator[Found]:
                 continue  # one bad file does not hide the others' trees; `check` reports it
             shown = os.path.relpath(path)
             yield from (Found(shown, tree) for tree in parse(text).trees)
-
-
-def _tree_places(root: str) -> list[str]:
-    places = read_settings(root).strings("trees", "files and folders")
-    return [root] if places is None else [os.path.join(root, place) for place in places]
 
 
 def _choose(found: list[Found], name: str, where: str) -> Found:
@@ -181,8 +182,3 @@ def _base(found: Found, name: str, beside: list[Found]) -> Found:
     if not bases:
         raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
     return next((base for base in bases if not base.tree.fenced), bases[0])
-
-
-def loaded_beside(source: str, text: str | None = None) -> list[Tree]:
-    """The trees that a reply to the one that a SOURCE names may ask for."""
-    return load_with_others(source, text)[1]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.formats import proof
-from quandary.model.track import Phase, Track, Transition, canonical, split
+from quandary.model.track import Phase, Track, Transition, split
 from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def save(folder: str, text: str) -> None:
 
 
 @contextmanager
-def locked(folder: str) -> Iterator[None]:
+def lock(folder: str) -> Iterator[None]:
     """Nobody else changes the track meanwhile; the lock ends with the process that holds it."""
     descriptor = _open_folder(folder)
     try:
@@ -129,7 +129,7 @@ def parse(text: str, where: str) -> Kept:
     for name in ("phases", "phaseHistory"):
         if not isinstance(_value(members, name, where), list | None):
             raise ParseError(f"{where}: {name} is a list")
-    phases = declared(_value(members, "phases", where), where)
+    phases = read_phases(_value(members, "phases", where), where)
     history = tuple(map(_passage, _value(members, "phaseHistory", where) or []))
     current = _current(_value(members, "currentPhase", where), phases, where)
     last = history[-1] if history else None
@@ -145,7 +145,7 @@ def parse(text: str, where: str) -> Kept:
     return Kept(members, track, history)
 
 
-def declared(entries: object, where: str) -> tuple[Phase, ...]:
+def read_phases(entries: object, where: str) -> tuple[Phase, ...]:
     """The phases that a list declares, in whatever order it has them."""
     if not isinstance(entries, list) or not entries:
         raise ParseError(f"{where}: no phases in it; phases is a list of labels and names")
@@ -192,28 +192,23 @@ def _phase(entry: object, where: str) -> Phase:
         raise ParseError(f"{where}: gate is true or false")
     if approval not in (None, "", "person"):
         raise ParseError(f'{where}: approval is "person", or left out')
-    fields = proof.declared(entry.get("proof"), where)
+    fields = proof.read_fields(entry.get("proof"), where)
     return Phase(label, " ".join(name.split()), fields, gate, "person" if approval else "")
 
 
 def _label(entry: dict[str, Any], where: str) -> tuple[str, str]:
     label = entry.get("label")
     if label is None and "major" in entry:
-        return _legacy(entry, where), ""
-    if isinstance(label, int) and not isinstance(label, bool):
+        major, minor = entry["major"], entry.get("minor") or 0
+        if not all(type(number) is int and number >= 0 for number in (major, minor)):
+            raise ParseError(f"{where}: major and minor are whole numbers")
+        label = f"{major}.{minor}" if minor else str(major)
+    elif type(label) is int:
         label = str(label)
     parts = split(label) if isinstance(label, str) else None
     if parts is None:
         raise ParseError(f'{where}: label is text such as "2", "3.1" or "3.A"')
     return parts
-
-
-def _legacy(entry: dict[str, Any], where: str) -> str:
-    major, minor = entry["major"], entry.get("minor") or 0
-    for number in (major, minor):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise ParseError(f"{where}: major and minor are whole numbers")
-    return canonical(f"{major}.{minor}" if minor else str(major))
 
 
 def _passage(entry: object) -> Passage:
@@ -240,12 +235,12 @@ def _current(value: object, phases: tuple[Phase, ...], where: str) -> Phase | No
 # -- changing ------------------------------------------------------------------------------------
 
 
-def begun(given: str, where: str, before: str | None, path: str) -> str:
+def write_new(given: str, where: str, before: str | None, path: str) -> str:
     """The text of a new track with the phases of a file; `before` is what the folder had."""
     stripped = given.removeprefix("\ufeff").strip()
     listed = stripped.startswith("[")
     new = _members(f'{{"phases": {stripped}}}' if listed else given, where)
-    declared(_value(new, "phases", where), where)
+    read_phases(_value(new, "phases", where), where)
     for name in ("currentPhase", "phaseHistory"):
         if _value(new, name, where):
             raise QuandaryError(f"{where}: {name} is not for a file of phases; take it out")
@@ -258,7 +253,7 @@ def begun(given: str, where: str, before: str | None, path: str) -> str:
     return _written({**new, **fresh, **old})
 
 
-def moved(kept: Kept, transition: Transition, passage: Passage) -> str:
+def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
     """The text of the file after a move."""
     members = dict(kept.members)
     if transition.added:
@@ -270,7 +265,7 @@ def moved(kept: Kept, transition: Transition, passage: Passage) -> str:
     return _written(members)
 
 
-def after(kept: Kept, transition: Transition) -> Track:
+def track_after(kept: Kept, transition: Transition) -> Track:
     """The track after a move."""
     track, target = kept.track, transition.target
     return replace(

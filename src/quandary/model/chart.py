@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from quandary.model.content import Content
+from quandary.model.text import shorten
+from quandary.model.tree import Content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,10 +53,7 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         """What to call it: its data field `name`, else the first line of its text, else its id."""
         given = self.field("name") or ""
         first = next(iter((given or self.text).strip().splitlines()), "")
-        words = " ".join(first.split())
-        if len(words) > LONGEST_NAME:
-            words = words[: LONGEST_NAME - 1].rstrip() + "…"
-        return words or self.id
+        return shorten(" ".join(first.split()), LONGEST_NAME) or self.id
 
     @property
     def prompt(self) -> str:
@@ -222,21 +220,17 @@ class Map:
         """The steps of that name, or the one of that id; spelling aside as a last try."""
         if name in self.steps:
             return [self.steps[name]]
-        return self._names.get(name) or self._plain_names.get(plain(name), [])
+        exact, loose = self._names
+        return exact.get(name) or loose.get(plain(name), [])
 
     @cached_property
-    def _names(self) -> dict[str, list[Step]]:
-        found: dict[str, list[Step]] = {}
+    def _names(self) -> tuple[dict[str, list[Step]], dict[str, list[Step]]]:
+        exact: dict[str, list[Step]] = {}
+        loose: dict[str, list[Step]] = {}
         for step in self.steps.values():
-            found.setdefault(step.name, []).append(step)
-        return found
-
-    @cached_property
-    def _plain_names(self) -> dict[str, list[Step]]:
-        found: dict[str, list[Step]] = {}
-        for name, steps in self._names.items():
-            found.setdefault(plain(name), []).extend(steps)
-        return found
+            exact.setdefault(step.name, []).append(step)
+            loose.setdefault(plain(step.name), []).append(step)
+        return exact, loose
 
     @property
     def starts(self) -> list[Step]:

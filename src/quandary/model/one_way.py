@@ -215,7 +215,7 @@ def _plain(text: str) -> str:
 def _caught(words: str) -> str:
     """What gives it away: a word, a phrase, or a deed and what it is done to."""
     listed = words.split()
-    found = next((word for word in listed if word in _alone()), "") or _pair(listed)
+    found = next((word for word in listed if word in _forms(_ALONE)), "") or _pair(listed)
     if not found:
         phrase = _phrases().search(words)
         found = phrase[0].strip() if phrase else ""
@@ -239,16 +239,16 @@ def _thing(words: list[str], first: int, end: int, things: frozenset[str]) -> st
     """The first such thing between two places, unless something small comes sooner."""
     for at in range(first, end):
         follows = words[at + 1] if at + 1 < len(words) else ""
-        if words[at] in things and follows not in _labels():
+        if words[at] in things and follows not in _words(_LABELS):
             return words[at]
-        if words[at] in _small():
+        if words[at] in _words(_SMALL):
             break
     return ""
 
 
 @cache
-def _alone() -> frozenset[str]:
-    return _forms(_ALONE)
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
 
 
 @cache
@@ -257,16 +257,6 @@ def _pairs() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         (_forms(deeds), _forms(" ".join(f"{thing}+" for thing in things.split())))
         for deeds, things in _PAIRS
     )
-
-
-@cache
-def _small() -> frozenset[str]:
-    return frozenset(_SMALL.split())
-
-
-@cache
-def _labels() -> frozenset[str]:
-    return frozenset(_LABELS.split())
 
 
 @cache
@@ -284,6 +274,7 @@ def _lines(listed: str) -> str:
     return "|".join(line.strip() for line in listed.strip().split("\n"))
 
 
+@cache
 def _forms(listed: str) -> frozenset[str]:
     """Words with their endings: those of a verb for a star, those of a noun for a plus."""
     found: set[str] = set()

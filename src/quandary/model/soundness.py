@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from quandary.model.chart import Chart, Map, Page, Route, Step, folded
+from quandary.model.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -273,6 +274,4 @@ def _tied(calls: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def _cut(text: str) -> str:
-    """A text in a message: one line, not too long."""
-    words = " ".join(text.split())
-    return words if len(words) <= 60 else words[:59].rstrip() + "…"
+    return shorten(" ".join(text.split()))

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from quandary.model.text import shorten
+
 PATH_EXISTS = "path-exists"
 _LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
 
@@ -99,7 +101,7 @@ class Field(msgspec.Struct, frozen=True, omit_defaults=True):
 def shown(value: object) -> str:
     """A value of a proof on one line, not too long."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else text[:59] + "…"
+    return shorten(text)
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -82,7 +82,10 @@ class Settings(NamedTuple):
         for part in self.parts:
             for key in (name, name.upper()):  # some people know them in capitals
                 if key in part.values:
-                    return _checked(part.path, key, part.values[key], kind)
+                    value = part.values[key]
+                    if type(value) is not kind:
+                        raise ParseError(f"{part.path}: {key} is {_KINDS[kind]}, not {value!r}")
+                    return value
         return default
 
     def strings(self, name: str, what: str) -> list[str] | None:
@@ -166,12 +169,6 @@ def _from_text(name: str, text: str, kind: type) -> object:
     if kind is str:
         return text
     raise ParseError(f"{name} in the environment is {_KINDS[kind]}, not {text!r}")
-
-
-def _checked(path: str, name: str, value: object, kind: type) -> object:
-    if type(value) is not kind:
-        raise ParseError(f"{path}: {name} is {_KINDS[kind]}, not {value!r}")
-    return value
 
 
 def config_folder() -> str:

@@ -1,8 +1,10 @@
-"""An agent: a program that takes a prompt, and how to talk to it."""
+"""Agents: programs that take a prompt, how to talk to them, and which there are."""
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -48,8 +50,10 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Words that hold it to a JSON Schema."""
     env: tuple[str, ...] = ()
     """Variables that it may see besides those that every agent sees."""
-    safe: tuple[str, ...] | None = ()
-    """Words that keep it from changing anything; None if there are none that do."""
+    safe: tuple[str, ...] = ()
+    """Words that keep it from changing anything."""
+    never_safe: bool = False
+    """Nothing keeps it from changing things."""
     safe_values: dict[str, str] = {}
     """Variables that do the same."""
     full: tuple[str, ...] = ()
@@ -66,6 +70,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     login: tuple[str, ...] = ()
     """A command that ends with status 0 if somebody is logged in."""
     max_output: int = MOST
+    tried: str = ""
+    """The version that what is known about it was tried with."""
 
 
 def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[str, ...]:
@@ -74,7 +80,7 @@ def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[s
     What the settings and the permissions add stands at the end, or before a `--`.
     """
     chosen = agent.large if large else agent.argv
-    granted = agent.full if agent.permissions == "full" else agent.safe or ()
+    granted = agent.full if agent.permissions == "full" else agent.safe
     model = (agent.model_flag, agent.model) if agent.model and agent.model_flag else ()
     more = (*granted, *model, *(agent.schema if schema else ()), *agent.args)
     place = chosen.index("--") if "--" in chosen else len(chosen)
@@ -136,150 +142,14 @@ def _reach(value: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 - any JSON
             yield value[int(name)]
 
 
-_CLAUDE_LIKE = ("[type=result].usage.input_tokens", "[type=result].usage.output_tokens")
+@cache
+def known_agents() -> tuple[Agent, ...]:
+    """The agents that are known from the start: `agents.toml` beside this file."""
+    import tomllib  # noqa: PLC0415 - only where agents are called
 
-KNOWN_AGENTS: tuple[Agent, ...] = (
-    Agent(
-        name="CLAUDE",
-        argv=("claude", "-p", "--output-format", "json"),
-        output="json:structured_output|result",
-        usage=_CLAUDE_LIKE,
-        # It says `"subtype": "success"` even when nobody is logged in; only this can be trusted.
-        failure=("is_error",),
-        schema=("--json-schema", "{schema}"),
-        env=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
-        safe=("--permission-mode", "dontAsk"),
-        full=("--dangerously-skip-permissions",),
-        model_flag="--model",
-        login=("claude", "auth", "status"),
-    ),
-    Agent(
-        name="CODEX",
-        argv=("codex", "exec", "--json", "--skip-git-repo-check", "-"),
-        output="jsonl:[type=item.completed].item[type=agent_message].text",
-        usage=(
-            "[type=turn.completed].usage.input_tokens",
-            "[type=turn.completed].usage.output_tokens",
-        ),
-        failure=("[type=turn.failed].error.message",),
-        schema=("--output-schema", "{schema_file}"),
-        env=("CODEX_API_KEY",),
-        safe=("-s", "read-only"),
-        full=("--dangerously-bypass-approvals-and-sandbox",),
-        model_flag="-m",
-        login=("codex", "login", "status"),
-    ),
-    Agent(
-        name="GEMINI",
-        argv=("gemini", "-o", "json", "--skip-trust"),
-        output="json:response",
-        usage=("stats.models.*.tokens.total",),
-        failure=("error.message",),
-        env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        safe=("--approval-mode", "plan"),
-        full=("--approval-mode", "yolo"),
-        model_flag="-m",
-    ),
-    Agent(
-        # Read in its documentation, never run.
-        name="CURSOR",
-        argv=("agent", "--output-format", "json", "-p", "{prompt}"),
-        prompt="argument",
-        large=("agent", "--output-format", "json", "-p"),
-        output="json:result",
-        failure=("is_error",),
-        env=("CURSOR_API_KEY",),
-        safe=("--mode", "ask"),
-        full=("--force", "--trust"),
-        model_flag="--model",
-    ),
-    Agent(
-        name="COPILOT",
-        argv=("copilot", "--output-format", "json"),
-        output="jsonl:[type=assistant.message].data.content",
-        env=("COPILOT_GITHUB_TOKEN",),
-        # Without anything said it runs no command.
-        full=("--yolo",),
-        model_flag="--model",
-    ),
-    Agent(
-        name="QODO",
-        argv=("qodo", "{prompt}", "--ci", "-y", "-q"),
-        prompt="argument",
-        safe=("--permissions=r",),
-        full=("--permissions=rwx",),
-        model_flag="-m",
-    ),
-    Agent(
-        name="AIDER",
-        # `--message-file -` would open a conversation, so it gets a file.
-        argv=("aider", "--message-file", "{prompt_file}"),
-        prompt="file",
-        safe=("--chat-mode", "ask", "--dry-run"),
-        full=("--yes-always",),
-        model_flag="--model",
-        model_needed="it would open a login page and wait",
-    ),
-    Agent(
-        name="OPENCODE",
-        argv=("opencode", "run", "--format", "json"),
-        output="jsonl:[type=text].part.text",
-        usage=("[type=step_finish].part.tokens.input", "[type=step_finish].part.tokens.output"),
-        failure=("[type=error].error.data.message",),
-        # Neither its default nor `--agent plan` keeps it from running commands.
-        safe_values={"OPENCODE_PERMISSION": '{"bash":"deny","edit":"deny"}'},
-        full=("--auto",),
-        model_flag="-m",
-        model_needed="it could send the prompt to a free model of a third party",
-    ),
-    Agent(
-        name="AMP",
-        argv=("amp", "-x", "--stream-json"),
-        output="jsonl:[type=result].result",
-        usage=_CLAUDE_LIKE,
-        failure=("[type=result].is_error",),
-        env=("AMP_API_KEY",),
-        # What it may do stands in a settings file of its own.
-        safe=None,
-        model_flag="-m",
-        # It would take its standard input for the code of a login.
-        key_needed="AMP_API_KEY",
-    ),
-    Agent(
-        name="QWEN",
-        argv=("qwen", "-o", "json"),
-        output="json:-1.structured_result|-1.result",
-        usage=("-1.usage.input_tokens", "-1.usage.output_tokens"),
-        failure=("-1.is_error", "error.message"),
-        schema=("--json-schema", "{schema}"),
-        safe=("--approval-mode", "plan"),
-        full=("--approval-mode", "yolo"),
-        model_flag="-m",
-    ),
-    Agent(
-        name="LLM",
-        argv=("llm", "--json"),
-        output="json:0.response",
-        usage=("0.input_tokens", "0.output_tokens"),
-        schema=("--schema", "{schema}"),
-        # It has no tools unless it is given some.
-        model_flag="-m",
-    ),
-)
-
-TRIED = {
-    "CLAUDE": "2.1.325",
-    "CODEX": "0.166.0",
-    "GEMINI": "0.61.0",
-    "COPILOT": "1.0.102",
-    "QODO": "0.36.0",
-    "AIDER": "0.86.2",
-    "OPENCODE": "1.18.33",
-    "AMP": "0.0.1790142911",
-    "QWEN": "0.24.4",
-    "LLM": "0.36",
-}
-"""The versions that the facts above were tried with, on Linux in 2026-11."""
+    with open(os.path.join(os.path.dirname(__file__), "agents.toml"), "rb") as file:
+        tables = tomllib.load(file)
+    return tuple(msgspec.convert({"name": n, **table}, Agent) for n, table in tables.items())
 
 
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
@@ -317,7 +187,7 @@ def read_catalogue(tables: Mapping[str, Any] | None = None) -> Catalogue:
 
     A table with an `argv` describes an agent from scratch; one without changes a known agent.
     """
-    agents = {fold(agent.name): agent for agent in KNOWN_AGENTS}
+    agents = {fold(agent.name): agent for agent in known_agents()}
     named: dict[str, str] = {}
     for name, table in (tables or {}).items():
         where = f"[agents.{name}]"
@@ -384,7 +254,7 @@ def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
             f"{key} needs an output of json" for key in ("usage", "failure") if given.get(key)
         ]
     for key in ("safe", "full", "args"):
-        if _placeholders(getattr(agent, key) or ()):
+        if _placeholders(getattr(agent, key)):
             problems.append(f"{key} cannot have placeholders")
     return problems
 

@@ -292,8 +292,6 @@ def _unreadable(path: str, error: OSError | ValueError) -> ParseError:
             reason = "no such file"
         case IsADirectoryError():
             reason = "a folder, not a file"
-        case PermissionError():
-            reason = "permission denied"
         case _:
             reason = _words(error)
     return ParseError(f"{_shown(path)}: {reason}")

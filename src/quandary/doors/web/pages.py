@@ -32,11 +32,11 @@ from quandary.doors.web.run_views import tell_run
 from quandary.doors.web.shapes import Status as Status_of_pages
 from quandary.errors import AlreadyAnswered, QuandaryError, StoreError
 from quandary.formats.markdown import parse
+from quandary.formats.sources import tree_places
 from quandary.journal import runs as driver
 from quandary.journal.chance import now, stamp
 from quandary.journal.counts import occasions, summarize_questions
 from quandary.journal.runs import find_run
-from quandary.settings import read_settings
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ def list_trees(project: str) -> Iterator[Drawn]:
     """Every tree of a project that is no example."""
     if not project:
         return
-    places = read_settings(project).strings("trees", "files and folders")
-    for place in [project] if places is None else [os.path.join(project, p) for p in places]:
+    for place in tree_places(project):
         try:
             paths = list(markdown_files(place))
         except QuandaryError as error:

@@ -18,11 +18,8 @@ from quandary.model.tree import is_multi
 from quandary.settings.files import SUFFIXES, project_root, read_standard_input, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quandary.model.tree import Option, Tree
 
-    Read = Callable[[str, str], tuple[Chart, list[Problem]]]
 
 _MERMAID = re.compile(
     r"\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%[^\n]*\n\s*)*"
@@ -82,17 +79,20 @@ def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
     path, name = sources.split(source)
     if path == "-" and text is None:
         text = read_standard_input()
-    if path is None or not is_chart(path, text):
-        chart, problems = _of_tree(source, text)
-        path, name = path or source, ""
+    if path is not None and is_chart(path, text):
+        chart, problems = _parse(read_text(path) if text is None else text, path)
     else:
-        chart, problems = _parsed(read_text(path) if text is None else text, path)
+        chart, problems = from_tree(sources.load(source, text))
+        path, name = path or source, ""
     first = _first(chart, page or name, path)
     chart = replace(chart, start=first.id if first is not None else "")
-    chart, files = with_parts(chart, path, problems, _part)
+    chart, files = with_parts(chart, path, problems)
     names = {concern.name for concern in concerned(chart)}
-    problems = [problem for problem in problems if not problem.page or problem.page in names]
-    return Loaded(path, chart, tuple(_in_order([*problems, *check(chart)])), files)
+    found = [problem for problem in problems if not problem.page or problem.page in names]
+    found = list(dict.fromkeys([*found, *check(chart)]))
+    places = {name: n for n, name in enumerate(dict.fromkeys(p.page for p in found))}
+    found.sort(key=lambda problem: (places[problem.page], problem.line))
+    return Loaded(path, chart, tuple(found), files)
 
 
 def is_chart(path: str, text: str | None = None) -> bool:
@@ -107,45 +107,22 @@ def _kind(text: str) -> str:
     return next((ending for ending, pattern in kinds if pattern.match(head)), "")
 
 
-def _parsed(text: str, path: str) -> tuple[Chart, list[Problem]]:
-    chart, problems = _as_written(text, path)
+def _parse(text: str, path: str) -> tuple[Chart, list[Problem]]:
+    """The chart in a text, by the ending of its file; every page has an id."""
+    ending = _kind(text) if path == "-" else path.lower()
+    if ending.endswith(".mmd"):
+        from quandary.formats.charts import mermaid  # noqa: PLC0415 - one format at a time
+
+        chart, problems = mermaid.read(text, path)
+    else:
+        from quandary.formats.charts import lucid  # noqa: PLC0415
+
+        read_lucid = lucid.read_csv if ending.endswith(".csv") else lucid.read_json
+        chart, problems = read_lucid(text, path)
     keys = {page.id for page in chart.pages}
     free = next(str(n) for n in range(1, len(keys) + 2) if str(n) not in keys)
     pages = tuple(page if page.id else replace(page, id=free) for page in chart.pages)
     return replace(chart, pages=pages), problems
-
-
-def _as_written(text: str, path: str) -> tuple[Chart, list[Problem]]:
-    ending = _kind(text) if path == "-" else path.lower()
-    if ending.endswith(".csv"):
-        from quandary.formats.charts import lucid  # noqa: PLC0415 - one format at a time
-
-        return lucid.read_csv(text, path)
-    if ending.endswith(".json"):
-        from quandary.formats.charts import lucid  # noqa: PLC0415
-
-        return lucid.read_json(text, path)
-    from quandary.formats.charts import mermaid  # noqa: PLC0415
-
-    return mermaid.read(text, path)
-
-
-def _of_tree(source: str, text: str | None = None) -> tuple[Chart, list[Problem]]:
-
-    return from_tree(sources.load(source, text))
-
-
-def _part(path: str, name: str) -> tuple[Chart, list[Problem]]:
-    """The chart in another file that a subprocess names; it begins on the page of that name."""
-    if is_chart(path):
-        chart, problems = _parsed(read_text(path), path)
-    else:
-        chart, problems = _of_tree(f"{path}#{name}" if name else path)
-        name = ""
-    first = _first(chart, name, path)
-    if first is None:
-        raise NotFound(_which(chart, path))
-    return replace(chart, start=first.id), problems
 
 
 def _first(chart: Chart, name: str, path: str) -> Page | None:
@@ -179,20 +156,12 @@ def _pages(chart: Chart) -> str:
     return f" ({len(names)} pages: {', '.join(names[:5])}{more})" if names else ""
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """By page and line, each once."""
-    places = {name: n for n, name in enumerate(dict.fromkeys(p.page for p in problems))}
-    return sorted(dict.fromkeys(problems), key=lambda p: (places[p.page], p.line))
-
-
 MOST_FILES = 100
 """Whoever needs more than this should draw less."""
 _REFERENCES = ("page", "chart", "file")
 
 
-def with_parts(
-    chart: Chart, path: str, problems: list[Problem], read: Read
-) -> tuple[Chart, dict[str, str]]:
+def with_parts(chart: Chart, path: str, problems: list[Problem]) -> tuple[Chart, dict[str, str]]:
     """The chart with the pages of every file that it names, and the files of those pages.
 
     Pages of other files are called by file and page: `review.csv`, `review.csv#Second look`.
@@ -200,17 +169,16 @@ def with_parts(
     steps = (step for page in chart.pages for step in page.steps)
     if not any(step.shape == "subprocess" and _reference(step) for step in steps):
         return chart, {}
-    return _Parts(chart, path, problems, read).gathered()
+    return _Parts(chart, path, problems).gather()
 
 
 class _Parts:
     """A chart while other files are added to it."""
 
-    def __init__(self, chart: Chart, path: str, problems: list[Problem], read: Read) -> None:
+    def __init__(self, chart: Chart, path: str, problems: list[Problem]) -> None:
         self.chart = chart
         self.path = path
         self.problems = problems
-        self.read = read
         self.files: dict[str, str] = {}
         folder = os.path.dirname(os.path.abspath(path)) if path != "-" else os.path.abspath(".")
         self.root = os.path.realpath(project_root(folder) or folder)
@@ -219,7 +187,7 @@ class _Parts:
         self._waiting: list[tuple[Page, Chart, str, str]] = []
         """Pages to look through, their charts, their files, and what their ids begin with."""
 
-    def gathered(self) -> tuple[Chart, dict[str, str]]:
+    def gather(self) -> tuple[Chart, dict[str, str]]:
         """The whole chart."""
         pages: list[Page] = []
         self._waiting = [(page, self.chart, self.path, "") for page in self.chart.pages]
@@ -259,7 +227,15 @@ class _Parts:
             return known
         if len(self._begun) >= MOST_FILES:
             raise QuandaryError(f"{written} is one file too many; {MOST_FILES} are read")
-        chart, problems = self.read(shown, name)
+        if is_chart(shown):
+            chart, problems = _parse(read_text(shown), shown)
+            first = _first(chart, name, shown)
+        else:
+            chart, problems = from_tree(sources.load(f"{shown}#{name}" if name else shown))
+            first = _first(chart, "", shown)
+        if first is None:
+            raise NotFound(_which(chart, shown))
+        chart = replace(chart, start=first.id)
         prefix = f"{reference}:"
         self._begun[real, name] = prefix + chart.start
         taken = {page.name for page, *_ in self._waiting}

@@ -73,7 +73,14 @@ def read_csv(text: str, path: str) -> tuple[Chart, list[Problem]]:
         text = "\n" + text.partition("\n")[2]
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    usual = csv.field_size_limit(len(text) + 1)
+    try:
+        return _read_rows(text, delimiter, path)
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _read_rows(text: str, delimiter: str, path: str) -> tuple[Chart, list[Problem]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     book = _Book(_columns(next(filter(None, reader), []), path))
     last = book.fill(reader, reader.line_num)

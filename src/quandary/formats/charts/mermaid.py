@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ParseError
-from quandary.formats.charts.shapes import Direction, Sheet
+from quandary.formats.charts.shapes import Direction, Sheet, direction
 from quandary.model.chart import (
     STARTS,
     Chart,
@@ -177,7 +177,8 @@ class _Reader:
         sources, at = self._nodes(at)
         while True:
             at = self._after(_SPACE, at)
-            if self._ends(at):
+            ended = at >= len(self.text) or self.text[at] in "\n;"
+            if ended or self.text.startswith("%%", at):
                 return at
             label, way, at = self._arrow(at)
             targets, at = self._nodes(self._after(_ANY_SPACE, at))
@@ -188,9 +189,6 @@ class _Reader:
                     for target in targets:
                         self.pages.join(source, target, label, way, self.line(begin))
             sources = targets
-
-    def _ends(self, at: int) -> bool:
-        return at >= len(self.text) or self.text[at] in "\n;" or self.text.startswith("%%", at)
 
     def _arrow(self, at: int) -> tuple[str, Direction | None, int]:
         """What stands on an arrow, where it points, and where it ends; hidden ones lead nowhere."""
@@ -210,7 +208,7 @@ class _Reader:
             label, at = self._between_bars(after + 1)
         if hidden:
             return "", None, at
-        return shown(label), _pointing(tail, head), at
+        return shown(label), direction(tail, head.strip("-=")), at
 
     def _text_on_arrow(self, line: str, at: int) -> tuple[str, str, int]:
         """The text of `-- text -->`, up to the end of the line at most."""
@@ -293,7 +291,11 @@ class _Reader:
 
     def _attributes(self, key: str, at: int) -> int:
         """`@{ shape: diamond, label: "text" }`"""
-        end = self._closing_brace(at)
+        last = self.text.rfind("}", at, at + LONGEST_ATTRIBUTES)
+        closed = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
+        if not closed:
+            raise _Lost(at, "} after the attributes")
+        end = closed.end() - 1
         said = {
             match[1]: next(part for part in match.groups()[1:] if part is not None)
             for match in _ATTRIBUTE.finditer(self.text, at, end)
@@ -301,14 +303,6 @@ class _Reader:
         text = shown(said.get("label", key))
         self.pages.shape(key, text, called(said.get("shape", "").strip(), text))
         return end + 1
-
-    def _closing_brace(self, at: int) -> int:
-        limit = at + LONGEST_ATTRIBUTES
-        last = self.text.rfind("}", at, limit)
-        found = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
-        if not found:
-            raise _Lost(at, "} after the attributes")
-        return found.end() - 1
 
     # -- the rest ------------------------------------------------------------------------------
 
@@ -341,12 +335,6 @@ class _Reader:
     def _after(self, pattern: re.Pattern[str], at: int) -> int:
         found = pattern.match(self.text, at)
         return found.end() if found else at
-
-
-def _pointing(tail: str, head: str) -> Direction:
-    if tail:
-        return "both" if head in tuple("xo>") else "back"
-    return "forward" if head in tuple("xo>") else "none"
 
 
 def _unquoted(title: str) -> str:

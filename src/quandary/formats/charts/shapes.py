@@ -116,17 +116,18 @@ class Sheet:
     def page(self, problems: list[Problem]) -> Page:
         """The page with its steps and routes; what is neither is scenery."""
         steps, scenery = self._sorted() if self.doubtful or self.inside else (self.shapes, [])
-        routes = self._without_pointers(scenery) if self.headless or scenery else self.routes
+        # A line between a note and what it is about is no route.
+        notes = {thing.id for thing in scenery if thing.kind == "note"}
+        routes = (
+            [r for r in self.routes if not notes & {r.source, r.target}] if notes else self.routes
+        )
         if self.headless:
             self._doubt_direction(routes, {step.id for step in steps}, problems)
-        if any(step.shape == "connector" for step in self._doubted()):
+        if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
             routes = [*routes, *_jumps(steps, routes)]
         if self.inside:
             steps = [self._in_lane(step) for step in steps]
         return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
-
-    def _doubted(self) -> Iterator[Step]:
-        return (self.shapes[place] for place in self.doubtful)
 
     def _sorted(self) -> tuple[list[Step], list[Scenery]]:
         entered = {r.target for place, r in enumerate(self.routes) if place not in self.headless}
@@ -150,11 +151,6 @@ class Sheet:
             else:
                 steps.append(step)
         return steps, scenery
-
-    def _without_pointers(self, scenery: list[Scenery]) -> list[Route]:
-        """The lines that are routes: a line between a note and what it is about is none."""
-        notes = {thing.id for thing in scenery if thing.kind == "note"}
-        return [r for r in self.routes if r.source not in notes and r.target not in notes]
 
     def _doubt_direction(
         self, routes: list[Route], steps: set[str], problems: list[Problem]

@@ -199,54 +199,35 @@ class Codes:
 
     def derive(self, label: str) -> str:
         """A code made from the label, unlike those of its siblings."""
+        reserved = {OTHER, *STAND_INS, "A", "B", "C"}
         if label.rstrip(".… ").casefold() == "other" and OTHER not in self.taken:
             code = OTHER
         else:
-            code = next(found for found in self._candidates(label) if self._is_free(found))
+            found = (c for c in self._candidates(label) if c not in self.taken)
+            code = next(c for c in found if c not in reserved)
         self.taken.add(code)
         return code
 
-    def _is_free(self, code: str) -> bool:
-        return code not in self.taken and code not in _RESERVED
-
     def _candidates(self, label: str) -> Iterator[str]:
-        stem = _stem(label)
-        yield from _from_words(label)
-        number = self._counted.get(stem, 0)
+        words = [word.upper() for word in _WORD.findall(label[:200])]
+        letters = "".join(words)
+        if len(words) > 1:
+            yield "".join(word[0] for word in words)[:4]
+        if words:
+            yield words[0][:3]
+            yield words[0][:4]
+            yield letters[0] + "".join(c for c in letters[1:] if c not in "AEIOU")[:3]
+            yield letters[:4]
+            yield letters[:2]
+        else:
+            yield "OPT"
+        stem = letters[:2] or "OP"
         while True:
             # Counting goes on where it stopped, so that many siblings cost no more than few.
+            number = self._counted.get(stem, 0)
             self._counted[stem] = number + 1
-            yield stem + _in_letters(number)
-            number += 1
-
-
-_RESERVED = frozenset({OTHER, *STAND_INS, "A", "B", "C"})
-
-
-def _stem(label: str) -> str:
-    return "".join(word.upper() for word in _WORD.findall(label[:200]))[:2] or "OP"
-
-
-def _in_letters(number: int) -> str:
-    tail = ""
-    while True:
-        tail = chr(ord("A") + number % 26) + tail
-        number = number // 26 - 1
-        if number < 0:
-            return tail
-
-
-def _from_words(label: str) -> Iterator[str]:
-    words = [word.upper() for word in _WORD.findall(label[:200])]
-    initials = "".join(word[0] for word in words)
-    if len(initials) > 1:
-        yield initials[:4]
-    letters = "".join(words)
-    if words:
-        yield words[0][:3]
-        yield words[0][:4]
-        yield letters[0] + "".join(c for c in letters[1:] if c not in "AEIOU")[:3]
-        yield letters[:4]
-        yield letters[:2]
-    else:
-        yield "OPT"
+            tail = ""
+            while number >= 0:
+                number, letter = number // 26 - 1, number % 26
+                tail = chr(ord("A") + letter) + tail
+            yield stem + tail

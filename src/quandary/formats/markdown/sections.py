@@ -314,14 +314,10 @@ def _content_from(lines: list[str]) -> list[int]:
     """For every line, the next one from there on that is neither empty nor a comment."""
     following = [len(lines)] * (len(lines) + 1)
     for number in range(len(lines) - 1, -1, -1):
-        blank = _is_blank_or_comment(lines[number])
+        bare = lines[number].strip()
+        blank = not bare or (bare.startswith("<!--") and bare.endswith("-->"))
         following[number] = following[number + 1] if blank else number
     return following
-
-
-def _is_blank_or_comment(line: str) -> bool:
-    bare = line.strip()
-    return not bare or (bare.startswith("<!--") and bare.endswith("-->"))
 
 
 def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
@@ -410,15 +406,13 @@ def first_line(item: Block) -> tuple[int, int, str]:
     first = next((child for child in item.children if not child.is_comment), None)
     if first is not None:
         if first.kind in ("paragraph", "heading") and first.lines:
-            return first.lines[0] if first.marker or first.kind == "paragraph" else _atx_line(first)
+            if first.marker or first.kind == "paragraph":
+                return first.lines[0]
+            line, _, text = first.lines[0]
+            return line, first.column, f"{'#' * first.level} {text}"
         if first.line == item.line and first.kind not in ("item", "quote", "fence") and first.lines:
             return first.lines[0]
     return item.line, item.indent, ""
-
-
-def _atx_line(heading: Block) -> tuple[int, int, str]:
-    line, _, text = heading.lines[0]
-    return line, heading.column, "#" * heading.level + " " + text
 
 
 def body_lines(item: Block, lines: list[str]) -> Iterator[tuple[int, int, str, bool]]:
@@ -456,19 +450,27 @@ class Builder:
         decisions = tuple(self._decision(decision) for decision in draft.decisions)
         if self.template:
             return None
-        values = {key.name: key for key in draft.keys}
-        extras = self._extras(values.get("Extras"))
+        values = {key.name: key.value for key in draft.keys}
+        extras: tuple[Extra, ...] = ()
+        kind = values.get("Kind", "").strip().casefold()
+        for key in draft.keys:
+            if key.name == "Extras":
+                extras, well_formed = read_extras(key.value)
+                if not well_formed:
+                    self.source.note("extras-format", key.line, key.column)
+            elif key.name == "Kind" and kind not in KINDS:
+                self.source.note("kind-unknown", key.line, key.column, key.value)
         line, column = self.source.place(draft.heading.line, draft.heading.column)
         tree = Tree(
             name=draft.name if not draft.bare else draft.decisions[0].name,
             decisions=decisions,
             title=draft.title,
-            trigger=values["Trigger"].value if "Trigger" in values else "",
+            trigger=values.get("Trigger", ""),
             extras=extras,
-            kind=self._kind(values.get("Kind")),
-            question=values["Question"].value if "Question" in values else "",
-            keywords=read_keywords(values["Keywords"].value) if "Keywords" in values else (),
-            extends=plain_name(values["Extends"].value) if "Extends" in values else "",
+            kind=kind if kind in KINDS else "",
+            question=values.get("Question", ""),
+            keywords=read_keywords(values.get("Keywords", "")),
+            extends=plain_name(values.get("Extends", "")),
             bare=draft.bare,
             fenced=self.source.fenced,
             line=line,
@@ -480,23 +482,6 @@ class Builder:
         section.keys = draft.keys
         section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
         return section
-
-    def _extras(self, key: Key | None) -> tuple[Extra, ...]:
-        if key is None:
-            return ()
-        extras, well_formed = read_extras(key.value)
-        if not well_formed:
-            self.source.note("extras-format", key.line, key.column)
-        return extras
-
-    def _kind(self, key: Key | None) -> str:
-        if key is None:
-            return ""
-        kind = key.value.strip().casefold()
-        if kind not in KINDS:
-            self.source.note("kind-unknown", key.line, key.column, key.value)
-            return ""
-        return kind
 
     def _decision(self, decision: DraftDecision) -> Decision:
         heading = decision.heading or self.draft.heading
