@@ -1,4 +1,4 @@
-"""What a program printed, as what an agent said: taken out of its wrapping, and read."""
+"""Carrying out a Call: the agent's command line, its environment, its run, and what it said."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -29,135 +31,6 @@ if TYPE_CHECKING:
     from quandary.model.calls import Call
     from quandary.settings.agents import Agent, Catalogue
 
-LONGEST_REASON = 300
-MOST_TOKENS = 2**53
-
-
-class Unwrapped(NamedTuple):
-    """What an agent said, apart from how its program writes it down."""
-
-    text: str
-    tokens: int | None = None
-    failure: str = ""
-
-
-def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
-    """What came of a call. A program that ends well has not answered by that alone."""
-    said = unwrap(agent, ran.out)
-    error = _error(agent, ran, said)
-    heard = hear(said.text, call.expects, call.routes) if call.expects and not error else None
-    return Output(
-        call.key,
-        said.text,
-        error,
-        meaning=heard.meaning if heard else None,
-        problem=heard.problem if heard else "",
-        stderr=ran.err,
-        status=ran.status,
-        seconds=round(ran.seconds, 3),
-        tokens=said.tokens,
-        truncated=ran.truncated,
-        timed_out=ran.timed_out,
-    )
-
-
-def _error(agent: Agent, ran: Ran, said: Unwrapped) -> str:
-    """Why what was printed cannot count, if so."""
-    if ran.timed_out:
-        return f"{agent.name} had not ended after {ran.seconds:.0f} s and was ended"
-    if ran.status:
-        how = f"status {ran.status}" if ran.status > 0 else _signal_name(-ran.status)
-        reason = said.failure or _last_line(ran.err) or _last_line(said.text)
-        return f"{agent.name} ended with {how}" + (f": {reason}" if reason else "")
-    if said.failure:
-        return f"{agent.name} failed: {said.failure}"
-    if not said.text.strip():
-        return f"{agent.name} printed nothing"
-    return ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"signal {signal.Signals(number).name}"
-    except ValueError:
-        return f"signal {number}"
-
-
-def _last_line(text: str) -> str:
-    line = text[-4 * LONGEST_REASON :].rstrip().rpartition("\n")[2].strip()
-    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
-
-
-# -- wrappings -----------------------------------------------------------------------------------
-
-
-def unwrap(agent: Agent, printed: str) -> Unwrapped:
-    """The text, the tokens used and the failure that an agent's program wrote down as JSON.
-
-    Where there is no such document, whatever was printed is the text.
-    """
-    kind, _, paths = agent.output.partition(":")
-    if kind == "text":
-        return Unwrapped(printed)
-    documents = _lines(printed) if kind == "jsonl" else _document(printed)
-    if not documents:
-        return Unwrapped(printed)
-    failures = [reason for path in agent.failure for reason in _leads_to(documents, path) if reason]
-    texts: list[Any] = []
-    for path in paths.split("|"):
-        texts = [found for found in _leads_to(documents, path) if found not in (None, "")]
-        if texts:
-            break
-    text = _as_text(texts[-1]) if texts else ""
-    failure = "" if texts else f"there was nothing at {paths} in what it printed"
-    if failures:
-        told = next((reason for reason in failures if isinstance(reason, str)), text)
-        failure = _last_line(clean(told)) or "it does not say why"
-    return Unwrapped(text, _tokens(agent, documents), failure)
-
-
-def _document(printed: str) -> list[Any]:
-    """The one document that was printed; the last object, if something stands before it."""
-    try:
-        return [json.loads(printed)]
-    except (ValueError, RecursionError):
-        return [found for found, _ in zip(last_objects(printed, ""), range(1), strict=False)]
-
-
-def _lines(printed: str) -> list[Any]:
-    """The documents in the lines that have one."""
-    documents = []
-    for line in printed.split("\n"):
-        if line.lstrip().startswith(("{", "[")):
-            try:
-                documents.append(json.loads(line))
-            except (ValueError, RecursionError):
-                continue
-    return documents
-
-
-def _leads_to(documents: list[Any], path: str) -> list[Any]:
-    parts = parse_path(path) or ()
-    return [found for document in documents for found in follow(document, parts)]
-
-
-def _as_text(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """A text as it is; anything else as it was written."""
-    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def _tokens(agent: Agent, documents: list[Any]) -> int | None:
-    numbers = [
-        int(found)
-        for path in agent.usage
-        for found in _leads_to(documents, path)
-        if isinstance(found, int | float)
-        and not isinstance(found, bool)
-        and 0 <= found <= MOST_TOKENS
-    ]
-    return min(sum(numbers), MOST_TOKENS) if numbers else None
-
-
 TIMEOUT = 600.0
 """Seconds for a call that does not say how long it may take."""
 LOGIN_TIMEOUT = 20.0
@@ -165,6 +38,8 @@ LONGEST_ARGUMENT = 100_000
 """Bytes; the system's own limit for one argument is not much higher."""
 SHORTEST_SECRET = 8
 LONG = 100_000
+LONGEST_REASON = 300
+MOST_TOKENS = 2**53
 _PLACEHOLDER = re.compile(r"\{(?:prompt|prompt_file|schema|schema_file)\}")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
@@ -264,9 +139,17 @@ def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command
     if call.expects:
         values["{schema}"] = json.dumps(schema(call.expects, call.routes))
     contents = {"{prompt_file}": prompt, "{schema_file}": values.get("{schema}", "").encode()}
+    files = used & set(contents)
     with contextlib.ExitStack() as stack:
-        if used & set(contents):
-            values |= _written(stack, {name: contents[name] for name in used & set(contents)})
+        try:  # nobody else can read them
+            make = tempfile.TemporaryDirectory(prefix="quandary-") if files else nullcontext("")
+            folder = stack.enter_context(make)
+            for name in files:
+                values[name] = os.path.join(folder, name.strip("{}"))
+                with open(values[name], "wb") as file:
+                    file.write(contents[name])
+        except OSError as error:
+            raise NotStarted(f"the prompt cannot be put into a file: {error.strerror}") from None
         yield Command(
             tuple(_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in line),
             _environment(agent, around),
@@ -275,19 +158,6 @@ def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command
             around.timeout if call.timeout is None else call.timeout,
             agent.max_output,
         )
-
-
-def _written(stack: contextlib.ExitStack, contents: dict[str, bytes]) -> dict[str, str]:
-    """Files with these contents, which nobody else can read, in place of their names."""
-    try:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="quandary-"))
-        paths = {name: os.path.join(folder, name.strip("{}")) for name in contents}
-        for name, path in paths.items():
-            with open(path, "wb") as file:
-                file.write(contents[name])
-    except OSError as error:
-        raise NotStarted(f"the prompt cannot be put into a file: {error.strerror}") from None
-    return paths
 
 
 def _why_no_argument(argv: tuple[str, ...], prompt: bytes) -> str:
@@ -327,3 +197,104 @@ def _without_keys(ran: Ran, environment: dict[str, str]) -> Ran:
     for secret in sorted(secrets, key=len, reverse=True):
         out, err = out.replace(secret, secrets[secret]), err.replace(secret, secrets[secret])
     return replace(ran, out=out, err=err)
+
+
+# -- what it said --------------------------------------------------------------------------------
+
+
+class Unwrapped(NamedTuple):
+    """What an agent said, apart from how its program writes it down."""
+
+    text: str
+    tokens: int | None = None
+    failure: str = ""
+
+
+def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
+    """What came of a call. A program that ends well has not answered by that alone."""
+    said = unwrap(agent, ran.out)
+    error = _error(agent, ran, said)
+    heard = hear(said.text, call.expects, call.routes) if call.expects and not error else None
+    return Output(
+        call.key,
+        said.text,
+        error,
+        meaning=heard.meaning if heard else None,
+        problem=heard.problem if heard else "",
+        stderr=ran.err,
+        status=ran.status,
+        seconds=round(ran.seconds, 3),
+        tokens=said.tokens,
+        truncated=ran.truncated,
+        timed_out=ran.timed_out,
+    )
+
+
+def _error(agent: Agent, ran: Ran, said: Unwrapped) -> str:
+    """Why what was printed cannot count, if so."""
+    if ran.timed_out:
+        return f"{agent.name} had not ended after {ran.seconds:.0f} s and was ended"
+    if ran.status:
+        names = {-one: one.name for one in signal.Signals}
+        number = names.get(ran.status, -ran.status)
+        how = f"status {ran.status}" if ran.status > 0 else f"signal {number}"
+        reason = said.failure or _last_line(ran.err) or _last_line(said.text)
+        return f"{agent.name} ended with {how}" + (f": {reason}" if reason else "")
+    if said.failure:
+        return f"{agent.name} failed: {said.failure}"
+    if not said.text.strip():
+        return f"{agent.name} printed nothing"
+    return ""
+
+
+def _last_line(text: str) -> str:
+    line = text[-4 * LONGEST_REASON :].rstrip().rpartition("\n")[2].strip()
+    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
+
+
+def unwrap(agent: Agent, printed: str) -> Unwrapped:
+    """The text, the tokens used and the failure that an agent's program wrote down as JSON.
+
+    Where there is no such document, whatever was printed is the text.
+    """
+    kind, _, paths = agent.output.partition(":")
+    documents = _documents(kind, printed) if kind != "text" else []
+    if not documents:
+        return Unwrapped(printed)
+    failures = [reason for path in agent.failure for reason in _leads_to(documents, path) if reason]
+    texts: list[Any] = []
+    for path in paths.split("|"):
+        texts = [found for found in _leads_to(documents, path) if found not in (None, "")]
+        if texts:
+            break
+    last = texts[-1] if texts else ""
+    text = clean(last if isinstance(last, str) else json.dumps(last, ensure_ascii=False))
+    failure = "" if texts else f"there was nothing at {paths} in what it printed"
+    if failures:
+        reason = next((reason for reason in failures if isinstance(reason, str)), text)
+        failure = _last_line(clean(reason)) or "it does not say why"
+    used = [found for path in agent.usage for found in _leads_to(documents, path)]
+    numbers = [int(n) for n in used if type(n) in (int, float) and 0 <= n <= MOST_TOKENS]
+    return Unwrapped(text, min(sum(numbers), MOST_TOKENS) if numbers else None, failure)
+
+
+def _documents(kind: str, printed: str) -> list[Any]:
+    """The documents in the lines that have one; or the one that was printed, the last object if
+    something stands before it.
+    """
+    if kind != "jsonl":
+        try:
+            return [json.loads(printed)]
+        except (ValueError, RecursionError):
+            return list(islice(last_objects(printed, ""), 1))
+    documents = []
+    for line in printed.split("\n"):
+        if line.lstrip().startswith(("{", "[")):
+            with contextlib.suppress(ValueError, RecursionError):
+                documents.append(json.loads(line))
+    return documents
+
+
+def _leads_to(documents: list[Any], path: str) -> list[Any]:
+    parts = parse_path(path) or ()
+    return [found for document in documents for found in follow(document, parts)]

@@ -219,11 +219,14 @@ def enqueue(store: Store, run: str) -> None:
 
 def _ask(store: Store, sql: LiteralString, run: str) -> list[Any]:
     """What the tables of the fleet say of a run; nothing where the store has no fleet."""
-    shared = store.shared
-    if shared is None or not shared.with_connection(_found):
-        return []
-    shared.with_connection(partial(prepare, place=store.path))
-    return shared.with_connection(lambda connection: connection.execute(sql, (run,)).fetchall())
+
+    def look(connection: Connection[Any]) -> list[Any]:
+        if not _found(connection):
+            return []
+        prepare(connection, store.path)
+        return connection.execute(sql, (run,)).fetchall()
+
+    return store.shared.with_connection(look) if store.shared is not None else []
 
 
 def depths_of(store: Store) -> Callable[[], Depths] | None:
@@ -310,13 +313,9 @@ class Fleet:
     def __init__(self, store: Store, name: str, *, flow: str = "walk") -> None:
         self.store = share(store)
         self.queue = queue_of(name, flow)
-        self.store.with_connection(
-            lambda connection: connection.execute(
-                "INSERT INTO fleet_queue (queue, name, flow, version) VALUES (%s, %s, %s, %s) "
-                "ON CONFLICT DO NOTHING",
-                (self.queue.full, *self.queue),
-            )
-        )
+        known = "INSERT INTO fleet_queue VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+        values = (self.queue.full, *self.queue)
+        self.store.with_connection(lambda connection: connection.execute(known, values))
 
     def take_new_runs(self) -> None:
         """From now on, every run that is begun in the store is one of the fleet.

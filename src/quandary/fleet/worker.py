@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
 from quandary.agents.driving import Driver
-from quandary.desk.reply import actions
+from quandary.desk.reply import actions, arguments_of
 from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output
-    from quandary.settings.agents import Agent, Catalogue
+    from quandary.settings.agents import Catalogue
 
 log = logging.getLogger("quandary.fleet")
 STOPPING = "this worker stops"
@@ -119,13 +119,10 @@ class WorkerAgents:
             agent = self.catalogue.find(codename)
         except NotFound as unknown:
             return str(unknown)
-        return next(iter(obstacles(agent, around)), "") or await self._logged_out(agent, around)
-
-    async def _logged_out(self, agent: Agent, around: Surroundings) -> str:
-        """Why nobody can log in; many runs that begin at once have it looked up once."""
-        if not agent.login:
-            return ""
-        async with self._asking:
+        found = obstacles(agent, around)
+        if found or not agent.login:
+            return found[0] if found else ""
+        async with self._asking:  # many runs that begin at once have it looked up once
             until, why = self._logins.get(agent.name, (0.0, ""))
             if time.monotonic() >= until:
                 why = await logged_out(agent, around)
@@ -198,9 +195,8 @@ class Turn:
         return outcome
 
     def _log(self, level: int, what: str, error: Exception | None = None, **facts: object) -> None:
-        log.log(
-            level, "run %s: %s", self.run, what, exc_info=error, extra={"run": self.run, **facts}
-        )
+        facts["run"] = self.run
+        log.log(level, "run %s: %s", self.run, what, exc_info=error, extra=facts)
 
     def _note(self, kind: str, text: str) -> None:
         """Have the journal say it, if the run is still waiting and the journal can be written."""
@@ -227,10 +223,8 @@ class Turn:
         """Where the agents of the run work."""
         folder = workdir
         if not folder:
-            began = self.store.entries(self.run, kinds=("began",))
             with readable(self.run):
-                arguments = (began[0].read_matter().arguments if began else None) or {}
-            folder = str(arguments.get("workdir") or os.getcwd())
+                folder = str(arguments_of(self.store, self.run).get("workdir") or os.getcwd())
         if not os.path.isdir(folder):
             raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
         return Surroundings(folder, self.around.environment, self.around.timeout)
@@ -354,7 +348,11 @@ class Worker:
             async with self._alone:
                 job = await self.queue.take(names, self.id) if names else None
                 if job is not None:
-                    self._begin(job)
+                    turn = Turn(self.store, self.agents, self.around, job)
+                    self.turns.add(turn)
+                    turn.task = asyncio.create_task(self._drive(turn))
+                    if self._ending:
+                        turn.put_aside(STOPPING)
                     return True
             if not await self._list_queues():
                 break
@@ -383,13 +381,6 @@ class Worker:
             return True
         names = [turn.job.queue.rpartition("@")[0] for turn in self.turns]
         return names.count(queue.name) < most
-
-    def _begin(self, job: Job) -> None:
-        turn = Turn(self.store, self.agents, self.around, job)
-        self.turns.add(turn)
-        turn.task = asyncio.create_task(self._drive(turn))
-        if self._ending:
-            turn.put_aside(STOPPING)
 
     async def _drive(self, turn: Turn) -> None:
         """Drive a run, and record in the queue what became of it."""
