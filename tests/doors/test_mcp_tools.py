@@ -354,5 +354,7 @@ def test_the_page_lists_every_tool_with_what_it_takes() -> None:
     page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| `(\w+)` \| (.*?) \|", page)
     shown = {name: set(re.findall(r"`(\w+)`", taken)) for name, taken in rows}
-    assert shown == {name: set(tool.schema["properties"]) for name, tool in TOOLS.items()}
+    assert shown == {
+        name: set(tool.describe().input_schema["properties"]) for name, tool in TOOLS.items()
+    }
     assert re.findall(r"`(quandary://\S+)`", page) == [t.uri_template for t in TEMPLATES]

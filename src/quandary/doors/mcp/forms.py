@@ -31,7 +31,6 @@ from pydantic import ValidationError
 from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import fold, plain_text, sheets, shorten
-from quandary.doors.mcp.tools import THROUGH, WHO
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.journal import runs
 from quandary.model.asks import Note, Outcome, Reply
@@ -49,7 +48,11 @@ if TYPE_CHECKING:
     from quandary.journal.store import State
     from quandary.model.asks import Ask, Question
 
+    Context = ServerRequestContext["Forms", Any]
+
+T = TypeVar("T")
 CHOICE, WORDS, COMMENT, REPLY = "answer", "other", "comment", "reply"
+_EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5
 """Sooner than this, in seconds, no person has read a form."""
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
@@ -171,8 +174,7 @@ def read_form(
 def _filled_in(ask: Ask, content: Mapping[str, Any]) -> Came:
     if ask.kind == "advisory":
         text = _text(content, REPLY)
-        told: dict[str, Any] = {"response": text}
-        return Came(returns.parse(json.dumps(told), ask, read) if text else _nothing())
+        return Came(returns.parse(json.dumps({"response": text}), ask, read) if text else _EMPTY)
     entries, notes = [], []
     for number, question in enumerate(ask.questions, 1):
         entry = _entry(question, content, number)
@@ -182,7 +184,7 @@ def _filled_in(ask: Ask, content: Mapping[str, Any]) -> Came:
             entries.append({"key": question.key, **entry})
     if entries:
         return Came(returns.parse(json.dumps({"answers": entries}), ask, read), tuple(notes))
-    return Came(None if notes else _nothing(), tuple(notes))
+    return Came(None if notes else _EMPTY, tuple(notes))
 
 
 def _entry(
@@ -224,14 +226,7 @@ def _text(content: Mapping[str, Any], name: str) -> str:
     return (text_of(content.get(name), name) or "").strip()
 
 
-def _nothing() -> Outcome:
-    return Outcome("dismissed", "the form came back empty")
-
-
-if TYPE_CHECKING:
-    Context = ServerRequestContext["Desk", Any]
-
-T = TypeVar("T")
+# -- forms that are out --------------------------------------------------------------------------
 
 ROUNDS = 10
 """Forms that one call shows; clients stop after as many."""
@@ -246,10 +241,10 @@ KEPT = 1000
 FIELD = "ask"
 """The name of the form among the inputs that a client is asked for."""
 
-STILL_OPEN = "The form is still before the person. Call next with this run to wait for it."
-MORE_TO_ASK = "There is more to ask. Call next with this run to go on."
-TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not booked."
-UNKNOWN_FORM = "That form was taken before, or is too old; nothing was booked."
+STILL_OPEN = "The person still has the form. Call next with this run to wait for it."
+MORE_TO_ASK = "There is more to ask. Call next with this run to continue."
+TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not recorded."
+UNKNOWN_FORM = "That form was taken before, or is too old; nothing was recorded."
 CLOSED = "Nobody answered. The question waits; call next with this run to show it again."
 WAITS = (
     "The question waits. Call next with this run to show it here once more, or with a wait too to "
@@ -283,8 +278,8 @@ class _Open:
         self.standing: Standing | None = None
 
 
-class Desk:
-    """Where the forms lie that are out, for one server."""
+class Forms:
+    """The forms that are out, for one server."""
 
     def __init__(self, house: House, tasks: TaskGroup, hold: float) -> None:
         self.house = house
@@ -300,16 +295,16 @@ class Desk:
 
     # -- a form within a call --------------------------------------------------------------------
 
-    async def converse(self, context: Context, caller: Client, state: State) -> Standing:
+    async def converse(self, context: Context, client: Client, state: State) -> Standing:
         """Show what waits, and what comes after it, until there is nothing or nobody to ask."""
         until = anyio.current_time() + self.hold
         standing = Standing(state)
         for _ in range(ROUNDS):
-            if not showable(standing.state, caller):
+            if not is_showable(standing.state, client):
                 return standing
-            form = self._laid_out(context, caller, standing.state)
+            form = self._lay_out(context, client, standing.state)
             try:
-                came = await self._came(context, form, until)
+                came = await self._wait(context, form, until)
             except anyio.get_cancelled_exc_class():
                 form.scope.cancel()  # whoever called has gone, and the form with them
                 raise
@@ -320,15 +315,15 @@ class Desk:
                 return came
         return Standing(standing.state, MORE_TO_ASK) if standing.state.ask else standing
 
-    def _laid_out(self, context: Context, caller: Client, state: State) -> _Open:
+    def _lay_out(self, context: Context, client: Client, state: State) -> _Open:
         """The form for what waits; the one that is out already, if there is one."""
         place = _place(context, state)
         if place not in self._open:
             self._open[place] = _Open()
-            self._tasks.start_soon(self._show, context, caller, state, self._open[place])
+            self._tasks.start_soon(self._show, context, client, state, self._open[place])
         return self._open[place]
 
-    async def _came(self, context: Context, form: _Open, until: float) -> Standing | None:
+    async def _wait(self, context: Context, form: _Open, until: float) -> Standing | None:
         begun = anyio.current_time()
         while not form.done.is_set():
             now = anyio.current_time()
@@ -340,49 +335,49 @@ class Desk:
                 await context.session.report_progress(now - begun, None, "waiting for the person")
         return form.standing
 
-    async def _show(self, context: Context, caller: Client, state: State, form: _Open) -> None:
+    async def _show(self, context: Context, client: Client, state: State, form: _Open) -> None:
         try:
             with form.scope:
-                form.standing = await self._sent(context, caller, state)
+                form.standing = await self._send(context, client, state)
         except QuandaryError as error:  # in the background, nobody else would hear of it
             form.standing = Standing(state, str(error))
         finally:
             self._open.pop(_place(context, state), None)
             form.done.set()
 
-    async def _sent(self, context: Context, caller: Client, state: State) -> Standing:
+    async def _send(self, context: Context, client: Client, state: State) -> Standing:
         began = anyio.current_time()
         shown = Shown(state.run, state.key or "", began, 0)
         try:
             result = await context.session.send_request(
-                elicitation(state, caller),
+                elicitation(state, client),
                 types.ElicitResult,
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except (MCPError, ValidationError) as error:
-            return await self.do(self._noted, shown, _failed(error), caller.name)
+            return await self.do(self._note, shown, _failed(error), client.name)
         seconds = anyio.current_time() - began
-        return await self.do(self._taken, shown, result, seconds, caller.name)
+        return await self.do(self._record, shown, result, seconds, client.name)
 
     # -- a form between calls --------------------------------------------------------------------
 
-    def handed_out(self, caller: Client, state: State, turn: int) -> types.InputRequiredResult:
+    def hand_out(self, client: Client, state: State, turn: int) -> types.InputRequiredResult:
         """The form as a result, with which the client calls again."""
         token = secrets.token_urlsafe(16)
         while len(self._shown) >= KEPT:
             del self._shown[next(iter(self._shown))]
         self._shown[token] = Shown(state.run, state.key or "", anyio.current_time(), turn)
         return types.InputRequiredResult(
-            input_requests={FIELD: elicitation(state, caller)},
+            input_requests={FIELD: elicitation(state, client)},
             request_state=json.dumps({"run": state.run, "form": token}),
         )
 
-    async def handed_back(
-        self, caller: Client, request_state: str, responses: types.InputResponses | None
+    async def take_back(
+        self, client: Client, request_state: str, responses: types.InputResponses | None
     ) -> tuple[Standing, int]:
         """What came of a form that was handed out, and how many there have been.
 
-        Each is taken once: one that nobody knows, or that came before, books nothing.
+        Each is taken once: one that nobody knows, or that came before, records nothing.
         """
         token, run = _read_state(request_state)
         shown = self._shown.pop(token, None)
@@ -393,46 +388,46 @@ class Desk:
         result = (responses or {}).get(FIELD)
         if not isinstance(result, types.ElicitResult):
             lost = Outcome("error", "the client called again without the form")
-            return await self.do(self._noted, shown, lost, caller.name), shown.turn
-        return await self.do(self._taken, shown, result, seconds, caller.name), shown.turn
+            return await self.do(self._note, shown, lost, client.name), shown.turn
+        return await self.do(self._record, shown, result, seconds, client.name), shown.turn
 
     # -- what came back --------------------------------------------------------------------------
 
-    def _taken(self, shown: Shown, result: types.ElicitResult, seconds: float, by: str) -> Standing:
-        """Book what a form means, if its question still waits."""
-        state = runs.look(self.house.store, shown.run)
+    def _record(
+        self, shown: Shown, result: types.ElicitResult, seconds: float, by: str
+    ) -> Standing:
+        """Record what a form means, if its question still waits."""
+        store = self.house.store
+        state = runs.look(store, shown.run)
         if state.ask is None or state.key != shown.key:
             return Standing(state, TOO_LATE)
         came = read_form(state.ask, result.action, result.content, seconds)
         try:
             if isinstance(came.response, Outcome):
-                return self._noted(shown, came.response, by)
+                return self._note(shown, came.response, by)
             if isinstance(came.response, Reply):
                 state = self.house.record(shown.run, came.response, to=shown.key, by=by)
             for note in came.notes:
-                state = runs.note(
-                    self.house.store, shown.run, note, who=WHO, through=THROUGH, by=by
-                )
+                state = runs.note(store, shown.run, note, **self.house.caller(by).source)
         except AlreadyAnswered:
-            return Standing(runs.look(self.house.store, shown.run), TOO_LATE)
+            return Standing(runs.look(store, shown.run), TOO_LATE)
         except QuandaryError as error:
-            return Standing(runs.look(self.house.store, shown.run), str(error))
+            return Standing(runs.look(store, shown.run), str(error))
         return Standing(state, answered=True)
 
-    def _noted(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
+    def _note(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
         """Keep that there was no answer, and why; only a decline ends the run."""
         store = self.house.store
         try:
-            state = runs.note(
-                store, shown.run, outcome, to=shown.key, who=WHO, through=THROUGH, by=by
-            )
+            source = self.house.caller(by).source
+            state = runs.note(store, shown.run, outcome, to=shown.key, **source)
         except AlreadyAnswered:
             return Standing(runs.look(store, shown.run), TOO_LATE)
         return Standing(state, CLOSED if outcome.kind == "dismissed" else "")
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    async def changed(self, state: State, seconds: float) -> State:
+    async def wait_for_news(self, state: State, seconds: float) -> State:
         """The state once the run has come to something new, or when the time is up.
 
         What agents do on the way there is nothing that anybody has to hear of.
@@ -441,22 +436,20 @@ class Desk:
         store = self.house.store
         while anyio.current_time() < until:
             row = await self.do(store.run, state.run)
-            if (
-                row is None
-                or row.status != "waiting"
-                or (row.n > state.n and row.waits == "person")
-            ):
+            if row is None or row.status != "waiting":
+                break
+            if row.n > state.n and row.waits == "person":
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
         return await self.do(runs.look, store, state.run)
 
 
 @asynccontextmanager
-async def desk(house: House, hold: float) -> AsyncIterator[Desk]:
-    """A desk as long as the server runs; what still lies on it then is taken away."""
+async def open_forms(house: House, hold: float) -> AsyncIterator[Forms]:
+    """The forms, as long as the server runs; what is still out then is taken away."""
     async with anyio.create_task_group() as tasks:
         try:
-            yield Desk(house, tasks, hold)
+            yield Forms(house, tasks, hold)
         finally:
             tasks.cancel_scope.cancel()
 
@@ -466,18 +459,18 @@ def _place(context: Context, state: State) -> tuple[int, str, str]:
     return id(context.session.client_params), state.run, state.key or ""
 
 
-def showable(state: State, caller: Client) -> bool:
-    """Whether the question that waits can be put before somebody at this client.
+def is_showable(state: State, client: Client) -> bool:
+    """Whether the question that waits can be shown to somebody at this client.
 
     What only a person themselves may answer is not shown where an agent is in between.
     """
-    return caller.forms and state.ask is not None and not state.ask.require
+    return client.forms and state.ask is not None and not state.ask.require
 
 
-def elicitation(state: State, caller: Client) -> types.ElicitRequest:
+def elicitation(state: State, client: Client) -> types.ElicitRequest:
     """The form for what waits, as the protocol has it in both eras."""
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    made = make_form(state.ask, state.notes, titled=caller.titled)
+    made = make_form(state.ask, state.notes, titled=client.titled)
     asked = types.ElicitRequestFormParams(message=made.message, requested_schema=made.schema)
     return types.ElicitRequest(params=asked)
 

@@ -18,8 +18,18 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
 from quandary import __version__
-from quandary.doors.mcp import forms, tools
-from quandary.doors.mcp.forms import HOLD, ROUNDS, Desk, Standing, showable
+from quandary.desk.state import encode_state
+from quandary.doors.mcp import tools
+from quandary.doors.mcp.forms import (
+    HOLD,
+    MORE_TO_ASK,
+    ROUNDS,
+    WAITS,
+    Forms,
+    Standing,
+    is_showable,
+    open_forms,
+)
 from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import runs
@@ -32,17 +42,18 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from quandary.doors.mcp.tools import House, Tool, Wanted
+    from quandary.doors.mcp.tools import House, Wanted
     from quandary.journal.store import State
 
-    Context = ServerRequestContext[Desk, Any]
+    Context = ServerRequestContext[Forms, Any]
+    Page = types.PaginatedRequestParams | None
     Result = types.CallToolResult | types.InputRequiredResult
 
 NAME = "quandary"
 INSTRUCTIONS = """\
-Quandary puts decisions before the person you work for and keeps what they decide. Whenever a choice
+Quandary asks the person you work for to decide, and keeps what they decide. Whenever a choice
 is theirs, call ask, split or gate instead of choosing. A run that is waiting has not been answered:
-show its question as it is (the prompt `relay` says how), or look again with next. Never answer in
+show its question as it is (the prompt `relay` says how), or call next. Never answer in
 the person's place.
 """
 LONGEST = 7 * 24 * 3600.0
@@ -59,19 +70,19 @@ IN_PERSON = (
 )
 WALKING = (
     "Agents are at work on it. Call next with this run and a wait. If nothing happens any more, "
-    "`quandary walk --resume {run}` takes it up again."
+    "`quandary walk --resume {run}` resumes it."
 )
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
 
-def build(house: House, *, hold: float = HOLD) -> Server[Desk]:
+def build(house: House, *, hold: float = HOLD) -> Server[Forms]:
     """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
-    server: Server[Desk] = Server(
+    server: Server[Forms] = Server(
         NAME,
         version=__version__,
         title="Quandary",
         instructions=INSTRUCTIONS,
-        lifespan=lambda _: forms.desk(house, hold),
+        lifespan=lambda _: open_forms(house, hold),
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
@@ -85,7 +96,7 @@ def build(house: House, *, hold: float = HOLD) -> Server[Desk]:
     return server
 
 
-async def over_stdio(server: Server[Desk]) -> None:
+async def over_stdio(server: Server[Forms]) -> None:
     """Serve whoever started this process, until they close the pipe."""
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
@@ -99,7 +110,7 @@ class Mounted(NamedTuple):
     """To be entered for as long as the other server runs."""
 
 
-def mounted(server: Server[Desk], security: TransportSecuritySettings | None = None) -> Mounted:
+def mounted(server: Server[Forms], security: TransportSecuritySettings | None = None) -> Mounted:
     """The server over streamable HTTP; `security` names the hosts and origins that may come."""
     sessions = StreamableHTTPSessionManager(app=server, security_settings=security)
     return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
@@ -108,24 +119,8 @@ def mounted(server: Server[Desk], security: TransportSecuritySettings | None = N
 # -- tools ---------------------------------------------------------------------------------------
 
 
-async def _list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
-
-
-def _described(tool: Tool) -> types.Tool:
-    hints = types.ToolAnnotations(
-        title=tool.title,
-        read_only_hint=tool.looks_only,
-        destructive_hint=False,
-        open_world_hint=False,
-    )
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.schema,
-        annotations=hints,
-    )
+async def _list_tools(_: Context, __: Page) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[tool.describe() for tool in TOOLS.values()])
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> Result:
@@ -135,62 +130,44 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> R
         names = ", ".join(TOOLS)
         raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}; there are {names}")
     try:
-        return await _done(context, params, tool.read(params.arguments))
+        return await _do(context, params, tool.read(params.arguments))
     except QuandaryError as error:
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
 
 
-async def _done(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
-    desk = context.lifespan_context
-    house = desk.house
+async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
+    forms = context.lifespan_context
+    house, store = forms.house, forms.house.store
     if isinstance(wanted, Checking | Listing | Looking):
-        return _data(await desk.do(_seen, house, wanted))
-    caller = caller_of(context)
-    if caller.in_rounds and params.request_state is not None:
-        standing, turn = await desk.handed_back(
-            caller, params.request_state, params.input_responses
-        )
-        return await _handed(desk, caller, standing, turn)
+        return _data(await forms.do(house.look, wanted))
+    client = client_of(context)
+    if client.in_rounds and params.request_state is not None:
+        back = await forms.take_back(client, params.request_state, params.input_responses)
+        return await _show_next(forms, client, *back)
     if not isinstance(wanted, Following):
-        state = await desk.do(house.begin, wanted, caller)
+        state = await forms.do(house.begin, wanted, client)
     else:
-        state = await _looked(desk, wanted.run, caller)
+        state = await forms.do(lambda: runs.look(store, find_run(store, wanted.run)))
+        if state.deed is not None:  # somebody was interrupted on the way
+            state = await forms.do(lambda: house.record(state.run, None, to=None, by=client.name))
         if wanted.wait:
-            return await _told(desk, Standing(await desk.changed(state, wanted.wait)), caller)
-    if caller.in_rounds:
-        return await _handed(desk, caller, Standing(state, answered=True), 0)
-    return await _told(desk, await desk.converse(context, caller, state), caller)
+            state = await forms.wait_for_news(state, wanted.wait)
+            return await _tell(forms, Standing(state), client)
+    if client.in_rounds:
+        return await _show_next(forms, client, Standing(state, answered=True), 0)
+    return await _tell(forms, await forms.converse(context, client, state), client)
 
 
-def _seen(house: House, wanted: Checking | Listing | Looking) -> bytes:
-    """What an agent only wants to see."""
-    if isinstance(wanted, Checking):
-        return house.check(wanted)
-    if isinstance(wanted, Listing):
-        return house.runs(wanted)
-    return house.history(find_run(house.store, wanted.run))
-
-
-async def _looked(desk: Desk, name: str, caller: Client) -> State:
-    """Where a run stands, once the house has done what it was interrupted at."""
-    house = desk.house
-    run = await desk.do(find_run, house.store, name)
-    state = await desk.do(runs.look, house.store, run)
-    if state.deed is not None:
-        state = await desk.do(lambda: house.record(run, None, to=None, by=caller.name))
-    return state
-
-
-async def _handed(desk: Desk, caller: Client, standing: Standing, turn: int) -> Result:
+async def _show_next(forms: Forms, client: Client, standing: Standing, turn: int) -> Result:
     """The next form, if there is one to show; else where the run stands."""
-    if standing.answered and showable(standing.state, caller):
+    if standing.answered and is_showable(standing.state, client):
         if turn < ROUNDS:
-            return desk.handed_out(caller, standing.state, turn + 1)
-        standing = Standing(standing.state, forms.MORE_TO_ASK)
-    return await _told(desk, standing, caller)
+            return forms.hand_out(client, standing.state, turn + 1)
+        standing = Standing(standing.state, MORE_TO_ASK)
+    return await _tell(forms, standing, client)
 
 
-def caller_of(context: Context) -> Client:
+def client_of(context: Context) -> Client:
     """The client, as it described itself. One that names no kind of form shows the usual kind."""
     session = context.session
     told = session.client_capabilities.elicitation if session.client_capabilities else None
@@ -207,14 +184,14 @@ def caller_of(context: Context) -> Client:
 # -- what an agent is told -----------------------------------------------------------------------
 
 
-async def _told(desk: Desk, standing: Standing, caller: Client) -> types.CallToolResult:
+async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
-    data = await desk.do(desk.house.encode, standing.state)
-    then = standing.said or _then(standing.state, caller)
+    data = await forms.do(encode_state, forms.house.store, standing.state)
+    then = standing.said or _then(standing.state, client)
     return _data(data, then.replace("{run}", standing.state.run))
 
 
-def _then(state: State, caller: Client) -> str:
+def _then(state: State, client: Client) -> str:
     if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
         return ""
     if state.status != "waiting":
@@ -224,7 +201,7 @@ def _then(state: State, caller: Client) -> str:
     if state.ask.require:
         return IN_PERSON
     told = {note.kind for note in state.notes}
-    return RELAY if not caller.forms or "unavailable" in told else forms.WAITS
+    return RELAY if not client.forms or "unavailable" in told else WAITS
 
 
 def _data(data: bytes, then: str = "") -> types.CallToolResult:
@@ -243,39 +220,34 @@ def _text(text: str) -> types.TextContent:
 # -- resources and prompts -----------------------------------------------------------------------
 
 
-async def _list_resources(
-    context: Context, _: types.PaginatedRequestParams | None
-) -> types.ListResourcesResult:
-    desk = context.lifespan_context
-    return types.ListResourcesResult(resources=await desk.do(tools.resources, desk.house))
+async def _list_resources(context: Context, _: Page) -> types.ListResourcesResult:
+    forms = context.lifespan_context
+    found = await forms.do(tools.list_resources, forms.house)
+    return types.ListResourcesResult(resources=found)
 
 
-async def _list_templates(
-    _: Context, __: types.PaginatedRequestParams | None
-) -> types.ListResourceTemplatesResult:
+async def _list_templates(_: Context, __: Page) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
 
 
 async def _read_resource(
     context: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
-    desk = context.lifespan_context
+    forms = context.lifespan_context
     try:
-        found = await desk.do(tools.resource, desk.house, str(params.uri))
-    except NotFound as error:
-        raise MCPError(types.INVALID_PARAMS, str(error), {"uri": str(params.uri)}) from None
+        found = await forms.do(tools.read_resource, forms.house, str(params.uri))
     except QuandaryError as error:
-        raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": str(params.uri)}) from None
+        code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
+        raise MCPError(code, str(error), {"uri": str(params.uri)}) from None
     return types.ReadResourceResult(contents=[found])
 
 
-async def _list_prompts(
-    _: Context, __: types.PaginatedRequestParams | None
-) -> types.ListPromptsResult:
+async def _list_prompts(_: Context, __: Page) -> types.ListPromptsResult:
     return types.ListPromptsResult(prompts=[tools.RELAY])
 
 
 async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if params.name != tools.RELAY.name:
         raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name}; there is relay")
-    return tools.prompt()
+    loop = types.PromptMessage(role="user", content=_text(tools.LOOP))
+    return types.GetPromptResult(description=tools.RELAY.description, messages=[loop])

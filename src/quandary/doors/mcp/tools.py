@@ -1,9 +1,13 @@
-"""What the tools of a chat client do: the desk, with the client as the caller."""
+"""The tools of a chat client, and what it can read: the desk, with the client as the caller.
+
+No tool answers a question. What a person says comes back in the client's form, or through the
+command that a waiting state names.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -20,6 +24,7 @@ from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources
 from quandary.formats.markdown import parse
+from quandary.formats.markdown.writing import format as write_tree
 from quandary.journal import runs
 from quandary.journal.runs import find_run
 from quandary.model.text import printable
@@ -29,20 +34,13 @@ from quandary.settings.files import markdown_files, read_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from quandary.desk import begin
     from quandary.desk.authority import Scope
-    from quandary.desk.begin import Wanted as Wanted_of_house
     from quandary.desk.plans import Agents
     from quandary.desk.walks import Walks
     from quandary.formats.lint import Checked
     from quandary.journal.store import State, Store
     from quandary.model.asks import Reply
-
-WHO: Final = "agent"
-THROUGH: Final = "mcp"
-"""As whose word everything is recorded that comes from a client.
-
-A person may have filled in its form. But an agent drives the program that showed it, so that it is
-never recorded as the person's own."""
 
 
 class Client(NamedTuple):
@@ -56,14 +54,6 @@ class Client(NamedTuple):
     """Its forms have titled choices, and lists to tick."""
     in_rounds: bool = False
     """It calls again with what was filled in; else it is sent the form during the call."""
-
-
-class Listed(NamedTuple):
-    """A tree of the project."""
-
-    name: str
-    path: str
-    about: str
 
 
 class House:
@@ -87,10 +77,14 @@ class House:
         self.scope = scope
 
     def caller(self, by: str) -> Caller:
-        """The source of what a client sends."""
-        return Caller(WHO, THROUGH, by, self.scope)
+        """The source of all that comes from a client.
 
-    def begin(self, wanted: Wanted_of_house, client: Client) -> State:
+        A person may have filled in its form. But an agent drives the program that showed it, so
+        that it is never recorded as the person's own.
+        """
+        return Caller("agent", "mcp", by, self.scope)
+
+    def begin(self, wanted: begin.Wanted, client: Client) -> State:
         """Begin a run, and have agents called where they come first."""
         showing = Showing(host="codex" if "codex" in client.name.casefold() else "claude")
         caller = self.caller(client.name)
@@ -106,52 +100,44 @@ class House:
         self.walks.follow(state)
         return state
 
-    def encode(self, state: State) -> bytes:
-        """The state of a run as JSON, just as the command line prints it."""
-        return encode_state(self.store, state)
+    def look(self, wanted: Checking | Listing | Looking) -> bytes:
+        """What an agent only wants to see, as JSON."""
+        if isinstance(wanted, Checking):
+            return self.check(wanted)
+        if isinstance(wanted, Listing):
+            return self.runs(wanted)
+        return self.history(find_run(self.store, wanted.run))
 
     def history(self, run: str) -> bytes:
         """The state and everything that happened, as JSON."""
-        state = msgspec.Raw(self.encode(runs.look(self.store, run)))
+        state = msgspec.Raw(encode_state(self.store, runs.look(self.store, run)))
         return msgspec.json.encode({"state": state, "entries": list(events(self.store, run))})
 
     def runs(self, wanted: Listing) -> bytes:
         """The newest runs of the project, as JSON."""
         end_what_expired(self.store)
-        status: Any = wanted.status or None
-        project = project_of(os.curdir)
-        found = self.store.runs(status=status, project=project, limit=wanted.limit, newest=True)
+        found = self.store.runs(
+            status=wanted.status or None,
+            project=project_of(os.curdir),
+            limit=wanted.limit,
+            newest=True,
+        )
         return encode_runs(self.store, found)
 
     def check(self, wanted: Checking) -> bytes:
         """What is wrong with trees, as JSON; a text has the name `-`."""
         if bool(wanted.path) == bool(wanted.text):
             raise QuandaryError("give a path, or the Markdown itself as text")
-        if wanted.text:
-            return self.report(lint.check_files([("-", parse(wanted.text))]))
-        require_may(self.caller(""), "name a file", path=wanted.path)
-        found = [(path, parse(read_text(path))) for path in markdown_files(wanted.path)]
+        found = [("-", parse(wanted.text))]
+        if wanted.path:
+            require_may(self.caller(""), "name a file", path=wanted.path)
+            found = [(path, parse(read_text(path))) for path in markdown_files(wanted.path)]
         if not found:
             raise ParseError(f"{printable(wanted.path)}: no Markdown files below it")
         return self.report(lint.check_files(found))
 
-    def trees(self) -> list[Listed]:
-        """The trees of the project, each name once."""
-        found: dict[str, Listed] = {}
-        for path, tree in sources.in_project(os.curdir):
-            if not tree.fenced:
-                about = " ".join(tree.trigger.split())
-                found.setdefault(tree.name, Listed(tree.name, path, about))
-        return list(found.values())
 
-    def tree(self, name: str) -> str:
-        """One of them, as Markdown, with what it inherits."""
-        from quandary.formats.markdown.writing import format as written  # noqa: PLC0415 - only when read
-
-        if sources.split(name)[0] is not None:
-            raise NotFound(f"{printable(name)} is no name of a tree")
-        return written(sources.load(name))
-
+# -- tools ---------------------------------------------------------------------------------------
 
 LONGEST_WAIT = 50.0
 """In seconds: many clients give a call up after a minute."""
@@ -161,7 +147,7 @@ RunName = Annotated[str, Meta(description="The run's name, or how it begins.")]
 
 
 class Checking(Struct, forbid_unknown_fields=True):
-    """Find what is wrong with the decision trees in a Markdown file, or in a text."""
+    """Find problems in the decision trees of a Markdown file, or of a text."""
 
     path: Annotated[str, Meta(description="A Markdown file, or a folder of them.")] = ""
     text: Annotated[str, Meta(description="In place of path: the Markdown itself.")] = ""
@@ -184,7 +170,7 @@ class Looking(Struct, forbid_unknown_fields=True):
 
 
 class Following(Struct, forbid_unknown_fields=True):
-    """Go on with a run that waits: show its question to the person again, or wait for an answer."""
+    """Resume a run that waits: show its question to the person again, or wait for an answer."""
 
     run: RunName
     wait: Annotated[
@@ -209,17 +195,11 @@ class Tool(NamedTuple):
     wanted: type[Wanted]
     looks_only: bool = False
 
-    @property
-    def description(self) -> str:
-        """What it is for."""
-        return " ".join((self.wanted.__doc__ or "").split())
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """What it takes, as JSON Schema; some hosts want the type of a choice spelt out."""
+    def describe(self) -> types.Tool:
+        """The tool with what it takes; some hosts want the type of a choice spelt out."""
         _, parts = msgspec.json.schema_components([self.wanted])
         fields = parts[self.wanted.__name__]["properties"]
-        return {
+        schema = {
             "type": "object",
             "properties": {
                 name: {"type": "string", **about} if "enum" in about else about
@@ -228,6 +208,19 @@ class Tool(NamedTuple):
             "required": parts[self.wanted.__name__]["required"],
             "additionalProperties": False,
         }
+        hints = types.ToolAnnotations(
+            title=self.title,
+            read_only_hint=self.looks_only,
+            destructive_hint=False,
+            open_world_hint=False,
+        )
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=" ".join((self.wanted.__doc__ or "").split()),
+            input_schema=schema,
+            annotations=hints,
+        )
 
     def read(self, arguments: dict[str, Any] | None) -> Wanted:
         """What an agent wants; it is told what does not fit."""
@@ -244,13 +237,15 @@ TOOLS = {
         Tool("split", "Decide about a list of options", Splitting),
         Tool("gate", "Leave a phase", Gating),
         Tool("walk", "Run a chart", Walking),
-        Tool("next", "Go on with a run", Following),
+        Tool("next", "Resume a run", Following),
         Tool("runs", "List runs", Listing, looks_only=True),
         Tool("show_run", "Look at a run", Looking, looks_only=True),
         Tool("check", "Check decision trees", Checking, looks_only=True),
     )
 }
 
+
+# -- what a client can read ----------------------------------------------------------------------
 
 TREES, RUNS = "quandary://trees/", "quandary://runs/"
 MARKDOWN, JSON = "text/markdown", "application/json"
@@ -260,46 +255,44 @@ MOST = 200
 RELAY = types.Prompt(
     name="relay",
     title="Relay a question",
-    description="How to put a waiting question before the person, and take the answer back.",
+    description="How to show a waiting question to the person, and send the answer back.",
 )
 LOOP = """\
 A tool of quandary gave you a run whose `status` is `waiting`, with an `ask` in it. The person has
-not seen that question. Put it before them:
+not seen that question. Show it to them:
 
 1. Show them `ask.preamble` and the text of every note, word for word. If there is an `ask.text`,
    show that in their place and take what they write as the response.
 2. Otherwise call your own question tool with `ask.tool_input` just as it is: leave out no option,
    add none, and reorder nothing.
 3. Run the command in `ask.reply_with` and give it on standard input exactly what the tool returned.
-4. It prints the next state. Begin again with 1 for as long as that is `waiting` with an `ask`.
+4. It prints the next state. Repeat from 1 while that is `waiting` with an `ask`.
 
 If you cannot run commands, name the run to the person: they answer with `quandary next RUN` in a
 terminal. Then call `next` with the run and a `wait`.
 
-A closed form, an empty answer, an error and silence are no answers; the question goes on waiting.
+A closed form, an empty answer, an error and silence are no answers; the question still waits.
 `declined`, `withdrawn` and `failed` mean that nothing was decided. Never choose in their place.
 """
 
 
-def resources(house: House) -> list[types.Resource]:
-    """The project's trees and its newest runs."""
-    import msgspec  # noqa: PLC0415 - only where runs are listed
-
-    listed = [
-        types.Resource(
-            uri=TREES + quote(tree.name, safe=""),
-            name=tree.name,
-            description=f"{tree.about} ({tree.path})".strip(),
-            mime_type=MARKDOWN,
-        )
-        for tree in house.trees()[:MOST]
-    ]
-    runs = msgspec.json.decode(house.runs(Listing(limit=MOST)))["runs"]
-    for run in runs:
+def list_resources(house: House) -> list[types.Resource]:
+    """The project's trees, each name once, and its newest runs."""
+    trees: dict[str, types.Resource] = {}
+    for path, tree in sources.in_project(os.curdir):
+        if not tree.fenced and tree.name not in trees:
+            about = f"{' '.join(tree.trigger.split())} ({path})".strip()
+            uri = TREES + quote(tree.name, safe="")
+            trees[tree.name] = types.Resource(
+                uri=uri, name=tree.name, description=about, mime_type=MARKDOWN
+            )
+    listed = list(trees.values())[:MOST]
+    for run in msgspec.json.decode(house.runs(Listing(limit=MOST)))["runs"]:
         name = f"{run['flow']} {run['run']} ({run['status']})"
-        uri = RUNS + run["run"]
-        about = run.get("about") or None
-        listed.append(types.Resource(uri=uri, name=name, description=about, mime_type=JSON))
+        what = run.get("about") or None
+        listed.append(
+            types.Resource(uri=RUNS + run["run"], name=name, description=what, mime_type=JSON)
+        )
     return listed
 
 
@@ -319,19 +312,15 @@ TEMPLATES = [
 ]
 
 
-def resource(house: House, uri: str) -> types.TextResourceContents:
-    """One of them."""
+def read_resource(house: House, uri: str) -> types.TextResourceContents:
+    """A tree as Markdown, with what it inherits, or the history of a run."""
+    name = unquote(uri.removeprefix(TREES).removeprefix(RUNS))
     if uri.startswith(TREES):
-        text = house.tree(unquote(uri.removeprefix(TREES)))
+        if sources.split(name)[0] is not None:
+            raise NotFound(f"{printable(name)} is no name of a tree")
+        text = write_tree(sources.load(name))
         return types.TextResourceContents(uri=uri, text=text, mime_type=MARKDOWN)
     if uri.startswith(RUNS):
-        run = find_run(house.store, unquote(uri.removeprefix(RUNS)))
-        text = house.history(run).decode()
+        text = house.history(find_run(house.store, name)).decode()
         return types.TextResourceContents(uri=uri, text=text, mime_type=JSON)
     raise NotFound(f"there is no {uri}; resources begin with {TREES} or {RUNS}")
-
-
-def prompt() -> types.GetPromptResult:
-    """The loop by which a question is relayed."""
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=LOOP))
-    return types.GetPromptResult(description=RELAY.description, messages=[message])
