@@ -88,7 +88,11 @@ class Asked:
     def states(self, count: int = 1) -> list[State]:
         """What waits in the inbox."""
         until = time.monotonic() + 10
-        while len(rows := runs.inbox(self.store)) < count and time.monotonic() < until:
+        while (
+            len(rows := runs.inbox(self.store)) < count
+            and self._thread.is_alive()
+            and time.monotonic() < until
+        ):
             time.sleep(0.01)
         assert len(rows) == count
         return [runs.look(self.store, row.id) for row in rows]
