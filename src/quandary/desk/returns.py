@@ -32,7 +32,7 @@ from quandary.desk.sheets import (
     SEVERAL,
     Sheet,
     is_other,
-    sheets,
+    make_sheets,
     shorten,
     split_labels,
 )
@@ -91,7 +91,7 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
     The mode is plain where the question was shown as text, as an advisory one always is: its
     choices are numbered, and people reply in words. For a form it is strict.
     """
-    form = _Form(sheets(ask), read, as_text=as_text or ask.kind == "advisory")
+    form = _Form(make_sheets(ask), read, as_text=as_text or ask.kind == "advisory")
     return form.parse(decode(data))
 
 

@@ -21,7 +21,7 @@ from quandary.model.tree import OTHER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from quandary.model.asks import Ask, Choice, Preamble, Question
+    from quandary.model.asks import Ask, Choice, Question
 
 
 class Host(NamedTuple):
@@ -69,7 +69,7 @@ NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 
 SEVERAL = "(To choose several, name them under Other.)"
 _FILLERS = (
-    ("Other", "Say it in your own words, or leave it blank to see what else there is."),
+    ("Other", "Say it in your own words, or leave it blank to see more options."),
     ("None of these", "Neither; there may be more behind this."),
 )
 _GAP = re.compile(r"\s*,\s*|\s*\Z")
@@ -95,7 +95,7 @@ def is_other(text: str) -> bool:
     return text.strip().casefold() in _OTHERS
 
 
-def fold(line: str) -> str:
+def one_line(line: str) -> str:
     """A text on one line."""
     return _BREAKS.sub(" ", line).strip()
 
@@ -130,10 +130,10 @@ class Sheet(NamedTuple):
         return {o.label: o.choice.code if o.choice else "" for o in self.options}
 
 
-def sheets(ask: Ask) -> tuple[Sheet, ...]:
+def make_sheets(ask: Ask) -> tuple[Sheet, ...]:
     """Every question as it is shown: no two texts alike, no two labels of a question alike."""
     texts = _distinct(
-        [q.text.strip() or fold(q.title) or q.key for q in ask.questions],
+        [q.text.strip() or one_line(q.title) or q.key for q in ask.questions],
         [q.key for q in ask.questions],
     )
     return tuple(Sheet(q, t, _options(q)) for q, t in zip(ask.questions, texts, strict=True))
@@ -144,27 +144,21 @@ def _options(question: Question) -> tuple[Shown, ...]:
 
     A choice that is called like the host's Other has its code behind it, for the same reason.
     """
-    choices: list[Choice | None] = [*question.choices]
-    labels = [_label(choice) for choice in question.choices]
-    descriptions = [fold(choice.description) for choice in question.choices]
-    codes = [choice.code for choice in question.choices]
-    for label, description in _FILLERS[: max(2 - len(choices), 0)]:
-        choices.append(None)
-        labels.append(label)
-        descriptions.append(description)
-        codes.append(OTHER)
-    labels = _distinct(labels, codes)
+    options = []
+    for choice in question.choices:
+        label = one_line(choice.shown) or choice.code
+        if is_other(label) or label in NOTHING_CHOSEN:
+            label = f"{label} ({choice.code})"
+        options.append(Shown(label, one_line(choice.description), choice))
+    options += [Shown(*filler, None) for filler in _FILLERS[: max(2 - len(options), 0)]]
+    codes = [option.choice.code if option.choice else OTHER for option in options]
+    labels = _distinct([option.label for option in options], codes)
     if question.multi:
         labels = _separable(labels, codes)
     return tuple(
-        Shown(label, description or label, choice)
-        for label, description, choice in zip(labels, descriptions, choices, strict=True)
+        Shown(label, option.description or label, option.choice)
+        for label, option in zip(labels, options, strict=True)
     )
-
-
-def _label(choice: Choice) -> str:
-    label = fold(choice.shown) or choice.code
-    return f"{label} ({choice.code})" if is_other(label) or label in NOTHING_CHOSEN else label
 
 
 def _distinct(texts: list[str], names: Sequence[str]) -> list[str]:
@@ -187,17 +181,12 @@ def _separable(labels: list[str], codes: Sequence[str]) -> list[str]:
     """
     if len(labels) > 4 or not any("," in label for label in labels):
         return labels
-    every = range(len(labels))
-    orders = chain.from_iterable(permutations(every, count) for count in range(2, len(labels) + 1))
-    for order in chain(((number,) for number in every), orders):
-        joined = ", ".join(labels[number] for number in order)
-        found, rest = split_labels(joined, [*labels, *OTHERS])
-        if rest or set(found) != {labels[number] for number in order}:
-            marked = [
-                f"{label} ({code})" if "," in label else label
-                for label, code in zip(labels, codes, strict=True)
-            ]
-            return _distinct(marked, codes)
+    counts = range(1, len(labels) + 1)
+    for order in chain.from_iterable(permutations(labels, count) for count in counts):
+        found, rest = split_labels(", ".join(order), [*labels, *OTHERS])
+        if rest or set(found) != set(order):
+            pairs = zip(labels, codes, strict=True)
+            return _distinct([f"{la} ({co})" if "," in la else la for la, co in pairs], codes)
     return labels
 
 
@@ -237,34 +226,31 @@ def split_labels(text: str, labels: Iterable[str]) -> tuple[list[str], str]:
 def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
     """The input for the host's question tool; refused where the box cannot hold the Ask."""
     box = find_host(host)
-    if len(ask.questions) > box.limits.questions:
-        raise _too_many(box, f"{len(ask.questions)} questions", box.limits.questions)
+    shown = make_sheets(ask)
+    counts = {"questions": len(shown), "options": max(len(sheet.options) for sheet in shown)}
+    for what, count in counts.items():
+        room = getattr(box.limits, what)
+        if count > room:
+            raise QuandaryError(
+                f"{count} {what} wait and {box.tool} holds {room}; start the run with --host {host}"
+            )
     questions = []
-    for sheet in sheets(ask):
-        if len(sheet.options) > box.limits.options:
-            raise _too_many(box, f"{len(sheet.options)} options", box.limits.options)
-        question = sheet.question
+    for question, text, options in shown:
         form: dict[str, Any] = {"id": question.key} if box.ids else {}
         unaided = question.multi and not box.several
-        form["question"] = f"{sheet.text} {SEVERAL}" if unaided else sheet.text
-        form["header"] = fold(question.header) or question.item or question.key
+        form["question"] = f"{text} {SEVERAL}" if unaided else text
+        form["header"] = one_line(question.header) or question.item or question.key
         if box.several:
             form["multiSelect"] = question.multi
-        form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
+        form["options"] = [{"label": o.label, "description": o.description} for o in options]
         questions.append(form)
     return {"questions": questions}
 
 
-def _too_many(box: Host, what: str, room: int) -> QuandaryError:
-    return QuandaryError(
-        f"{what} wait and {box.tool} holds {room}; start the run with --host {box.name}"
-    )
-
-
 # -- as plain text --------------------------------------------------------------------------------
 
-WHICH = "Which shall it be?"
-OWN_WORDS = "something else: say it in your own words, or choose this to see what there is"
+WHICH = "Which one do you choose?"
+OWN_WORDS = "something else: say it in your own words, or choose this to see more options"
 SEVERAL_NUMBERS = "You can choose several, such as `1, 2`."
 
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
@@ -274,10 +260,12 @@ _CRUMBS = re.compile(r"\[[^\]\s]+\]: ")
 
 def keep_first_question(ask: Ask) -> Ask:
     """The Ask with its first question only; the others wait until that one is answered."""
-    question = ask.questions[0]
     if len(ask.questions) == 1:
         return ask
-    return replace(ask, questions=(question,), preamble=_about(ask.preamble, question))
+    question, preamble = ask.questions[0], ask.preamble
+    own = tuple(block for block in preamble.blocks if block.startswith(f"**{question.item}. "))
+    about = replace(preamble, blocks=own or preamble.blocks, extras=question.extras)
+    return replace(ask, questions=(question,), preamble=about)
 
 
 def plain_text(ask: Ask) -> str:
@@ -287,38 +275,30 @@ def plain_text(ask: Ask) -> str:
     """
     ask = keep_first_question(ask)
     question = ask.questions[0]
-    preamble = replace(ask.preamble, hints=_hints(ask.preamble)).text.strip()
+    # Text cannot leave Other blank; it has a number here.
+    hints = " | ".join(hint for hint in ask.preamble.hints.split(" | ") if hint != BLANK)
+    preamble = replace(ask.preamble, hints=hints).text.strip()
     notes = (note.text.strip() for note in ask.notes)
-    summary, asked = _parted(question.text)
-    if _told(summary, ask.preamble):
-        summary = ""
+    summary, asked = _split_question(question.text)
+    blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
+    if one_line(summary) in map(one_line, (ask.preamble.context, *blocks)):
+        summary = ""  # the preamble, right above, says just that
+    title = one_line(question.title)
+    where = f" ({question.item})" if question.item else ""
+    choices = [_choice_line(choice) for choice in question.choices]
+    choices += [f"**Other** — {OWN_WORDS}"] if question.menu else []
     parts = [
         "\n".join(note for note in notes if note and note not in preamble),
         preamble,
-        _whereabouts(question),
+        "" if not title or title in question.text else _bold(title) + where,
         summary,
-        "\n".join(_choices(question)),
+        "\n".join(f"{number}. {line}" for number, line in enumerate(choices, 1)),
         f"{asked} {SEVERAL_NUMBERS}" if question.multi else asked,
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(preamble: Preamble, question: Question) -> Preamble:
-    """The preamble without what it says on other items."""
-    mark = f"**{question.item}. "
-    own = tuple(block for block in preamble.blocks if block.startswith(mark))
-    return replace(preamble, blocks=own or preamble.blocks, extras=question.extras)
-
-
-def _whereabouts(question: Question) -> str:
-    """Which item it is about, where the question does not say so itself."""
-    title = fold(question.title)
-    if not title or title in question.text:
-        return ""
-    return f"{_bold(title)} ({question.item})" if question.item else _bold(title)
-
-
-def _parted(asked: str) -> tuple[str, str]:
+def _split_question(asked: str) -> tuple[str, str]:
     """The summary, and the question behind it, which the place in the tree goes with."""
     asked = asked.strip()
     crumbs = _CRUMBS.match(asked)
@@ -326,32 +306,13 @@ def _parted(asked: str) -> tuple[str, str]:
     asked = asked.removeprefix(where)
     if not asked.endswith(("?", "？")):
         return asked, where + WHICH
-    starts = [found.end() for found in _SENTENCE.finditer(asked)]
-    last = starts[-1] if starts else 0
-    return asked[:last].strip(), where + asked[last:]
+    starts = [0, *(found.end() for found in _SENTENCE.finditer(asked))]
+    return asked[: starts[-1]].strip(), where + asked[starts[-1] :]
 
 
-def _hints(preamble: Preamble) -> str:
-    """What can be typed. To leave Other blank is nothing that text can do; it has a number here."""
-    return " | ".join(hint for hint in preamble.hints.split(" | ") if hint != BLANK)
-
-
-def _told(summary: str, preamble: Preamble) -> bool:
-    """Whether the preamble, which stands right above, says just that and no more."""
-    blocks = (block.partition(" — ")[2] for block in preamble.blocks)
-    return any(fold(summary) == fold(part) for part in (preamble.context, *blocks))
-
-
-def _choices(question: Question) -> list[str]:
-    lines = [_line(choice) for choice in question.choices]
-    if question.menu:
-        lines.append(f"**Other** — {OWN_WORDS}")
-    return [f"{number}. {line}" for number, line in enumerate(lines, 1)]
-
-
-def _line(choice: Choice) -> str:
-    label = _bold(fold(choice.shown) or choice.code)
-    description = fold(choice.description)
+def _choice_line(choice: Choice) -> str:
+    label = _bold(one_line(choice.shown) or choice.code)
+    description = one_line(choice.description)
     return f"{label} — {description}" if description else label
 
 

@@ -31,7 +31,7 @@ import msgspec
 
 from quandary.desk import reply, returns
 from quandary.desk.authority import Caller
-from quandary.desk.sheets import Sheet, Shown, sheets, shorten
+from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
@@ -488,7 +488,7 @@ def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
 
 def _form(ask: Ask) -> list[tuple[str, list[str]]]:
     """The questions of a run with their options, as a host would be told of them."""
-    return [(sheet.text, [option.label for option in sheet.options]) for sheet in sheets(ask)]
+    return [(sheet.text, [option.label for option in sheet.options]) for sheet in make_sheets(ask)]
 
 
 def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import fold, plain_text, sheets, shorten
+from quandary.desk.sheets import make_sheets, one_line, plain_text, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.journal import runs
 from quandary.model.asks import Note, Outcome, Reply
@@ -86,8 +86,8 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         return Form(text, _object({REPLY: line}, required=[REPLY]))
     fields: dict[str, Any] = {}
     several = len(ask.questions) > 1
-    for number, sheet in enumerate(sheets(ask), 1):
-        name = fold(sheet.question.header) or f"Question {number}"
+    for number, sheet in enumerate(make_sheets(ask), 1):
+        name = one_line(sheet.question.header) or f"Question {number}"
         words, comment = "In your own words", "Comment"
         if several:
             words, comment = f"{name}: in your own words", f"{name}: comment"
