@@ -358,8 +358,8 @@ def refused(house: House, run: str) -> bool:
     """Whether another process cannot walk a run."""
     look = (
         "import sys\n"
-        "from quandary.journal.locks import lock\n"
-        "with lock(sys.argv[1], sys.argv[2]): pass\n"
+        "from quandary.journal.sqlite import SqliteStore\n"
+        "with SqliteStore(sys.argv[1]).lock_run(sys.argv[2]): pass\n"
     )
     words = [sys.executable, "-c", look, str(house.folder / "journal.db"), run]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -6,13 +6,14 @@ import os
 import sqlite3
 import sys
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import astuple
 
-from quandary.errors import StoreError
+from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
+from quandary.journal.entries import sha256
 from quandary.journal.store import (
     CREATE_INDEXES,
     CREATE_TABLES,
@@ -28,7 +29,6 @@ from quandary.journal.store import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from quandary.journal.entries import Entry
     from quandary.journal.store import Last, Row, Run, Written
@@ -69,6 +69,10 @@ _INCREMENTAL = 2
 _STEP = 1024
 """So many pages are given back to the disk at once."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_PLACES = 2**62
+"""More than anyone has runs; the largest number that a lock can have is not much higher."""
+_LOOKS = 5
+_LOOKED = 0.01
 _FAULTS = {
     sqlite3.SQLITE_NOTADB: " is not a journal: it is not a database; name another store",
     sqlite3.SQLITE_READONLY: " cannot be written: the file or its folder is read-only",
@@ -134,18 +138,32 @@ class SqliteStore(Store):
             chance.sleep(seconds)
             yield True
 
-    def lock_run(self, run: str) -> AbstractContextManager[None]:
-        """Within it, nobody else drives the run; nobody reaches a journal in memory."""
+    @contextmanager
+    def lock_run(self, run: str) -> Iterator[None]:
+        """Within it, nobody else drives the run; nobody else reaches a journal in memory."""
         if self.path == MEMORY:
-            return nullcontext()
-        from quandary.journal.locks import lock  # noqa: PLC0415 - not where a run is answered
-
-        return lock(self.path, run)
+            yield
+            return
+        with _lock_file(self.path) as file:
+            if run in file.runs or not file.take(run):
+                raise Rejected(f"run {run} is being walked by another process")
+            file.runs.add(run)
+        try:
+            yield
+        finally:
+            with _lock_file(self.path) as file:
+                file.runs.discard(run)
+                file.lock(run, "LOCK_UN")
 
     def is_locked(self, run: str) -> bool:
-        from quandary.journal.locks import is_locked  # noqa: PLC0415 - the same
-
-        return self.path != MEMORY and is_locked(self.path, run)
+        if self.path == MEMORY or not os.path.exists(_beside(self.path)):
+            return False
+        with _lock_file(self.path) as file:
+            # As far as taking it for a moment tells.
+            if run in file.runs or not file.lock(run, "LOCK_SH"):
+                return True
+            file.lock(run, "LOCK_UN")
+            return False
 
     def dump(self, table: str) -> Iterator[Row]:
         try:
@@ -402,3 +420,64 @@ def _is_full(error: BaseException | None) -> bool:
 
 def _entry_row(entry: Entry) -> tuple[object, ...]:
     return astuple(entry)[:-1]
+
+
+# -- locks of runs -------------------------------------------------------------------------------
+
+
+class _LockFile:
+    """A file beside a store, in which each run has a place of its own.
+
+    A lock on that place goes with the process that holds it, however it ends.
+    """
+
+    def __init__(self, place: str) -> None:
+        try:
+            self.number = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError(f"{place} cannot be written: {error.strerror}") from None
+        self.runs: set[str] = set()
+        """Those that are ours: the system only knows that we are one process, so we count."""
+
+    def lock(self, run: str, kind: str) -> bool:
+        """Lock the place of a run, or unlock it; whether that was possible."""
+        import fcntl  # noqa: PLC0415 - nothing of this where a run is only answered
+
+        place = int.from_bytes(sha256(run.encode()).digest()[:8]) % _PLACES
+        try:
+            fcntl.lockf(self.number, getattr(fcntl, kind) | fcntl.LOCK_NB, 1, place)
+        except OSError:
+            return False
+        return True
+
+    def take(self, run: str) -> bool:
+        """Whether the run is ours now; who only looks whether it is locked has gone in a moment."""
+        for _ in range(_LOOKS):
+            if self.lock(run, "LOCK_EX"):
+                return True
+            chance.sleep(_LOOKED)
+        return False
+
+
+_lock_files: dict[str, _LockFile] = {}
+"""Those that are open, by their real paths. Closing one lets go of every lock in it."""
+_guard = threading.Lock()
+"""Held by whoever opens or closes one, for the same reason."""
+
+
+@contextmanager
+def _lock_file(store: str) -> Iterator[_LockFile]:
+    """The file, which is closed behind whoever does not leave a run in it."""
+    place = _beside(store)
+    with _guard:
+        file = _lock_files.get(place) or _LockFile(place)
+        _lock_files[place] = file
+        try:
+            yield file
+        finally:
+            if not file.runs and _lock_files.pop(place, None) is not None:
+                os.close(file.number)
+
+
+def _beside(store: str) -> str:
+    return f"{os.path.realpath(store)}.walking"
