@@ -167,12 +167,9 @@ def finish_gates(store: Store, folder: str) -> list[str]:
 
 def unfinished_runs(store: Store, folder: str) -> Iterator[Run]:
     """The runs that were interrupted while they moved the track of a folder."""
-    after = 0
-    while rows := store.runs(waits="house", after=after, limit=100):
-        after = rows[-1].number
-        for row in rows:
-            if row.flow in FLOWS and beginning_of(store, row.id)[1].get("folder") == folder:
-                yield row
+    for row in store.each_run(waits="house"):
+        if row.flow in FLOWS and beginning_of(store, row.id)[1].get("folder") == folder:
+            yield row
 
 
 # -- quandary phase go ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ a whole or not at all, since its seal covers all of it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -34,7 +35,6 @@ RECORDS = frozenset({"prefer", "phase", FLOW})
 """Flows in which nobody is asked and no program runs: what they began with is what was decided."""
 RETOLD = frozenset({"walk"})
 """Flows whose result repeats what programs put out."""
-_PAGE = 500
 _RUNS = 200
 _BYTES = 4_000_000
 """No more runs and bytes than this are pruned at once, so that writers wait for milliseconds."""
@@ -95,16 +95,11 @@ def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
 
 def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
     """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
-    after = 0
-    while page := store.runs(project=wanted.project, after=after, limit=_PAGE):
-        after = page[-1].number
-        for row in page:
-            if row.status == "waiting" or row.since >= wanted.before or row.flow in RECORDS:
-                continue
-            try:
-                take = _take(store, row, wanted, bare if bare is not None else set())
-            except (msgspec.DecodeError, UnicodeDecodeError, Rejected):
-                continue  # `verify` reports it
+    for row in store.each_run(project=wanted.project):
+        if row.status == "waiting" or row.since >= wanted.before or row.flow in RECORDS:
+            continue
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, Rejected):  # `verify` reports it
+            take = _take(store, row, wanted, set() if bare is None else bare)
             if take is not None:
                 yield take
 
@@ -138,9 +133,8 @@ def _imported(
 ) -> Take | None:
     """A run that another store wrote is replaced by one without texts; its record goes."""
     began = entries[0].read()
-    superseded = isinstance(began, Began) and store.named(began.name).get(began.name) != row.id
     gone = [entry for entry in entries if entry.matter is not None]
-    if superseded:
+    if isinstance(began, Began) and store.named(began.name).get(began.name) != row.id:  # superseded
         bare |= _documents(entries)
         return _of(row, gone) if gone else None
     exported = archive.read_imported(store, row.id)
@@ -185,13 +179,10 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
 
 def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
     """Resume what was interrupted; what was pruned by then is not counted again."""
-    after = 0
-    while rows := store.runs(waits="house", after=after, limit=_PAGE):
-        after = rows[-1].number
-        for row in rows:
-            if row.flow == FLOW:
-                deeds = partial(do_prune, store, watch=watch)
-                yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
+    deeds = partial(do_prune, store, watch=watch)
+    for row in store.each_run(waits="house"):
+        if row.flow == FLOW:
+            yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
 def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
@@ -215,17 +206,16 @@ def _forget(store: Store, among: set[str]) -> int:
     """Remove those of the documents that no run needs any more."""
     seen = store.newest()
     left = {name for name in among if store.document(name) is not None}
-    after = 0
-    while left and (page := store.runs(after=after, limit=_PAGE)):
-        after = page[-1].number
-        for row in page:
-            try:
-                named = _documents(store.entries(row.id, upto=1)) & left
-            except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
-                return 0  # one that cannot be read may need all of them
-            if named and needs_documents(store.entries(row.id)):
-                left -= named
-    return store.forget(left, seen=seen) if left else 0
+    for row in store.each_run():
+        try:
+            named = _documents(store.entries(row.id, upto=1)) & left
+        except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+            return 0  # one that cannot be read may need all of them
+        if named and needs_documents(store.entries(row.id)):
+            left -= named
+        if not left:
+            return 0
+    return store.forget(left, seen=seen)
 
 
 def _batches(takes: Iterator[Take]) -> Iterator[list[Take]]:

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec.structs import astuple
 
@@ -146,7 +146,7 @@ class SqliteStore(Store):
             return
         with _lock_file(self.path) as file:
             if run in file.runs or not file.take(run):
-                raise Rejected(f"run {run} is being walked by another process")
+                raise Rejected(f"run {run} is being driven by another process")
             file.runs.add(run)
         try:
             yield
@@ -439,13 +439,14 @@ class _LockFile:
         self.runs: set[str] = set()
         """Those that are ours: the system only knows that we are one process, so we count."""
 
-    def lock(self, run: str, kind: str) -> bool:
+    def lock(self, run: str, kind: Literal["LOCK_EX", "LOCK_SH", "LOCK_UN"]) -> bool:
         """Lock the place of a run, or unlock it; whether that was possible."""
         import fcntl  # noqa: PLC0415 - nothing of this where a run is only answered
 
         place = int.from_bytes(sha256(run.encode()).digest()[:8]) % _PLACES
         try:
-            fcntl.lockf(self.number, getattr(fcntl, kind) | fcntl.LOCK_NB, 1, place)
+            wait = 0 if kind == "LOCK_UN" else fcntl.LOCK_NB
+            fcntl.lockf(self.number, getattr(fcntl, kind) | wait, 1, place)
         except OSError:
             return False
         return True

@@ -70,6 +70,7 @@ CREATE_INDEXES = (
     "CREATE INDEX run_project_waits ON run (project, waits, number) WHERE waits IS NOT NULL",
     "CREATE INDEX run_expires ON run (expires) WHERE waits IS NOT NULL AND expires IS NOT NULL",
 )
+_PAGE = 500
 RUN = ", ".join(TABLES["run"])
 ENTRY = ", ".join(TABLES["entry"][1:])
 NEWEST = "SELECT id, first, runs FROM last"
@@ -225,6 +226,13 @@ class Store(ABC):
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {RUN} FROM run {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
         return list(map(_run, self._rows(sql, (*terms.values(), limit))))
+
+    def each_run(self, *, waits: Waits | None = None, project: str | None = None) -> Iterator[Run]:
+        """Every run in the order they began, read page by page."""
+        after = 0
+        while page := self.runs(waits=waits, project=project, after=after, limit=_PAGE):
+            yield from page
+            after = page[-1].number
 
     def between(self, low: str, high: str, limit: int) -> list[str]:
         """Ids of runs from `low` up to and without `high`."""
