@@ -1,6 +1,6 @@
 """How well and how fast replies are read; ends with status 1 when a threshold is missed.
 
-The replies are those of `tests/people/replies.jsonl`, each with what it means.
+The replies are those of `tests/reading/replies.jsonl`, each with what it means.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from measuring import Row, table
 from quandary.reading import question_from_options, read
 
-REPLIES = Path(__file__).parent.parent / "tests" / "people" / "replies.jsonl"
+REPLIES = Path(__file__).parent.parent / "tests" / "reading" / "replies.jsonl"
 ROUNDS = 5
 MILLISECOND = 1000
 
