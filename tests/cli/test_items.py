@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.desk.ages import age
+from quandary.desk.begin import age
 from quandary.errors import QuandaryError
 from quandary.formats.items import from_file
 

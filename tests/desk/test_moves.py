@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quandary.desk import phases
+from quandary.formats.tracks import Passage
 from quandary.journal import runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
@@ -64,6 +65,12 @@ def moved(store: Store, approval: str = "", folder: str = "/t", *, whole: bool =
     )
 
 
+def let_pass(store: Store, run: str, phase: str) -> tuple[str, str, str] | None:
+    """Who let the move of a run pass, as far as the journal says so."""
+    source, journalled = phases.who_let_pass(store, Passage(phase, "", "", run=run))
+    return source if journalled else None
+
+
 def test_who_chose_a_move(store: Store) -> None:
     """The entry that ordered the move has the word of whoever answered."""
     run = gated(store, "person", "web").run
@@ -101,19 +108,17 @@ def test_a_person_in_person(who: Who, through: str, own: bool) -> None:
 def test_who_let_a_move_pass(store: Store) -> None:
     """The one who answered, the one who gave the command, or the track's own policy."""
     person = gated(store, "person", "terminal").run
-    assert phases.who_let_pass(store, person, "2") == Source("person", "terminal", "")
-    assert phases.who_let_pass(store, person, "3") is None
-    assert phases.who_let_pass(store, gated(store, "agent", "relay").run, "2") == Source(
-        "agent", "relay", ""
-    )
+    assert let_pass(store, person, "2") == Source("person", "terminal", "")
+    assert let_pass(store, person, "3") is None
+    assert let_pass(store, gated(store, "agent", "relay").run, "2") == Source("agent", "relay", "")
     policy = gated(store, "agent", "command", at="2").run
-    assert phases.who_let_pass(store, policy, "3") == Source("policy", "track", "")
+    assert let_pass(store, policy, "3") == Source("policy", "track", "")
     command = moved(store).run
-    assert phases.who_let_pass(store, command, "2") == Source("agent", "command", "ada")
-    assert phases.who_let_pass(store, command, "3") is None
+    assert let_pass(store, command, "2") == Source("agent", "command", "ada")
+    assert let_pass(store, command, "3") is None
     granted = moved(store, approval=person).run
-    assert phases.who_let_pass(store, granted, "2") == Source("person", "terminal", "")
-    assert phases.who_let_pass(store, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2") is None
+    assert let_pass(store, granted, "2") == Source("person", "terminal", "")
+    assert let_pass(store, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2") is None
 
 
 def test_what_was_interrupted(store: Store) -> None:

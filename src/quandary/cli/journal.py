@@ -14,7 +14,8 @@ import msgspec
 from quandary.cli import console
 from quandary.cli.program import store_option
 from quandary.cli.screen import complain, put, tell
-from quandary.desk.ages import age, end_what_expired
+from quandary.desk.begin import age
+from quandary.desk.state import end_what_expired
 from quandary.desk.timeline import about, events
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, chance, pruning

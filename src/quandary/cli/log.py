@@ -1,4 +1,4 @@
-"""A run as a decision record in Markdown: what was decided, by whom, and how it came about."""
+"""`quandary log`: what was asked and answered, as a timeline, a record, or question by question."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import msgspec
 from quandary.cli import console
 from quandary.cli.program import store_option
 from quandary.cli.screen import coloured, put, tell, width
-from quandary.desk.ages import end_what_expired
-from quandary.desk.state import outcome_lines
+from quandary.desk.state import end_what_expired, outcome_lines
 from quandary.desk.timeline import Event, events_with_words, moment
 from quandary.journal import runs
 from quandary.journal.archive import find
@@ -29,101 +28,6 @@ if TYPE_CHECKING:
 
 _MEANING = re.compile(r"[\\`*<\[\]]")
 """What would mean something in Markdown, were it not for the backslash before it."""
-
-
-def record(store: Store, run: str, found: list[Event]) -> str:
-    """The record of one run, ready for a pull request."""
-    state = runs.look(store, run)
-    beginning = next((event for event in found if event.kind == "began"), None)
-    name, _, context = (beginning.text if beginning else run).partition(": ")
-    lines = [f"## Decision record: {_plain(name)}", ""]
-    lines += [f"> {printable(line)}".rstrip() for line in context.strip().splitlines()]
-    lines += ["", *_outcome(state, found), "", "How it came about:", "", *_history(found)]
-    lines += ["", f"Run `{run}`; `quandary verify {run}` checks that nothing in it was changed."]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
-
-
-def _outcome(state: State, found: list[Event]) -> Iterator[str]:
-    ended = [event for event in found if event.kind == "ended"]
-    if state.status != "done":
-        why = f": {_plain(state.error)}" if state.error else ""
-        yield f"**{state.status.capitalize()}**{why}"
-        return
-    yield f"Decided on {moment(ended[-1].at)}:" if ended else "Decided:"
-    yield ""
-    result = state.result if isinstance(state.result, dict) else {}
-    chosen = result.get("chosenItems")
-    if isinstance(chosen, list):
-        yield from map(_chosen, chosen)
-    else:
-        yield from (f"- {_plain(line)}" for line in outcome_lines(state.flow, result))
-
-
-def _chosen(entry: dict[str, Any]) -> str:
-    """One item: what was chosen for it, the path that the caller gets, and the comment."""
-    name = f"{entry['item']} ({entry['decision']})" if "decision" in entry else entry["item"]
-    labels = _plain(", ".join(entry.get("labels", [])))
-    comment = f", “{_plain(entry['comment'])}”" if entry.get("comment") else ""
-    path = printable(entry["path"]).replace("`", "'")
-    return f"- {_plain(name)}: **{labels}** (`{path}`){comment}"
-
-
-def _history(found: list[Event]) -> Iterator[str]:
-    for event in found:
-        who = f"{_plain(event.source)}, {moment(event.at)}"
-        if event.kind == "asked":
-            yield f"- {_plain(event.text)}"
-        elif event.kind in ("answered", "noted"):
-            yield f"  - {_plain(event.text)} *{who}*"
-
-
-def _plain(text: str) -> str:
-    """A text on one line, with nothing in it that Markdown would take for its own."""
-    return _MEANING.sub(r"\\\g<0>", " ".join(printable(text).split()))
-
-
-def show_questions(
-    store: Store, form: str, *, run: str | None, project: str | None, words: str, limit: int
-) -> int:
-    """Print the newest questions of a project or of a run, those that have all the words."""
-    wanted = words.casefold().split()
-    found = [
-        occasion
-        for occasion in occasions(store, project)
-        if run in (None, occasion.run) and all(word in _said(occasion) for word in wanted)
-    ]
-    found.sort(key=lambda occasion: occasion.asked, reverse=True)
-    found = found[:limit]
-    if form == "json":
-        rows = [
-            {**occasion._asdict(), "seconds": occasion.seconds, "followed": occasion.followed}
-            for occasion in found
-        ]
-        put(msgspec.json.encode({"questions": rows}) + b"\n")
-    else:
-        mark = "- " if form == "markdown" else ""
-        put("".join(f"{mark}{_line(occasion)}\n" for occasion in found))
-    if not found:
-        tell("no questions found")
-    return 0
-
-
-def _said(occasion: Occasion) -> str:
-    return f"{occasion.id} {occasion.text} {' '.join(occasion.answer)}".casefold()
-
-
-def _line(occasion: Occasion) -> str:
-    text = " ".join(printable(occasion.text).split())
-    answer = printable("; ".join(occasion.answer)) or "(blank)"
-    if not occasion.answered:
-        outcome = "not answered"
-    else:
-        advice = {True: ", as recommended", False: ", not as recommended", None: ""}
-        source = f"{occasion.who} ({occasion.through})"
-        outcome = f"{answer}{advice[occasion.followed]} — {source}"
-    return f"{moment(occasion.asked)}  {occasion.id or occasion.key}  {text} → {outcome}"
-
-
 LONGEST = 2_000
 """As much of an entry as anybody reads in a timeline."""
 _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "yellow"}
@@ -131,10 +35,10 @@ _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--questions", is_flag=True, help="Each question and its answer, on one line.")
-@click.option("--grep", "words", metavar="WORDS", help="Only what has all these words.")
+@click.option("--questions", is_flag=True, help="Show each question and its answer on one line.")
+@click.option("--grep", "words", metavar="WORDS", help="Show only what has all these words.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text")
-@click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
+@click.option("--all", "everywhere", is_flag=True, help="Include every project, not only this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @store_option
 def log_command(
@@ -152,16 +56,14 @@ def log_command(
     """
     store = console.view_journal(where)
     end_what_expired(store)
+    if run is not None:
+        store, run = find(store, run)
+    project = None if everywhere or run is not None else console.current_project()
     if questions:
-        if run is not None:
-            store, run = find(store, run)
-        project = None if everywhere or run is not None else console.current_project()
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     if run is not None:
-        store, named = find(store, run)
-        chosen = [named]
+        chosen = [run]
     else:
-        project = None if everywhere else console.current_project()
         size = 10_000 if words else limit
         chosen = [row.id for row in store.runs(project=project, limit=size, newest=True)]
     logs: list[tuple[str, list[Event]]] = []
@@ -201,14 +103,105 @@ def _timeline(run: str, found: list[Event]) -> str:
         if len(text) > LONGEST:
             text = f"{text[:LONGEST]}… ({len(text)} characters; --format json has them all)"
         who = printable(event.source)
-        rows = _rows(f"{text}  — {who}" if who else text, len(number) + len(kind) + 2)
-        lines.append(f"{number}{shown}  {rows}")
+        text, indent = f"{text}  — {who}" if who else text, len(number) + len(kind) + 2
+        if sys.stdout.isatty():  # in a pipe, an entry is one line
+            rows = wrap(text, max(width() - indent, 30), break_on_hyphens=False)
+            text = ("\n" + " " * indent).join(rows)
+        lines.append(f"{number}{shown}  {text}")
     return "\n".join(lines) + "\n"
 
 
-def _rows(text: str, indent: int) -> str:
-    """The text in rows that fit on the screen; in a pipe, an entry is one line."""
-    if not sys.stdout.isatty():
-        return text
-    rows = wrap(text, max(width() - indent, 30), break_on_hyphens=False)
-    return ("\n" + " " * indent).join(rows)
+# -- a decision record ---------------------------------------------------------------------------
+
+
+def record(store: Store, run: str, found: list[Event]) -> str:
+    """The record of one run, ready for a pull request."""
+    state = runs.look(store, run)
+    beginning = next((event for event in found if event.kind == "began"), None)
+    name, _, context = (beginning.text if beginning else run).partition(": ")
+    lines = [f"## Decision record: {_plain(name)}", ""]
+    lines += [f"> {printable(line)}".rstrip() for line in context.strip().splitlines()]
+    lines += ["", *_outcome(state, found), "", "How it came about:", ""]
+    for event in found:
+        if event.kind == "asked":
+            lines.append(f"- {_plain(event.text)}")
+        elif event.kind in ("answered", "noted"):
+            who = f"{_plain(event.source)}, {moment(event.at)}"
+            lines.append(f"  - {_plain(event.text)} *{who}*")
+    lines += ["", f"Run `{run}`; `quandary verify {run}` checks that nothing in it was changed."]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def _outcome(state: State, found: list[Event]) -> Iterator[str]:
+    ended = [event for event in found if event.kind == "ended"]
+    if state.status != "done":
+        why = f": {_plain(state.error)}" if state.error else ""
+        yield f"**{state.status.capitalize()}**{why}"
+        return
+    yield f"Decided on {moment(ended[-1].at)}:" if ended else "Decided:"
+    yield ""
+    result = state.result if isinstance(state.result, dict) else {}
+    chosen = result.get("chosenItems")
+    if isinstance(chosen, list):
+        yield from map(_chosen, chosen)
+    else:
+        yield from (f"- {_plain(line)}" for line in outcome_lines(state.flow, result))
+
+
+def _chosen(entry: dict[str, Any]) -> str:
+    """One item: what was chosen for it, the path that the caller gets, and the comment."""
+    name = f"{entry['item']} ({entry['decision']})" if "decision" in entry else entry["item"]
+    labels = _plain(", ".join(entry.get("labels", [])))
+    comment = f", “{_plain(entry['comment'])}”" if entry.get("comment") else ""
+    path = printable(entry["path"]).replace("`", "'")
+    return f"- {_plain(name)}: **{labels}** (`{path}`){comment}"
+
+
+def _plain(text: str) -> str:
+    """A text on one line, with nothing in it that Markdown would take for its own."""
+    return _MEANING.sub(r"\\\g<0>", " ".join(printable(text).split()))
+
+
+# -- question by question ------------------------------------------------------------------------
+
+
+def show_questions(
+    store: Store, form: str, *, run: str | None, project: str | None, words: str, limit: int
+) -> int:
+    """Print the newest questions of a project or of a run, those that have all the words."""
+    wanted = words.casefold().split()
+    found = [
+        occasion
+        for occasion in occasions(store, project)
+        if run in (None, occasion.run) and _has(occasion, wanted)
+    ]
+    found = sorted(found, key=lambda occasion: occasion.asked, reverse=True)[:limit]
+    if form == "json":
+        rows = [
+            {**occasion._asdict(), "seconds": occasion.seconds, "followed": occasion.followed}
+            for occasion in found
+        ]
+        put(msgspec.json.encode({"questions": rows}) + b"\n")
+    else:
+        mark = "- " if form == "markdown" else ""
+        put("".join(f"{mark}{_line(occasion)}\n" for occasion in found))
+    if not found:
+        tell("no questions found")
+    return 0
+
+
+def _has(occasion: Occasion, words: list[str]) -> bool:
+    said = f"{occasion.id} {occasion.text} {' '.join(occasion.answer)}".casefold()
+    return all(word in said for word in words)
+
+
+def _line(occasion: Occasion) -> str:
+    text = " ".join(printable(occasion.text).split())
+    answer = printable("; ".join(occasion.answer)) or "(blank)"
+    if not occasion.answered:
+        outcome = "not answered"
+    else:
+        advice = {True: ", as recommended", False: ", not as recommended", None: ""}
+        source = f"{occasion.who} ({occasion.through})"
+        outcome = f"{answer}{advice[occasion.followed]} — {source}"
+    return f"{moment(occasion.asked)}  {occasion.id or occasion.key}  {text} → {outcome}"

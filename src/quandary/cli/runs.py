@@ -21,10 +21,9 @@ from quandary.cli.console import (
 from quandary.cli.program import store_option
 from quandary.cli.screen import coloured, is_terminal, put, tell, width
 from quandary.desk import reply as desk
-from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller
 from quandary.desk.reply import finish
-from quandary.desk.state import encode_runs
+from quandary.desk.state import encode_runs, end_what_expired
 from quandary.desk.timeline import about, answer_text, moment, standing
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms

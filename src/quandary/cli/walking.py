@@ -21,10 +21,9 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import complain, is_pipe, put, tell
 from quandary.desk import begin as desk
 from quandary.desk import plans
-from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of, play_script
-from quandary.desk.state import encode_state
+from quandary.desk.state import encode_state, end_what_expired
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows.steps import tokens_of
 from quandary.formats import items as given

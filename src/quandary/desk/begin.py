@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import sheets
-from quandary.desk.ages import later
 from quandary.desk.authority import require_may
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import items as given
 from quandary.formats import sources
 from quandary.journal import runs
+from quandary.journal.chance import now
 from quandary.journal.entries import sha256
 from quandary.journal.runs import find_run
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
 REQUEST = "request"
 """The argument of a run that says what was sent to begin it."""
+
+_AGE = re.compile(r"(\d+)\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 # -- what can be asked for -----------------------------------------------------------------------
 
@@ -178,6 +184,27 @@ def begin(
     if key and arguments_of(store, state.run).get(REQUEST, "") not in ("", request):
         raise Reused("something else was asked with that key before; ask with another one")
     return finish(store, caller, state)
+
+
+def age(text: str) -> timedelta:
+    """`2d` or `1h30m` as a span of time."""
+    parts = _AGE.findall(text.strip().lower())
+    if not parts or _AGE.sub("", text.strip().lower()).strip():
+        raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")
+    try:
+        total = sum((timedelta(**{_UNITS[u]: int(number)}) for number, u in parts), timedelta())
+        _ = now() + total, now() - total
+    except (OverflowError, ValueError):
+        short = text[:20]
+        raise QuandaryError(f"{short!r} is longer than the calendar; write a shorter age") from None
+    if not total:
+        raise QuandaryError(f"{text!r} is no time at all; write it like 30m, 12h or 2d")
+    return total
+
+
+def later(text: str) -> datetime:
+    """The moment that long from now."""
+    return now() + age(text)
 
 
 def digest_of(*sent: object) -> str:

@@ -92,17 +92,22 @@ def beginning_of(store: Store, run: str) -> tuple[Source, dict[str, object]]:
     return Source(body.who, body.through, body.by), entries[0].read_matter().arguments or {}
 
 
-def who_let_pass(store: Store, run: str, target: str) -> Source | None:
-    """Who let the move to a phase pass that a run made; nothing where there is no such run."""
-    row = store.run(run)
+def who_let_pass(store: Store | None, passage: Passage) -> tuple[tuple[str, str, str], bool]:
+    """Who let a track pass, and whether the journal says so; else it is the track's own word."""
+    source = _journalled(store, passage) if store is not None and passage.run else None
+    return source or (passage.who, passage.through, passage.by), source is not None
+
+
+def _journalled(store: Store, passage: Passage) -> Source | None:
+    row = store.run(passage.run)
     if row is None or row.flow not in FLOWS:
         return None
-    source, arguments = beginning_of(store, run)
+    source, arguments = beginning_of(store, row.id)
     grant = arguments.get("approval")
     if row.flow == "phase" and not grant:
-        return source if arguments.get("to") == target else None
-    for found in ordered_moves(store, str(grant or run)):
-        if found.move.target == target:
+        return source if arguments.get("to") == passage.phase else None
+    for found in ordered_moves(store, str(grant or row.id)):
+        if found.move.target == passage.phase:
             return found.source if found.move.menu else Source("policy", "track", "")
     return None
 

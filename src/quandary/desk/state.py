@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from quandary.desk import sheets
 from quandary.desk.reply import arguments_of
-from quandary.errors import Rejected
+from quandary.errors import Rejected, StoreError
+from quandary.journal import runs
+from quandary.journal.chance import now, stamp
 from quandary.model.asks import Note
 
 if TYPE_CHECKING:
@@ -86,6 +89,13 @@ def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
         shown = {name: getattr(row, name) for name in fields}
         listed.append({"run": row.id, **shown, "about": about(store, row.id)})
     return msgspec.json.encode({"runs": listed})
+
+
+def end_what_expired(store: Store) -> None:
+    """Withdraw every run whose time is up, so that lists do not show it as waiting."""
+    with suppress(StoreError):  # where nobody can write, the lists are as old as the store
+        for run in store.due(stamp(now())):
+            runs.look(store, run)
 
 
 # -- what came of it -----------------------------------------------------------------------------

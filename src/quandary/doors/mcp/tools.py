@@ -16,10 +16,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin as desk
 from quandary.desk import reply as replies
-from quandary.desk.ages import end_what_expired
 from quandary.desk.authority import Caller, require_may
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
-from quandary.desk.state import encode_runs, encode_state
+from quandary.desk.state import encode_runs, encode_state, end_what_expired
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import lint, sources

@@ -174,11 +174,10 @@ def _track(store: Store, run: str) -> Tracked | None:
 
 def _passed(store: Store, passage: Passage) -> Passed:
     """Who let it pass is the journal's word wherever it has one."""
-    source = phases.who_let_pass(store, passage.run, passage.phase) if passage.run else None
-    who, through, by = source or (passage.who, passage.through, passage.by)
+    (who, through, by), journalled = phases.who_let_pass(store, passage)
     name = f"{by} ({who}, {through})" if by else f"{who} ({through})" if through else who
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
     if passage.finished:
         way = f"{passage.phase} finished"
     at, reason = timeline.moment(passage.at), str(passage.reason or "")
-    return Passed(at, way, name or "somebody", reason, source is not None)
+    return Passed(at, way, name or "somebody", reason, journalled)
