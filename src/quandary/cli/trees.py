@@ -17,7 +17,6 @@ from quandary.errors import ParseError, QuandaryError
 from quandary.formats.lint import check_files, explanations
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES, suggestion
-from quandary.formats.sources import CHARTS, load, split
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, write_text
 
@@ -480,6 +479,8 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
 
     What is wrong with a chart is said on standard error; with errors, the exit status is 1.
     """
+    from quandary.formats.sources import CHARTS, load, split  # noqa: PLC0415 - only for `show`
+
     path, name = split(source) if source else (None, "")
     text = read_input("-") if path == "-" else None
     drawn = path is not None and path.lower().endswith(CHARTS)

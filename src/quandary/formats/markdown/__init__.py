@@ -10,7 +10,7 @@ from quandary.formats.markdown.notation import MARK
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from quandary.formats.lint import Diagnostic
     from quandary.formats.markdown.blocks import Block
@@ -55,16 +55,10 @@ def parse(text: str) -> Document:
         return Document([], [])
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "quandary:" in text:
-        # A comment may speak for a tree far from it, so the document is read as one.
-        return read_sections(text.split("\n"))
-    start = line = 0
-    if text.startswith(("---", "+++")):
-        line = front_matter(text.split("\n"))
-        for _ in range(line):
-            start = text.index("\n", start) + 1
-    sections, notes = _read_quickly(text if text.endswith("\n") else text + "\n", start, line)
-    return _document(sections, notes)
+    skipped = front_matter(text.split("\n")) if text.startswith(("---", "+++")) else 0
+    # A comment may speak for a tree far from it.
+    quick = _read_quickly(text, skipped) if "quandary:" not in text else None
+    return read_sections(text.split("\n")) if quick is None else Document(quick, [])
 
 
 def read_sections(lines: list[str]) -> Document:
@@ -72,15 +66,9 @@ def read_sections(lines: list[str]) -> Document:
     from quandary.formats.markdown.sections import Reader  # noqa: PLC0415 - canonical trees do without
 
     skipped = front_matter(lines)
-    if skipped:
-        lines = [""] * skipped + lines[skipped:]
-    reader = Reader(lines)
+    reader = Reader([""] * skipped + lines[skipped:])
     reader.read()
-    return _document(reader.sections, reader.notes)
-
-
-def _document(sections: list[Section], notes: list[Note]) -> Document:
-    return Document(sorted(sections, key=lambda section: section.tree.line), notes)
+    return Document(sorted(reader.sections, key=lambda section: section.tree.line), reader.notes)
 
 
 def front_matter(lines: list[str]) -> int:
@@ -139,6 +127,12 @@ class Section:
         self.tree = tree
 
 
+# -- a short cut -----------------------------------------------------------------------------------
+#
+# Most documents have nothing but trees in canonical form, with prose around them. A few regular
+# expressions read these, without block structure. Everything else goes through `sections.Reader`.
+# Both ways give the same trees; a test holds them to it.
+
 DEEPEST = 100
 """Columns of indentation up to which options are read this way; deeper ones are nobody's."""
 _TREE = re.compile(
@@ -163,87 +157,35 @@ _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
 _EXTRAS = re.compile(r"A: ([^|]*[^|\s])(?: \| B: ([^|]*[^|\s]))?(?: \| C: ([^|]*[^|\s]))?")
 
 
-def _read_quickly(text: str, start: int, line: int) -> tuple[list[Section], list[Note]]:
-    """The trees of a text from `start` on, which is the beginning of line `line` (from 0)."""
-    sections: list[Section] = []
-    notes: list[Note] = []
-    unusual = [sign for sign in _UNUSUAL if text.find(sign, start) >= 0]
-    headings = list(_headings(text, start))
-    ends = [*headings[1:], len(text)] if headings else []
-    at, index = start, 0
-    while index < len(headings):
-        heading = headings[index]
-        if at == heading or not _is_loud(text, at, heading):
-            line += text.count("\n", at, heading)
-            at = heading
-            plain = not unusual or _is_plain(text, at, ends[index], unusual)
-            quick = _quick_tree(text, at, ends[index], line) if plain else None
-            if quick is not None:
-                section, end = quick
-                sections.append(section)
-                line += text.count("\n", at, end)
-                at, index = end, index + 1
-                continue
-            index += 1
-        index, end = _slowly(text, at, line, (headings, index), (sections, notes))
-        line += text.count("\n", at, end)
-        at = end
-    if _is_loud(text, at, len(text)):
-        _slowly(text, at, line, (headings, index), (sections, notes))
-    return sections, notes
+def _read_quickly(text: str, skipped: int) -> list[Section] | None:
+    """The trees of a text behind its first lines, if all of them stand in canonical form."""
+    text = f"\n{text}\n" if not text.endswith("\n") else f"\n{text}"
+    at, line = 1, skipped
+    for _ in range(skipped):
+        at = text.index("\n", at) + 1
+    headings = []
+    found = text.find(" ¶ASK_", at)
+    while found >= 0:
+        begin = text.rfind("\n", 0, found) + 1
+        if text[begin:found].strip("#") == "" and found - begin in range(1, 7):
+            headings.append(begin)
+        found = text.find(" ¶ASK_", found + 1)
+    first = headings[0] if headings else len(text)
+    if _LOUD.search(text, at - 1, first) or any(text.find(s, first) >= 0 for s in _UNUSUAL):
+        return None
+    line += text.count("\n", at, first)
+    sections = []
+    for begin, limit in zip(headings, [*headings[1:], len(text)], strict=False):
+        tree = _quick_tree(text, begin, limit, line)
+        if tree is None:
+            return None
+        sections.append(Section(tree))
+        line += text.count("\n", begin, limit)
+    return sections
 
 
-def _is_loud(text: str, start: int, end: int) -> bool:
-    if start == 0:
-        return _LOUD.search("\n" + text[:end]) is not None
-    return _LOUD.search(text, start - 1, end) is not None
-
-
-def _is_plain(text: str, start: int, end: int, unusual: list[str]) -> bool:
-    return not any(text.find(sign, start, end) >= 0 for sign in unusual)
-
-
-def _headings(text: str, start: int) -> Iterator[int]:
-    """Where lines begin that may be a ¶ASK heading at the margin."""
-    at = text.find(" ¶ASK_", start)
-    while at >= 0:
-        begin = text.rfind("\n", start, at) + 1 or start
-        if text[begin:at].strip("#") == "" and at - begin in range(1, 7):
-            yield begin
-        at = text.find(" ¶ASK_", at + 1)
-
-
-def _slowly(
-    text: str,
-    start: int,
-    line: int,
-    places: tuple[list[int], int],
-    found: tuple[list[Section], list[Note]],
-) -> tuple[int, int]:
-    """Read on block by block, up to a heading that stands in no fence or HTML block."""
-    from quandary.formats.markdown.sections import Reader  # noqa: PLC0415 - canonical trees do without
-
-    headings, index = places
-    step = 1
-    while True:
-        end = headings[index] if index < len(headings) else len(text)
-        lines = text[start:end].removesuffix("\n").split("\n")
-        reader = Reader(lines, line=line)
-        reader.read()
-        if end == len(text) or not reader.left_open:
-            break
-        # Each try reads anew from the start, so look twice as far each time.
-        index, step = index + step, step * 2
-    found[0].extend(reader.sections)
-    found[1].extend(reader.notes)
-    return min(index, len(headings)), end
-
-
-def _quick_tree(text: str, start: int, limit: int, line: int) -> tuple[Section, int] | None:
-    """The canonical tree at `start` if nothing else up to `limit` could belong to it or be one.
-
-    Also where the reading is to go on.
-    """
+def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
+    """The canonical tree at `start` if nothing else up to `limit` could belong to it or be one."""
     heading = _TREE.match(text, start)
     if heading is None:
         return None
@@ -265,7 +207,7 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> tuple[Section, 
         number += count
     if not decisions or not _ends(text, at, limit):
         return None
-    tree = Tree(
+    return Tree(
         heading[1],
         tuple(decisions),
         "",
@@ -277,7 +219,6 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> tuple[Section, 
         notation.plain_name(values["Extends"]) if "Extends" in values else "",
         line=line + 1,
     )
-    return Section(tree), limit
 
 
 def _ends(text: str, at: int, limit: int) -> bool:

@@ -119,15 +119,10 @@ def _without_closing(text: str) -> str:
 
 
 def scan(lines: list[str]) -> Block:
-    """The document as a tree of blocks. Any list of lines has one.
-
-    It is `closed` unless its last line stands in a fence or an HTML block.
-    """
+    """The document as a tree of blocks. Any list of lines has one."""
     scanner = _Scanner()
     for number, line in enumerate(lines):
         scanner.feed(number, line)
-    leaf = scanner.leaf
-    scanner.root.closed = leaf is None or leaf.kind not in ("fence", "html")
     return scanner.root
 
 

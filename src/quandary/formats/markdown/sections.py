@@ -65,13 +65,10 @@ class Reader:
         self.sections: list[Section] = []
         self.notes: list[Note] = []
         self.draft: Draft | None = None
-        self.left_open = False
-        """Whether the text ended inside a fence or an HTML block."""
 
     def read(self) -> None:
         """Find every tree."""
         root = scan(self.lines)
-        self.left_open = not root.closed
         self._read_blocks(root.children, 0)
         self._finish(len(self.lines))
         self._attach_directives(root)
@@ -202,6 +199,7 @@ class Reader:
         decision.stray.clear()
         decision.items += items
         decision.heads += heads
+        decision.codes.update(head.code for head in heads if head.code)
         self._look_inside_items(items)
 
     def _look_inside_items(self, items: list[Block]) -> None:
@@ -326,7 +324,7 @@ def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
         return False
     codes = {head.code for head in heads}
     new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
-    return bool(new) and not codes & {head.code for head in decision.heads if head.code}
+    return bool(new) and not codes & decision.codes
 
 
 def _is_tree(draft: Draft) -> bool:
@@ -380,6 +378,7 @@ class DraftDecision(msgspec.Struct, eq=False):
     items: list[Block] = []
     heads: list[Head] = []
     """The first lines of the items."""
+    codes: set[str] = set()
     stray: list[Block] = []
     question: str = ""
     after_prose: bool = False
