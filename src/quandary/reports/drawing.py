@@ -221,7 +221,9 @@ Taken = set[tuple[str, str, str]]
 def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
     """The picture of a page; nothing where it would be too large. `name` sets its parts apart."""
     ways = Map(page, chart)
-    steps = _in_reading_order(ways)
+    first = list(ways.walk(ways.start)) if ways.start is not None else []
+    known = {step.id for step in first}
+    steps = [*first, *(step for step in ways.steps.values() if step.id not in known)]
     if not steps or len(steps) > MOST_STEPS:
         return ""
     routes = [route for step in steps for route in ways.ways(step)]
@@ -240,7 +242,10 @@ def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
         for route, line in zip(routes, layout.lines, strict=True)
     ]
     for label, line, was_taken in sorted(drawn, key=lambda one: one[2]):
-        found.append(_line(label, line, name, taken=was_taken))
+        kind = "taken" if was_taken else "drawn"
+        said = f"<title>{escape(one_line(label))}</title>" if label.strip() else ""
+        path = f'<path d="{_path(line)}" marker-end="url(#{name}-{kind})"/>'
+        found.append(f'<g class="line {kind}">{said}{path}</g>')
     for step in steps:
         found += _box(step, ways.kind(step), layout.boxes[step.id], stops.get(step.id, []))
     found += [_label(label, line) for label, line, _ in drawn if label.strip()]
@@ -253,13 +258,6 @@ def taken_on(page: Page, legs: Sequence[Leg]) -> Taken:
     nameless = {(source, target) for source, target, label in found if not label}
     some = ((r.source, r.target, r.label) for r in page.routes if (r.source, r.target) in nameless)
     return found | set(some)
-
-
-def _in_reading_order(ways: Map) -> list[Step]:
-    """What can be reached from the start first, then whatever is left."""
-    first = list(ways.walk(ways.start)) if ways.start is not None else []
-    known = {step.id for step in first}
-    return [*first, *(step for step in ways.steps.values() if step.id not in known)]
 
 
 def _opening(page: Page, chart: Chart, layout: Layout, name: str) -> str:
@@ -280,15 +278,6 @@ def _opening(page: Page, chart: Chart, layout: Layout, name: str) -> str:
     )
 
 
-def _line(label: str, line: Line, name: str, *, taken: bool) -> str:
-    kind = "taken" if taken else "drawn"
-    said = f"<title>{escape(one_line(label))}</title>" if label.strip() else ""
-    return (
-        f'<g class="line {kind}">{said}'
-        f'<path d="{_path(line)}" marker-end="url(#{name}-{kind})"/></g>'
-    )
-
-
 def _path(line: Line) -> str:
     if line.loop:
         (x, y), (far, _), (_, end) = line.points
@@ -304,13 +293,10 @@ def _path(line: Line) -> str:
 def _label(label: str, line: Line) -> str:
     """The label of a line, near the box that it leaves."""
     (x, y), (to_x, to_y) = line.points[:2]
-    if line.loop:
-        x, y = to_x - 14, to_y - 16
-    else:
-        x, y = x + (to_x - x) * 0.35, y + (to_y - y) * 0.42
-    return (
-        f'<text class="label" x="{x:.1f}" y="{y:.1f}">{escape(_cut(label, LONGEST_LABEL))}</text>'
-    )
+    along, down = (x + (to_x - x) * 0.35, y + (to_y - y) * 0.42)
+    x, y = (to_x - 14, to_y - 16) if line.loop else (along, down)
+    shown = escape(_cut(label, LONGEST_LABEL))
+    return f'<text class="label" x="{x:.1f}" y="{y:.1f}">{shown}</text>'
 
 
 def _box(step: Step, kind: Kind, middle: Point, stops: list[Stop]) -> Iterator[str]:
@@ -325,7 +311,11 @@ def _box(step: Step, kind: Kind, middle: Point, stops: list[Stop]) -> Iterator[s
     if stops:
         yield f'<a href="#stop-{stops[0].number}">'
     yield _shape(kind)
-    rows = _rows(step.name)
+    text = one_line(step.name)
+    room = 25 if text.isascii() else 20
+    rows = wrap(text, room) or [text]
+    if len(rows) > 3:
+        rows[2:] = [_cut(" ".join(rows[2:]), room)]
     top = -8.0 * (len(rows) - 1) + 4.5
     for number, row in enumerate(rows):
         yield f'<text x="0" y="{top + 16 * number:.1f}">{escape(row)}</text>'
@@ -339,8 +329,7 @@ def _box(step: Step, kind: Kind, middle: Point, stops: list[Stop]) -> Iterator[s
 
 
 def _shape(kind: Kind) -> str:
-    width, height = WIDTH, HEIGHT
-    right, low = width / 2, height / 2
+    right, low = WIDTH / 2, HEIGHT / 2
     if kind == "decision":
         slant = 18
         points = (
@@ -349,21 +338,13 @@ def _shape(kind: Kind) -> str:
         )
         return f'<polygon points="{points}"/>'
     round_ = low if kind in ("terminator", "connector") else 5
-    place = f'x="{-right:g}" y="{-low:g}" width="{width:g}" height="{height:g}"'
+    place = f'x="{-right:g}" y="{-low:g}" width="{WIDTH:g}" height="{HEIGHT:g}"'
     bars = (
         f'<path d="M{9 - right:g} {-low:g}V{low:g}M{right - 9:g} {-low:g}V{low:g}"/>'
         if kind == "subprocess"
         else ""
     )
     return f'<rect {place} rx="{round_:g}"/>{bars}'
-
-
-def _rows(name: str) -> list[str]:
-    """A name in the three lines that fit into a box."""
-    text = one_line(name)
-    room = 25 if text.isascii() else 20
-    rows = wrap(text, room) or [text]
-    return [*rows[:2], _cut(" ".join(rows[2:]), room)] if len(rows) > 2 else rows
 
 
 def _cut(text: str, most: int) -> str:

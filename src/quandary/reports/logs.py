@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import itemgetter
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 FOLDER = os.path.join(".quandary", "logs")
 LONGEST_NAME = 60
 LONGEST_OUTPUT = 500
+STEP = ("number", "id", "name", "kind", "visit", "cli", "route", "validation", "error")
+END = ("outcome", "error", "ended", "path", "calls", "tokens", "seconds")
+"""What the short log says of each step, and of a run that is over."""
 PAUSE = 0.02
 """Seconds between something that happens and the log of it."""
 
@@ -176,26 +180,29 @@ class _Log:
 
     def _write_short(self, path: str) -> None:
         teller = self.teller
-        standing = (
-            teller.standing.amendment,
-            teller.standing.status,
-            teller.standing.waits,
-            teller.left,
-        )
+        fold, item = teller.standing, teller.item
+        standing = (fold.amendment, fold.status, fold.waits, teller.left)
         if standing == self._standing:
             return
-        begun = self._standing is not None and self._standing[0] == teller.standing.amendment
+        begun = self._standing is not None and self._standing[0] == fold.amendment
         if not begun:
             self._steps_end = self._stops = self._steps = 0
         asked = [
-            msgspec.json.encode(_step(stop))
+            _step(stop)
             for stop in teller.stops(self._stops, teller.left)
             if stop.attempts or stop.error
         ]
-        head = b"" if begun else _head(teller)
+        said = {
+            "run": teller.run,
+            "chart": teller.name,
+            "item": item.title or item.label or item.id,
+            "began": teller.began,
+            "amendments": fold.amendment,
+        }
+        head = b"" if begun else msgspec.json.encode(said)[:-1] + b',\n"steps":['
         first = b",\n" if self._steps and asked else b"\n" if asked else b""
         added = head + first + b",\n".join(asked)
-        _put(path, self._steps_end, added + b"\n],\n" + _standing(teller))
+        _put(path, self._steps_end, added + b"\n],\n" + _end(teller))
         self._steps_end += len(added)
         self._steps += len(asked)
         self._stops, self._standing = teller.left, standing
@@ -219,7 +226,10 @@ def _block(teller: Teller, number: int, body: AnyBody) -> str:
 def _told(teller: Teller, body: AnyBody) -> Iterator[str]:
     if isinstance(body, Began):
         yield f"began, by {body.by or body.who} through {body.through}"
-        yield from _item(teller)
+        item = teller.item
+        known = {"item": item.title or item.label or item.id, "context": item.context}
+        for name, text in (*filter(itemgetter(1), known.items()), *item.fields.items()):
+            yield f"{words.one_line(name)}: {words.one_line(text)}"
     elif isinstance(body, Asked | Called):
         exchange = teller.exchanges.get(body.key)
         who = words.asked(exchange) if exchange else getattr(body, "agent", "")
@@ -243,15 +253,6 @@ def _told(teller: Teller, body: AnyBody) -> Iterator[str]:
         yield f"{words.count(story.calls, 'call')}, {words.spent(story.seconds, story.tokens)}"
 
 
-def _item(teller: Teller) -> Iterator[str]:
-    item = teller.item
-    for name, text in (("item", item.title or item.label or item.id), ("context", item.context)):
-        if text:
-            yield f"{name}: {words.one_line(text)}"
-    for name, value in item.fields.items():
-        yield f"{words.one_line(name)}: {words.one_line(value)}"
-
-
 def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:
     for name, text in words.texts(exchange) if exchange is not None else ():
         if name in wanted:
@@ -259,49 +260,19 @@ def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:
             yield from (f"| {line}".rstrip() for line in words.lines(text, None))
 
 
-def _head(teller: Teller) -> bytes:
-    item = teller.item
-    said = {
-        "run": teller.run,
-        "chart": teller.name,
-        "item": item.title or item.label or item.id,
-        "began": teller.began,
-        "amendments": teller.standing.amendment,
-    }
-    return msgspec.json.encode(said)[:-1] + b',\n"steps":['
-
-
-def _step(stop: Stop) -> dict[str, Any]:
+def _step(stop: Stop) -> bytes:
     """A visit in short: what it was, who did it, and what came of it."""
-    return {
-        "number": stop.number,
-        "id": stop.id,
-        "name": stop.name,
-        "kind": stop.kind,
-        "visit": stop.visit,
-        "cli": stop.cli,
-        "route": stop.route or None,
-        "attempts": len(stop.attempts),
-        "validation": stop.validation,
-        "seconds": stop.seconds,
-        "tokens": stop.tokens,
-        "error": stop.error or None,
-        "output": (stop.output or "")[:LONGEST_OUTPUT] or None,
-    }
+    said: dict[str, Any] = {name: getattr(stop, name) or None for name in STEP}
+    output = (stop.output or "")[:LONGEST_OUTPUT] or None
+    costs = {"seconds": stop.seconds, "tokens": stop.tokens}
+    return msgspec.json.encode({**said, "attempts": len(stop.attempts), **costs, "output": output})
 
 
-def _standing(teller: Teller) -> bytes:
+def _end(teller: Teller) -> bytes:
     """Where the run stands, as the end of the document."""
-    told = teller.story() if teller.standing.status != "waiting" else None
-    said: dict[str, Any] = {"status": teller.standing.status, "waits": teller.standing.waits}
-    if told is not None:
-        said |= {
-            "outcome": told.outcome,
-            "error": told.error or None,
-            "ended": told.ended,
-            "path": told.path,
-            "calls": told.calls,
-            "tokens": told.tokens,
-            "seconds": told.seconds,
-        }
+    standing = teller.standing
+    said: dict[str, Any] = {"status": standing.status, "waits": standing.waits}
+    if standing.status != "waiting":
+        story = teller.story()
+        said |= {name: getattr(story, name) for name in END} | {"error": story.error or None}
     return msgspec.json.encode(said)[1:] + b"\n"
