@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Walks
     from quandary.doors.mcp.server import Mounted
     from quandary.doors.mcp.tools import House
-    from quandary.doors.web.keys import Keys
-    from quandary.doors.web.metrics import Fleet
     from quandary.journal.store import Store
     from quandary.logging import Form
 
@@ -70,6 +68,7 @@ def serve_command(
         from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
         from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
         from quandary.doors.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
+        from quandary.fleet.queue import depths_of  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
@@ -89,11 +88,18 @@ def serve_command(
         raise QuandaryError(
             f"{host} can be reached by others: give --token, or [users.NAME] in your settings"
         )
-    named = _names(settings.table("serve").get("hosts", []))
+    hosts = settings.table("serve").get("hosts", [])
+    if not isinstance(hosts, list) or not all(isinstance(name, str) for name in hosts):
+        raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
+    named = frozenset(name.casefold() for name in hosts)
     own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
 
     def print_code() -> None:
-        _print_code(keys, log_format)
+        # A code is for whoever sees the terminal; logs for programs go to others, who could use it.
+        if log_format == "json" and not sys.stderr.isatty():
+            log.info("no code is written to this log; log in with a user's token")
+        else:
+            tell(f"To log in, enter this code within 15 minutes: {keys.new_code()}")
 
     program.start_log(log_format, log_level)
     bound = _bound(host, port)
@@ -108,7 +114,7 @@ def serve_command(
         strangers=near and not named,
         new_code=print_code,
         tools=_tools(store, walks),
-        fleet=_fleet(store),
+        fleet=depths_of(store),
         walks=walks,
     )
     address = f"[{host}]" if ":" in host else host
@@ -121,21 +127,6 @@ def serve_command(
     with announce(here):
         _run(app, bound, walks)
     return 0
-
-
-def _print_code(keys: Keys, form: Form) -> None:
-    """A code is for whoever sees the terminal. Logs for programs go to others, who could use it."""
-    if form == "json" and not sys.stderr.isatty():
-        log.info("no code is written to this log; log in with a user's token")
-    else:
-        tell(f"To log in, type this code within a quarter of an hour: {keys.new_code()}")
-
-
-def _fleet(store: Store) -> Callable[[], Fleet] | None:
-    """What tells how deep the queues of the store are, where it has any."""
-    from quandary.fleet.queue import depths_of  # noqa: PLC0415 - slow
-
-    return depths_of(store)
 
 
 def _tools(store: Store, walks: Walks) -> Mounted | None:
@@ -181,13 +172,6 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
         timeout_graceful_shutdown=_SOON,
     )
     Server(config).run(sockets=[bound])
-
-
-def _names(named: object) -> frozenset[str]:
-    """The names under which the server can be reached through another one, or by others."""
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
-    return frozenset(name.casefold() for name in named)
 
 
 def _bound(host: str, port: int) -> socket.socket:
