@@ -10,7 +10,7 @@ import pytest
 
 import small_flows
 import walks
-from quandary.desk.timeline import standing
+from quandary.desk.timeline import given_answers
 from quandary.errors import Rejected
 from quandary.journal import chance, runs
 from quandary.journal.entries import Noted
@@ -152,10 +152,10 @@ def test_a_persons_answer_at_the_step_is_asked_for_again(store: SqliteStore) -> 
     state = walks.go(store, walks.begin(store, HUMAN))
     state = walks.answer(store, state, "REJ")
     assert state.status == "failed"
-    assert [found.question.key for found in standing(store, state.run)] == ["Sa@1/validate-1"]
+    assert [found.question.key for found in given_answers(store, state.run)] == ["Sa@1/validate-1"]
     state = walks.go(store, retried(store, state.run))
     assert state.key == "Sa@1/validate-1~a1"
-    assert standing(store, state.run) == []
+    assert given_answers(store, state.run) == []
     anew = runs.begin(
         store,
         "walk",

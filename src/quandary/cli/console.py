@@ -80,12 +80,17 @@ def read_script(path: str) -> list[Any]:
 # -- showing a state -----------------------------------------------------------------------------
 
 
-def show(store: Store, state: State, *, proof: bool = False) -> int:
-    """Print the state of a run as its caller wanted it, and give the exit status."""
+def show(
+    store: Store, state: State, began: dict[str, Any] | None = None, *, proof: bool = False
+) -> int:
+    """Print the state of a run as its caller wanted it, and give the exit status.
+
+    `began` are the run's arguments, where they are known.
+    """
     if proof and state.status == "done":
         put(msgspec.json.encode(states.proof_of(state.flow, state.result)) + b"\n")
     else:
-        put(states.encode_state(store, state) + b"\n")
+        put(states.encode_state(store, state, began) + b"\n")
     return states.exit_status(state)
 
 

@@ -72,8 +72,9 @@ def answer(words: Words) -> int:
         data: bytes | str = read_text(words.file)
     else:
         data = read_standard_input() if words.text == "-" else words.text or ""
-    state, meant = record(store, Caller("agent", "relay", words.by or ""), run, data, words.to)
-    status = console.show(store, state, proof=words.proof)
+    caller = Caller("agent", "relay", words.by or "")
+    state, meant, began = record(store, caller, run, data, words.to)
+    status = console.show(store, state, began, proof=words.proof)
     if not isinstance(meant, Outcome):
         return status
     if state.status == "waiting":

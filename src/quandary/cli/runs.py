@@ -24,7 +24,7 @@ from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
 from quandary.desk.reply import finish
 from quandary.desk.state import encode_runs, end_what_expired
-from quandary.desk.timeline import about, answer_text, moment, standing
+from quandary.desk.timeline import about, answer_text, given_answers, moment
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import items as given
@@ -240,7 +240,7 @@ def amend_command(
     store = open_journal(where, existing=True)
     run = find_run(store, run)
     person = is_terminal()
-    answers = standing(store, run)
+    answers = given_answers(store, run)
     if not answers:
         raise Rejected(f"run {run} has no answer yet that could be changed")
     if not person and (to is None or why is None or text is None):
@@ -253,7 +253,7 @@ def amend_command(
 
         reply = terminal.ask(_alone(found))
     else:
-        reply = desk.read_reply(store, run, found.ask, text, found.question.key)
+        reply = desk.read_reply(desk.arguments_of(store, run), found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         raise Rejected("that is no answer; nothing was changed")
     key = found.question.key

@@ -20,7 +20,7 @@ from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
 from quandary.journal.chance import LENGTH
-from quandary.journal.entries import Began, Called, Source
+from quandary.journal.entries import Called, Source, read_beginning
 from quandary.journal.runs import find_run
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
@@ -85,11 +85,8 @@ def run_named_in(store: Store, text: str) -> str | None:
 
 def beginning_of(store: Store, run: str) -> tuple[Source, dict[str, object]]:
     """Who began a run, and with what."""
-    entries = store.entries(run, kinds=("began",))
-    body = entries[0].read() if entries else None
-    if not isinstance(body, Began):
-        return Source("agent", "", ""), {}
-    return Source(body.who, body.through, body.by), entries[0].read_matter().arguments or {}
+    body, arguments = read_beginning(store, run)
+    return body.source, arguments
 
 
 def who_let_pass(store: Store | None, passage: Passage) -> tuple[tuple[str, str, str], bool]:

@@ -13,7 +13,7 @@ from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import prompts
 from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
 from quandary.flows.walk import Budget, Terms, values_of
-from quandary.journal.entries import Began, beginning, read_document
+from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
 from quandary.model.soundness import named
 from quandary.model.text import printable
@@ -277,9 +277,7 @@ def commands_of(store: Store, run: str, agents: Agents, folder: str) -> dict[str
 
 def steps_of(store: Store, run: str) -> list[Planned]:
     """What was planned for each step when the run began."""
-    entry = beginning(store, run)
-    began, arguments = entry.read(), dict(entry.read_matter().arguments or {})
-    assert isinstance(began, Began)  # noqa: S101 - the kind that was asked for
+    began, arguments = read_beginning(store, run)
     for name, digest in began.documents.items():
         arguments[name] = read_document(store.document(digest) or b"null", run)
     known = {name: arguments[name] for name in Terms.__struct_fields__ if name in arguments}

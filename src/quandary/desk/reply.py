@@ -11,15 +11,16 @@ import msgspec
 from quandary.desk.authority import is_inside, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
 from quandary.journal import runs
-from quandary.journal.entries import beginning
+from quandary.journal.entries import read_beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from quandary.desk.authority import Caller
     from quandary.desk.walks import Walks
+    from quandary.journal.runs import OpenRun
     from quandary.journal.store import State, Store
     from quandary.model.asks import Ask, Question, Reading
     from quandary.model.tree import Extra
@@ -38,25 +39,26 @@ def read_text(text: str, question: Question, mode: str) -> Reading:
 
 def arguments_of(store: Store, run: str) -> dict[str, Any]:
     """What the caller of a run said when it began."""
-    return dict(beginning(store, run).read_matter().arguments or {})
+    return read_beginning(store, run)[1]
 
 
 # -- replies -------------------------------------------------------------------------------------
 
 
 class Replied(NamedTuple):
-    """Where a run stands after a reply, and what the reply meant."""
+    """Where a run stands after a reply, what the reply meant, and what the run was begun with."""
 
     state: State
     meant: Reply | Outcome
+    arguments: dict[str, Any]
 
 
 def reply(store: Store, caller: Caller, run: str, data: bytes | str, to: str | None) -> Replied:
     """Record what was sent as a reply to what a run waits for, if that still waits."""
-    state = runs.look(store, run)
-    ask = require_waiting(state, to)
-    meant = read_reply(store, run, ask, data, to)
-    return Replied(record_reply(store, caller, run, meant, to=state.key), meant)
+    opened = runs.open_run(store, run)
+    key, ask = opened.state.key, require_waiting(opened.state, to)
+    meant = read_reply(opened.build().arguments, ask, data, to)
+    return Replied(record_reply(store, caller, opened, meant, to=key), meant, opened.arguments)
 
 
 def require_waiting(state: State, to: str | None = None) -> Ask:
@@ -76,23 +78,25 @@ def already(state: State, to: str | None) -> AlreadyAnswered:
 
 
 def read_reply(
-    store: Store, run: str, ask: Ask, data: bytes | str, to: str | None = None
+    arguments: Mapping[str, Any], ask: Ask, data: bytes | str, to: str | None = None
 ) -> Reply | Outcome:
-    """What a reply to an Ask of a run means; plain text answers the question that is named."""
+    """What a reply to an Ask means; plain text answers the question that is named.
+
+    The `arguments` are those that the run was begun with.
+    """
     from quandary.desk import returns  # noqa: PLC0415 - not every command asks
 
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     question = ask.question(to) if to is not None else None
     if question is not None and not text.lstrip().startswith(("{", "[")):
         ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
-    as_text = arguments_of(store, run).get("via") == "text"
-    return returns.parse(data, ask, read_text, as_text=as_text)
+    return returns.parse(data, ask, read_text, as_text=arguments.get("via") == "text")
 
 
 def record_reply(
     store: Store,
     caller: Caller,
-    run: str,
+    run: str | OpenRun,
     meant: Reply | Outcome | None,
     *,
     to: str | None = None,
@@ -104,6 +108,7 @@ def record_reply(
     With a token it is recorded once; `sent` is the digest of what came with it.
     """
     require_may(caller, "answer")
+    name = run if isinstance(run, str) else run.id
     try:
         return runs.advance(
             store,
@@ -113,11 +118,11 @@ def record_reply(
             **caller.source,
             token=token,
             request=sent,
-            deeds=actions(store, run, caller),
+            deeds=actions(store, name, caller),
         )
     except AlreadyAnswered:
         if token:
-            before = runs.replied(store, run, token, sent)
+            before = runs.replied(store, name, token, sent)
             if before is not None:  # the same reply was quicker by another way
                 return before
         raise
@@ -133,11 +138,12 @@ def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:
 
 def play_script(store: Store, caller: Caller, state: State, entries: list[Any]) -> State:
     """Answer with a script, one entry for each Ask, until it is used up or nothing waits."""
+    arguments = arguments_of(store, state.run)
     for entry in entries:
         if state.ask is None:
             break
         data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
-        meant = read_reply(store, state.run, state.ask, data)
+        meant = read_reply(arguments, state.ask, data)
         state = record_reply(store, caller, state.run, meant, to=state.key)
     return state
 
@@ -244,8 +250,7 @@ def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[D
 
 def folder_of(store: Store, run: str) -> str:
     """The folder in which a run was begun; the current one where nobody wrote it down."""
-    entries = store.entries(run, kinds=("began",))
-    arguments = (entries[0].read_matter().arguments if entries else None) or {}
+    arguments = arguments_of(store, run)
     return str(arguments.get("cwd") or arguments.get("workdir") or os.curdir)
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.desk.state import outcome_lines
-from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
+from quandary.journal.entries import (
+    Answered,
+    Asked,
+    Began,
+    Called,
+    Ended,
+    Noted,
+    Unreadable,
+    read_beginning,
+)
 from quandary.journal.history import GivenAnswer, given
 
 if TYPE_CHECKING:
@@ -45,11 +54,9 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def source(self) -> str:
         """Who it was and through what. A name that was given hides nobody's hand."""
-        if not self.who:
-            return ""
-        return (
-            f"{self.by} ({self.who}, {self.through})" if self.by else f"{self.who} ({self.through})"
-        )
+        if self.by:
+            return f"{self.by} ({self.who}, {self.through})"
+        return f"{self.who} ({self.through})" if self.who else ""
 
 
 def events(store: Store, run: str) -> Iterator[Event]:
@@ -64,17 +71,13 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
     for entry in store.entries(run):
         try:
             body, matter = entry.read(), entry.read_matter()
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except Unreadable:
             told = f"cannot be read; see quandary verify {run}"
             yield Event(entry.n, "", entry.kind, "", "", "", told), told
         else:
-            text, keys = teller.text(body, matter), _keys(body)
-            text = f"{text} (pruned)" if entry.pruned else text
+            text = teller.text(body, matter) + (" (pruned)" if entry.pruned else "")
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
-            yield (
-                Event(entry.n, body.at, entry.kind, body.who, body.through, body.by, text, keys),
-                said,
-            )
+            yield Event(entry.n, body.at, entry.kind, *body.source, text, _keys(body)), said
 
 
 def moment(at: str, *, seconds: bool = False) -> str:
@@ -84,15 +87,13 @@ def moment(at: str, *, seconds: bool = False) -> str:
 
 def about(store: Store, run: str) -> str:
     """What a run is about, as its first entry says."""
-    for entry in store.entries(run, kinds=("began",)):
-        try:
-            return _Teller(store).text(entry.read(), entry.read_matter())
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            break
-    return ""
+    try:
+        return _Teller(store).tell_beginning(*read_beginning(store, run))
+    except Unreadable:
+        return ""
 
 
-def standing(store: Store, run: str) -> list[GivenAnswer]:
+def given_answers(store: Store, run: str) -> list[GivenAnswer]:
     """The answers of a run that count, in the order of asking."""
     return given(run, store.entries(run, kinds=("asked", "answered", "noted")))[1]
 
@@ -142,36 +143,47 @@ class _Teller:
     def text(self, body: AnyBody, matter: Matter) -> str:
         """What an entry says."""
         if isinstance(body, Began):
-            return self._began(body, matter)
-        if isinstance(body, Asked):
+            said = self.tell_beginning(body, matter.arguments or {})
+        elif isinstance(body, Asked):
             asked = matter.ask.questions if matter.ask else ()
             self.questions |= {question.key: question for question in asked}
-            return "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
-        if isinstance(body, Answered):
-            return self._answered(body, matter)
-        if isinstance(body, Ended):
-            return self._ended(body, matter)
-        return _otherwise(body, matter)
+            said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
+        elif isinstance(body, Answered):
+            said = self._answered(body, matter)
+        elif isinstance(body, Ended):
+            said = self._ended(body, matter)
+        elif isinstance(body, Noted):
+            said = f"{body.kind}: {matter.text}" if matter.text else body.kind
+        elif isinstance(body, Called):
+            said = body.agent or body.deed
+        else:
+            said = "came back" if body.ok else "failed"
+        return said
 
-    def _began(self, body: Began, matter: Matter) -> str:
+    def tell_beginning(self, body: Began, arguments: dict[str, Any]) -> str:
+        """What a run is about: its tree or chart, and what it was begun for."""
         self.flow = body.flow
-        drawn = body.documents.get("tree") or body.documents.get("chart")
-        written = self.store.document(drawn) if drawn else None
-        name = _name_in(written) if written else None
+        drawn = self._document(body.documents.get("tree") or body.documents.get("chart"))
+        name = drawn.get("name") if isinstance(drawn, dict) else None
         origin = f" (with answers of run {body.origin})" if body.origin else ""
-        about = _about(body.flow, matter.arguments or {}) or self._options(body)
+        about = _about(body.flow, arguments) or self._options(body)
         return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
 
     def _options(self, body: Began) -> str:
         """The options that a split is about, where nothing else was said."""
-        written = self.store.document(body.documents.get("options", ""))
-        try:
-            found = msgspec.json.decode(written, type=list[dict[str, Any]]) if written else []
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return ""
-        titles = [str(option.get("title", "")) for option in found]
+        found = self._document(body.documents.get("options"))
+        options = found if isinstance(found, list) else []
+        titles = [str(option.get("title", "")) for option in options if isinstance(option, dict)]
         more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
         return ", ".join(filter(None, titles[:3])) + more
+
+    def _document(self, digest: str | None) -> object:
+        """What a run began with; nothing where it is lost or damaged, as `verify` tells."""
+        written = self.store.document(digest) if digest else None
+        try:
+            return msgspec.json.decode(written) if written else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
 
     def _answered(self, body: Answered, matter: Matter) -> str:
         answers = matter.answers or body.answers
@@ -190,15 +202,6 @@ class _Teller:
         return f"{body.status}: {told}" if told else body.status
 
 
-def _name_in(document: bytes) -> str | None:
-    """The name of a tree or a chart; nothing where the document is damaged, as `verify` tells."""
-    try:
-        found = msgspec.json.decode(document)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return found.get("name") if isinstance(found, dict) else None
-
-
 def _about(flow: str, arguments: dict[str, Any]) -> str:
     """What a run is for, as its arguments say."""
     if flow == "prefer":
@@ -209,13 +212,3 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")
-
-
-def _otherwise(body: AnyBody, matter: Matter) -> str:
-    if isinstance(body, Called):
-        return body.agent or body.deed
-    if isinstance(body, Returned):
-        return "came back" if body.ok else "failed"
-    if isinstance(body, Noted):
-        return f"{body.kind}: {matter.text}" if matter.text else body.kind
-    return ""

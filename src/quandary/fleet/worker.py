@@ -20,7 +20,6 @@ from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import runs
-from quandary.journal.entries import readable
 from quandary.model.asks import Note
 from quandary.model.calls import fold
 
@@ -223,8 +222,7 @@ class Turn:
         """Where the agents of the run work."""
         folder = workdir
         if not folder:
-            with readable(self.run):
-                folder = str(arguments_of(self.store, self.run).get("workdir") or os.getcwd())
+            folder = str(arguments_of(self.store, self.run).get("workdir") or os.getcwd())
         if not os.path.isdir(folder):
             raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
         return Surroundings(folder, self.around.environment, self.around.timeout)

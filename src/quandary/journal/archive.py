@@ -27,6 +27,7 @@ from quandary.journal.entries import (
     document_bytes,
     document_digest,
     kind_of,
+    read_beginning,
     read_body,
     readable,
 )
@@ -380,10 +381,8 @@ def keep(store: Store, exported: Exported, about: str, project: str, source: Sou
 
 def read_imported(store: Store, record: str) -> Exported:
     """The run that a record keeps."""
-    (entry,) = store.entries(record, kinds=("began",))
     with readable(record):
-        body = entry.read()
-        digest = body.documents.get("file", "") if isinstance(body, Began) else ""
+        digest = read_beginning(store, record)[0].documents.get("file", "")
         written = store.document(digest)
         if written is None or document_digest(written) != digest:
             raise Rejected(f"the file that run {record} keeps is gone or was changed")

@@ -239,12 +239,13 @@ def readable(run: str) -> Iterator[None]:
         raise Unreadable(run) from error
 
 
-def beginning(store: Store, run: str) -> Entry:
-    """The first entry of a run; in a damaged store it may not be there."""
+def read_beginning(store: Store, run: str) -> tuple[Began, dict[str, Any]]:
+    """How a run began, and with which arguments; in a damaged store it may not be there."""
     found = store.entries(run, kinds=("began",))
-    if not found:
+    body = found[0].read() if found else None
+    if not isinstance(body, Began):
         raise Unreadable(run)
-    return found[0]
+    return body, found[0].read_matter().arguments or {}
 
 
 def kind_of(body: AnyBody) -> Kind:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from quandary.errors import QuandaryError
-from quandary.journal.entries import Began
+from quandary.journal.entries import read_beginning
 from quandary.journal.store import chosen_by_project
 from quandary.model.one_way import one_way
 from quandary.settings import read_settings
@@ -92,9 +92,8 @@ def _read(store: Store, name: str) -> Set | None:
     run = store.named(name).get(name)
     if run is None:
         return None
-    (entry,) = store.entries(run, kinds=("began",))
-    body, said = entry.read(), entry.read_matter().arguments or {}
-    if not isinstance(body, Began) or body.flow != "prefer" or body.name != name:
+    body, said = read_beginning(store, run)
+    if body.flow != "prefer" or body.name != name:
         raise ValueError(f"run {run} set no preference")
     preference = said["preference"]
     if preference and preference not in PREFERENCES:

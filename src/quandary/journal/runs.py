@@ -26,9 +26,9 @@ from quandary.journal.entries import (
     Returned,
     Source,
     Who,
-    beginning,
     document_bytes,
     document_digest,
+    read_beginning,
     readable,
 )
 from quandary.journal.history import (
@@ -102,7 +102,7 @@ class OpenRun:
     def arguments(self) -> dict[str, Any]:
         """What the run was begun with, without its documents; empty where that was pruned."""
         if self._arguments is None:
-            self._arguments = dict(beginning(self.store, self.id).read_matter().arguments or {})
+            self._arguments = read_beginning(self.store, self.id)[1]
         return self._arguments
 
     @property
@@ -113,29 +113,30 @@ class OpenRun:
         return self._state
 
     @property
-    def built(self) -> bool:
-        """Whether its flow is at hand."""
-        return self._progress is not None
-
-    @property
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
-        if self._progress is None:
-            run, row = self.id, self.row
-            recorded = self.store.recorded(run, row.n)
-            with readable(run):
-                known = heard(run, recorded)
-                progress = resume(self.store, run, known)
-            self._arguments = self._arguments or known.arguments
-            request = progress.request
-            together = request if isinstance(request, tuple) else (request,)
-            if row.key not in {getattr(one, "key", "") for one in together}:
-                raise Diverged(
-                    f"run {run} waits for {row.key}, which its flow no longer asks for; `quandary "
-                    f"log {run}` shows it, --from {run} begins anew with the answers that fit"
-                )
-            self._progress = progress
-        return self._progress
+        progress = self.build()._progress
+        assert progress is not None  # noqa: S101 - it was built
+        return progress
+
+    def build(self) -> OpenRun:
+        """Build the flow, unless it is there; what the run was begun with comes with that."""
+        if self._progress is not None:
+            return self
+        run, row = self.id, self.row
+        recorded = self.store.recorded(run, row.n)
+        with readable(run):
+            known = heard(run, recorded)
+            progress = resume(self.store, run, known)
+        request = progress.request
+        together = request if isinstance(request, tuple) else (request,)
+        if row.key not in {getattr(one, "key", "") for one in together}:
+            raise Diverged(
+                f"run {run} waits for {row.key}, which its flow no longer asks for; `quandary "
+                f"log {run}` shows it, --from {run} begins anew with the answers that fit"
+            )
+        self._arguments, self._progress = self._arguments or known.arguments, progress
+        return self
 
     def draft(self, source: Source) -> Draft:
         """What is about to be appended to it."""
@@ -302,8 +303,7 @@ def advance(
                 return handle.state
             if handle.row.waits == "house" and deeds is not None:
                 return _do_deeds(handle, source, deeds)
-            handle.progress  # noqa: B018 - a run that no longer fits its flow is refused
-            _keep(handle)
+            _keep(handle.build())
             return handle.state
         try:
             _require_waiting(handle, to)
@@ -564,7 +564,7 @@ def _remembered(store: Store, run: str) -> OpenRun | None:
 
 
 def _keep(handle: OpenRun) -> None:
-    if handle.row.status == "waiting" and handle.built:
+    if handle.row.status == "waiting" and handle._progress is not None:
         opened = _opened.setdefault(handle.store, {})
         opened[handle.id] = handle
         while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):

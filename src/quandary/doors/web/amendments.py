@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
-from quandary.desk.timeline import answer_text, standing
+from quandary.desk.timeline import answer_text, given_answers
 from quandary.doors.web import resume as going_on
 from quandary.doors.web.frame import Fields, one, own_form, page
 from quandary.doors.web.house import House, TheHouse, Visit
@@ -50,7 +50,7 @@ def changeable(house: House, run: str) -> list[Given]:
     if row is None or row.status in ("declined", "withdrawn"):
         return []
     try:
-        return [given(found) for found in standing(house.store, run)]
+        return [given(found) for found in given_answers(house.store, run)]
     except QuandaryError:
         return []  # it can be shown, and not go on
 
@@ -154,7 +154,7 @@ def _amended(request: Visit, house: House, run: str, fields: Fields) -> Template
 
 def _standing(house: House, run: str, key: str) -> GivenAnswer:
     """An answer that counts; others cannot be changed."""
-    for found in standing(house.store, run):
+    for found in given_answers(house.store, run):
         if found.question.key == key:
             return found
     raise NotFound(f"run {run} has no answer to {key} that counts")

@@ -176,7 +176,7 @@ def reply(
     if data.text is not None and data.answers:
         raise QuandaryError("the reply has both answers and a text; send one of them")
     body = data.text if data.text is not None else _answers(data)
-    meant = replies.read_reply(house.store, name, ask, body, data.to)
+    meant = replies.read_reply(replies.arguments_of(house.store, name), ask, body, data.to)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(

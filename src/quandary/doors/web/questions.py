@@ -9,7 +9,7 @@ import msgspec
 
 from quandary.desk.drafts import Draft
 from quandary.formats import prose
-from quandary.journal.entries import Began
+from quandary.journal.entries import read_beginning
 from quandary.model.asks import MORE, Reply
 from quandary.model.text import printable
 from quandary.model.tree import Tree
@@ -224,10 +224,6 @@ def _below(level: Sequence[Option], depth: int, levels: Levels) -> Iterator[Line
 
 
 def _tree(store: Store, run: str) -> Tree | None:
-    for entry in store.entries(run, kinds=("began",)):
-        body = entry.read()
-        if isinstance(body, Began) and "tree" in body.documents:
-            written = store.document(body.documents["tree"])
-            if written is not None:
-                return msgspec.json.decode(written, type=Tree)
-    return None
+    digest = read_beginning(store, run)[0].documents.get("tree", "")
+    written = store.document(digest) if digest else None
+    return msgspec.json.decode(written, type=Tree) if written is not None else None
