@@ -25,6 +25,7 @@ from quandary.model.one_way import one_way
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from quandary.journal.entries import Entry
     from quandary.journal.store import Store
     from quandary.model.asks import Answer, Ask, Question
 
@@ -74,29 +75,35 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
     """Every question of every run, in the order in which they were answered or given up."""
     projects: dict[str, str] = {}
     waiting: dict[str, tuple[str, Ask]] = {}
+    for entry in _history(store):
+        run = entry.run
+        try:
+            body = entry.read()
+            ask = entry.read_matter().ask if isinstance(body, Asked) else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # `verify` reports it
+        if isinstance(body, Began):
+            projects[run] = body.project
+        elif ask is not None and project in (None, projects.get(run)):
+            waiting[run] = (body.at, ask)
+        elif isinstance(body, Answered) and not body.amends and run in waiting:
+            asked, shown = waiting.pop(run)
+            answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
+            for question in shown.questions:
+                answer = answers.get(question.key)
+                if answer is not None and _settles(answer):
+                    given = (body.at, body.who, body.through, tuple(_said(question, answer)))
+                    yield _occasion(run, projects.get(run, ""), question, asked, *given)
+    for run, (asked, shown) in waiting.items():
+        for question in shown.questions:
+            yield _occasion(run, projects.get(run, ""), question, asked)
+
+
+def _history(store: Store) -> Iterator[Entry]:
     after = 0
     while page := store.history(after=after, limit=PAGE):
         after = page[-1].seq
-        for entry in page:
-            try:
-                body = entry.read()
-                ask = entry.read_matter().ask if isinstance(body, Asked) else None
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # `verify` reports it
-            if isinstance(body, Began):
-                projects[entry.run] = body.project
-            elif ask is not None and project in (None, projects.get(entry.run)):
-                waiting[entry.run] = (body.at, ask)
-            elif isinstance(body, Answered) and not body.amends and entry.run in waiting:
-                asked, shown = waiting.pop(entry.run)
-                answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
-                for question in shown.questions:
-                    answer = answers.get(question.key)
-                    if answer is not None and _settles(answer):
-                        yield _occasion(entry.run, projects, question, asked, body, answer)
-    for run, (asked, shown) in waiting.items():
-        for question in shown.questions:
-            yield _occasion(run, projects, question, asked, None, None)
+        yield from page
 
 
 def _settles(answer: Answer) -> bool:
@@ -120,27 +127,17 @@ def _said(question: Question, answer: Answer) -> Iterator[str]:
 
 def _occasion(
     run: str,
-    projects: dict[str, str],
+    project: str,
     question: Question,
     asked: str,
-    body: Answered | None,
-    answer: Answer | None,
+    answered: str = "",
+    who: str = "",
+    through: str = "",
+    answer: tuple[str, ...] = (),
 ) -> Occasion:
-    said = _said(question, answer) if answer is not None else ()
-    return Occasion(
-        run,
-        projects.get(run, ""),
-        question.key,
-        question.id,
-        question.text,
-        asked,
-        body.at if body else "",
-        body.who if body else "",
-        body.through if body else "",
-        tuple(said),
-        tuple(choice.label for choice in question.choices if choice.recommended),
-        question.chain,
-    )
+    shown = (run, project, question.key, question.id, question.text, asked)
+    recommended = tuple(choice.label for choice in question.choices if choice.recommended)
+    return Occasion(*shown, answered, who, through, answer, recommended, question.chain)
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

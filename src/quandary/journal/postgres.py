@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.connections import Connection
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Last, Row, Run, Written
+    from quandary.journal.store import Row, Run, Write
 
 T = TypeVar("T")
 
@@ -180,12 +180,7 @@ class PostgresStore(Store):
     # -- writing ---------------------------------------------------------------------------------
 
     def create(
-        self,
-        write: Callable[[Last | None], Written],
-        documents: Mapping[str, bytes],
-        *,
-        name: str = "",
-        once: bool = False,
+        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
     ) -> Run:
         made: Run | None = None
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from quandary.errors import QuandaryError, Rejected, StoreError
 from quandary.journal.chance import LENGTH
@@ -191,12 +191,12 @@ def _rows(table: str, found: list[_Found], salvaged: Salvaged) -> Iterator[Row]:
         yield from salvaged.documents.items()
     elif table == "run":
         for run in found:
-            yield tuple(getattr(run.row, column) for column in TABLES["run"])
+            yield astuple(run.row)
     elif table == "entry":
         seq = 0  # in the order in which they were written; two cannot have been written at once
         for entry in sorted((e for run in found for e in run.entries), key=lambda e: e.seq):
             seq = max(seq + 1, entry.seq)
-            yield tuple(getattr(replace(entry, seq=seq), column) for column in TABLES["entry"])
+            yield (seq, *astuple(entry)[:-1])
     elif table == "name":
         names = {_began(run.entries).name: run.row.id for run in found}
         yield from ((name, run) for name, run in names.items() if name)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Last, Row, Run, Written
+    from quandary.journal.store import Row, Run, Write
 
 T = TypeVar("T")
 
@@ -174,12 +174,7 @@ class SqliteStore(Store):
     # -- writing ---------------------------------------------------------------------------------
 
     def create(
-        self,
-        write: Callable[[Last | None], Written],
-        documents: Mapping[str, bytes],
-        *,
-        name: str = "",
-        once: bool = False,
+        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
     ) -> Run:
         def action() -> Run:
             newest = self._db.execute(NEWEST).fetchone()

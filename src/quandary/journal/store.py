@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quandary.settings import Part, Settings
 
     Written = tuple["Run", list[Entry]]
+    Write = Callable[["Last | None"], Written]
     Execute = Callable[[str, Sequence[object]], Any]
     """Runs one statement, and gives a cursor."""
 
@@ -359,12 +360,7 @@ class Store(ABC):
 
     @abstractmethod
     def create(
-        self,
-        write: Callable[[Last | None], Written],
-        documents: Mapping[str, bytes],
-        *,
-        name: str = "",
-        once: bool = False,
+        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
     ) -> Run:
         """Begin a run. `write` is told which run is the newest, and nobody else begins one.
 
@@ -409,7 +405,7 @@ class Store(ABC):
         self,
         execute: Execute,
         newest: Row | None,
-        write: Callable[[Last | None], Written],
+        write: Write,
         documents: Mapping[str, bytes],
         name: str,
         *,
