@@ -1,4 +1,4 @@
-"""What all commands that put something before a person have in common: how to ask, and to begin.
+"""Commands that ask a person, and what they have in common: how to ask, and to begin.
 
 A command takes the options with `@asking_options` and gets them as one `way: Way`; it makes the
 arguments of its flow and calls `begin`.
@@ -56,7 +56,7 @@ class Way(NamedTuple):
 
 
 _OPTIONS = (
-    click.option("--expires", metavar="AGE", help="Withdraw it by itself after 30m, 12h, 2d …"),
+    click.option("--expires", metavar="AGE", help="Withdraw the run after 30m, 12h, 2d …"),
     click.option(
         "--via",
         type=click.Choice(["terminal", "text", "relay"]),
@@ -73,7 +73,7 @@ _OPTIONS = (
         "--answers", metavar="FILE", help="A JSON list of replies, one for each Ask in turn."
     ),
     click.option(
-        "--from", "origin", metavar="RUN", help="Take over the answers of that run that fit."
+        "--from", "origin", metavar="RUN", help="Take over answers of that run, where they fit."
     ),
     click.option("--proof", is_flag=True, help="When done, print only what the proof asks for."),
     store_option,
@@ -123,7 +123,7 @@ def begin(way: Way, beginning: Beginning) -> int:
     "item_texts",
     multiple=True,
     metavar="'ID|Label|Title|Context'",
-    help="What to decide about; as often as needed.",
+    help="What to decide about; may be repeated.",
 )
 @click.option(
     "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
@@ -153,7 +153,7 @@ def ask_command(
 
     On a terminal the person is asked right here. Elsewhere the state of the run is printed as JSON:
     show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
-    returns to `quandary reply RUN -`, and go on until `status` is done. Every answer is kept.
+    returns to `quandary reply RUN -`, and repeat until `status` is done. Every answer is kept.
     """
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     wanted = Asking(
@@ -190,12 +190,12 @@ def ask_command(
 def split_command(
     options: str, skill: str, relation: Relation, number: int, context: str, way: Way
 ) -> int:
-    """Have a person include, defer or cut every option of a list.
+    """Ask a person to include, defer or cut every option of a list.
 
     OPTIONS.json is a list of {"key", "title", "scope", "cost", "requires", "conflicts",
     "recommend", "because"}, of which key and title are needed; `-` reads it from standard input.
     Up to four options are asked about at once, more one by one, and none is ever left out. What
-    the person puts together is checked against what the options need and rule out.
+    the person chooses is checked against what the options require and rule out.
     """
     rows = msgspec.json.decode(msgspec.json.encode(read_options(options)))
     wanted = Splitting(rows, context, relation, skill, number, way.values)
@@ -215,7 +215,7 @@ def split_command(
     "item_texts",
     multiple=True,
     metavar="'ID|Label|Title|Context'",
-    help="What to walk through, in place of the files in DIR.",
+    help="What to review, in place of the files in DIR.",
 )
 @click.option("--items", "items_file", metavar="FILE", help="The same from a file.")
 @asking_options
@@ -231,7 +231,7 @@ def gate_command(
 
     Proof of the phase is a JSON object on standard input; on a terminal the person is asked for
     what is missing. The choice is carried out at once and kept in the track's history. Words that
-    are none of the choices move nothing: they are handed back as the result.
+    are none of the choices move nothing: the result hands them back.
     """
     items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     taken = "-" in (items_file, way.answers)

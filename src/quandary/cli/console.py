@@ -38,6 +38,12 @@ def open_journal(where: str | None, *, existing: bool = False, notify: bool = Tr
     return store
 
 
+def open_run(where: str | None, name: str) -> tuple[Store, str]:
+    """The store, and the one run in it whose name begins like this."""
+    store = open_journal(where, existing=True)
+    return store, runs.find_run(store, name)
+
+
 def view_journal(where: str | None) -> Store:
     """The store for whoever only wants to see what there is; where there is none, an empty one."""
     try:

@@ -12,7 +12,6 @@ from quandary.cli import console
 from quandary.cli.screen import complain
 from quandary.desk.authority import Caller
 from quandary.desk.reply import reply as record
-from quandary.journal.runs import find_run
 from quandary.model.asks import Outcome
 from quandary.settings.files import read_standard_input, read_text
 
@@ -66,8 +65,7 @@ def plain_words(words: Sequence[str]) -> Words | None:
 
 def answer(words: Words) -> int:
     """Answer the question that a run waits for, print where the run stands, give the status."""
-    store = console.open_journal(words.where, existing=True)
-    run = find_run(store, words.run)
+    store, run = console.open_run(words.where, words.run)
     if words.file:
         data: bytes | str = read_text(words.file)
     else:

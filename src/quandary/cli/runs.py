@@ -14,7 +14,7 @@ from quandary.cli.console import (
     ask_here,
     caller,
     current_project,
-    open_journal,
+    open_run,
     show,
     view_journal,
 )
@@ -31,17 +31,15 @@ from quandary.formats import items as given
 from quandary.formats.sources import load
 from quandary.journal import runs
 from quandary.journal.entries import Status
-from quandary.journal.runs import find_run
 from quandary.model.asks import Item, Outcome
 from quandary.model.text import printable
 from quandary.reading import question_from_options
-from quandary.reading import read as reader
 from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run
-    from quandary.model.asks import Ask, Question, Reading
+    from quandary.model.asks import Reading
 
 
 @click.command()
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     "seconds",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Wait that long for something to happen.",
+    help="Wait that long for an answer.",
 )
 @click.option("--via", type=click.Choice(["terminal", "relay"]), help="Ask here, or print JSON.")
 @click.option("--proof", is_flag=True, help="When done, print only treeName and chosenItems.")
@@ -59,15 +57,14 @@ if TYPE_CHECKING:
 def next_command(
     run: str, seconds: float | None, via: str | None, proof: bool, where: str | None
 ) -> int:
-    """Say what RUN waits for, or what came of it.
+    """Show what RUN waits for, or its result.
 
     On a terminal the question is asked right here. With --wait the command returns as soon as
     somebody answers, or when the time is up.
     """
     if seconds is not None and isnan(seconds):
         raise click.UsageError("--wait is a number of seconds")
-    store = open_journal(where, existing=True)
-    run = find_run(store, run)
+    store, run = open_run(where, run)
     state = finish(store, Caller("policy", "mending"), runs.look(store, run))
     if seconds is not None:
         state = runs.wait(store, run, state.n, seconds)
@@ -87,16 +84,15 @@ def next_command(
 def advise_command(
     run: str, text: str, offers: tuple[str, ...], to: str | None, where: str | None
 ) -> int:
-    """Tell the person who is deciding RUN what they wanted to know.
+    """Answer a follow-up question of the person who is deciding RUN.
 
-    TEXT stands above the question when it comes again; each --option joins it as an extra. Advice
-    is never an answer.
+    TEXT is shown above the question when it is asked again; each --option is offered as an extra.
+    Advice never answers the question itself.
     """
     if not text.strip():
-        raise click.UsageError("TEXT is empty; say what the person wanted to know")
+        raise click.UsageError("TEXT is empty; answer what the person asked")
     extras = tuple(given.extras(offers, "--option") or ())
-    store = open_journal(where, existing=True)
-    run = find_run(store, run)
+    store, run = open_run(where, run)
     state = desk.advise(store, Caller("agent", "relay"), run, text, extras, to)
     return show(store, state)
 
@@ -104,30 +100,25 @@ def advise_command(
 @click.command()
 @click.argument("source", required=False)
 @click.argument("text", required=False)
-@click.option("--cases", metavar="FILE.jsonl", help="Read a whole set; JSON lines out.")
+@click.option("--cases", metavar="FILE.jsonl", help="Read a set of cases; print JSON lines.")
 @click.option("--mode", type=click.Choice(["strict", "plain"]), default="plain", show_default=True)
 def read_command(source: str | None, text: str | None, cases: str | None, mode: str) -> int:
-    """Say how TEXT would be read as a reply to the first question of the tree SOURCE."""
+    """Show how TEXT would be read as a reply to the first question of the tree SOURCE."""
+    if cases and (source or text):
+        raise click.UsageError("--cases goes without SOURCE and TEXT")
     if cases:
-        if source or text:
-            raise click.UsageError("--cases goes without SOURCE and TEXT")
-        _read_cases(cases, mode)
+        for number, line in enumerate(read_input(cases).split("\n"), 1):
+            if line.strip():
+                put(_read_case(line, mode, f"{cases}:{number}"))
         return 0
     if source is None or text is None:
         raise click.UsageError("give SOURCE and TEXT, or --cases FILE.jsonl")
-    put(_line(_read(text, _question(source), mode)))
-    return 0
-
-
-def _question(source: str) -> Question:
     tree = load(source)
     name = tree.decisions[0].name if tree.decisions else tree.name
     decider = Decider(Terms(tree, name))
-    return decider.question(decider.level(Item("1", name, name)))
-
-
-def _read(text: str, question: Question, mode: str) -> Reading:
-    return reader(text, question, "strict" if mode == "strict" else "plain")
+    question = decider.question(decider.level(Item("1", name, name)))
+    put(_line(desk.read_text(text, question, mode)))
+    return 0
 
 
 def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id may be anything
@@ -143,16 +134,6 @@ def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id
     if reading.prefix:
         said |= {"prefix": reading.prefix, "argument": reading.argument}
     return msgspec.json.encode(said) + b"\n"
-
-
-def _read_cases(path: str, mode: str) -> None:
-    text = read_input(path)
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            case = _case(line, f"{path}:{number}")
-            options = [msgspec.to_builtins(option) for option in case.options]
-            question = question_from_options(case.question or "", options, bool(case.multi))
-            put(_line(_read(case.reply, question, case.mode or mode), id=case.id))
 
 
 class _Case(msgspec.Struct):
@@ -172,21 +153,24 @@ class _Option(msgspec.Struct):
     description: str | None = None
 
 
-def _case(line: str, place: str) -> _Case:
+def _read_case(line: str, mode: str, place: str) -> bytes:
     try:
-        return msgspec.json.decode(line, type=_Case)
+        case = msgspec.json.decode(line, type=_Case)
     except msgspec.DecodeError as error:
         raise ParseError(f"{place}: not a case ({error})") from None
+    options = [msgspec.to_builtins(option) for option in case.options]
+    question = question_from_options(case.question or "", options, bool(case.multi))
+    return _line(desk.read_text(case.reply, question, case.mode or mode), id=case.id)
 
 
 @click.command()
 @click.option(
     "--status",
     type=click.Choice(["waiting", "done", "failed", "declined", "withdrawn"]),
-    help="Only those.",
+    help="List only runs with this status.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
+@click.option("--all", "everywhere", is_flag=True, help="Include every project, not only this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 @store_option
 def runs_command(
@@ -224,7 +208,7 @@ def _runs_line(row: Run, what: str) -> str:
 @click.argument("run")
 @click.argument("text", required=False)
 @click.option("--to", metavar="KEY", help="The question whose answer is to change.")
-@click.option("--why", metavar="TEXT", help="The reason; it is kept.")
+@click.option("--why", metavar="TEXT", help="The reason; it is recorded.")
 @click.option("--by", metavar="NAME", help="Who changes it.")
 @store_option
 def amend_command(
@@ -237,8 +221,7 @@ def amend_command(
     """
     if why is not None and not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = open_journal(where, existing=True)
-    run = find_run(store, run)
+    store, run = open_run(where, run)
     person = is_terminal()
     answers = given_answers(store, run)
     if not answers:
@@ -251,7 +234,9 @@ def amend_command(
     if text is None:
         from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
-        reply = terminal.ask(_alone(found))
+        # Without those that it was asked together with: their answers stand.
+        alone = replace(found.ask, key=found.question.key, questions=(found.question,), notes=())
+        reply = terminal.ask(alone)
     else:
         reply = desk.read_reply(desk.arguments_of(store, run), found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
@@ -277,21 +262,15 @@ def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer
     raise QuandaryError(f"run {run} has no answer to {to} that counts; there are {keys}")
 
 
-def _alone(found: GivenAnswer) -> Ask:
-    """The question without those that it was asked together with; their answers stand."""
-    return replace(found.ask, key=found.question.key, questions=(found.question,), notes=())
-
-
 @click.command()
 @click.argument("run")
-@click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is recorded.")
 @store_option
 def withdraw_command(run: str, why: str, where: str | None) -> int:
-    """End RUN while it waits. Nothing was decided, and the journal says why."""
+    """End RUN while it waits. Nothing is decided, and the journal records why."""
     if not why.strip():
         raise click.UsageError("--why needs a reason")
-    store = open_journal(where, existing=True)
-    run = find_run(store, run)
+    store, run = open_run(where, run)
     state = desk.withdraw(store, caller(), run, why)
     if not is_terminal():
         show(store, state)

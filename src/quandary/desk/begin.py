@@ -47,7 +47,7 @@ Values = Annotated[dict[str, str], Meta(description="What fills {slots} in quest
 
 
 class Asking(Struct, forbid_unknown_fields=True):
-    """Put a decision tree before the person, for one or many items, and get the path chosen.
+    """Ask the person to decide about one or many items, with a decision tree; get the path chosen.
 
     The person sees a form in this client if it can show one; else you get a question to relay.
     """
@@ -63,11 +63,11 @@ class Asking(Struct, forbid_unknown_fields=True):
         Meta(description="advisory asks in plain text, which disturbs less."),
     ] = UNSET
     values: Values = {}
-    expires: Annotated[str, Meta(description="Withdraw it by itself after 30m, 12h, 2d …")] = ""
+    expires: Annotated[str, Meta(description="Withdraw it after 30m, 12h, 2d …")] = ""
 
 
 class Splitting(Struct, forbid_unknown_fields=True):
-    """Have the person include, defer or cut every option of a list. Never drop some to fit a form.
+    """Ask the person to include, defer or cut every option of a list. Drop none to fit a form.
 
     They are asked in a form in this client if it can show one; else you get a question to relay.
     """
@@ -90,7 +90,7 @@ class Splitting(Struct, forbid_unknown_fields=True):
 
 
 class Gating(Struct, forbid_unknown_fields=True):
-    """At the end of a phase, ask the person whether the track may go on, and where to."""
+    """At the end of a phase, ask the person whether the track may move on, and where to."""
 
     folder: Annotated[str, Meta(description="The folder of the track.")]
     proof: Annotated[dict[str, Any], Meta(description="The proof fields of the phase.")] = {}
@@ -103,7 +103,7 @@ class Gating(Struct, forbid_unknown_fields=True):
 
 
 class Walking(Struct, forbid_unknown_fields=True):
-    """Begin to run a chart whose steps are done by agents. It goes on by itself: see next."""
+    """Begin to run a chart whose steps are done by agents. It continues by itself: see next."""
 
     source: Annotated[str, Meta(description="file.csv or file.json (Lucid), file.mmd, or a tree.")]
     item: Annotated[
