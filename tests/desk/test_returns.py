@@ -869,7 +869,7 @@ def test_a_preview_in_the_sentence_is_passed_over() -> None:
 )
 def test_a_sentence_that_cannot_be_told_apart_is_refused(body: str) -> None:
     """Nothing is guessed; the JSON has it without doubt."""
-    with pytest.raises(QuandaryError, match="cannot be told apart"):
+    with pytest.raises(QuandaryError, match="answers are ambiguous"):
         returns.parse_sentence(f"Your questions have been answered: {body}", ["Q"])
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
@@ -91,8 +92,13 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
     The mode is plain where the question was shown as text, as an advisory one always is: its
     choices are numbered, and people reply in words. For a form it is strict.
     """
+    try:
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        text.encode()
+    except UnicodeError:
+        raise ParseError("the reply is not UTF-8 text") from None
     form = _Form(make_sheets(ask), read, as_text=as_text or ask.kind == "advisory")
-    return form.parse(decode(data))
+    return form.parse(text)
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
@@ -143,8 +149,14 @@ class _Form:
             return self.parse_data(answers)
         if text[0] in "{[":
             return self.parse_data(load_json(text))
-        quoted = unquote(text)
-        return self.parse_words(text) if quoted is None else self.parse_text(quoted)
+        if text[0] == '"':
+            import json  # noqa: PLC0415 - not every reply is JSON
+
+            with suppress(ValueError):
+                quoted: str = json.loads(text)
+                quoted.encode()
+                return self.parse_text(quoted)
+        return self.parse_words(text)
 
     def parse_data(self, data: Any) -> Reply | Outcome:  # noqa: ANN401 - any JSON
         """Any JSON document that a host or a script sends."""
@@ -162,15 +174,15 @@ class _Form:
         """Answers, or blocks of text; below `content`, a block need not say that it is one."""
         kinds = ("text", None) if blocks else ("text",)
         if data and all(isinstance(b, dict) and b.get("type") in kinds for b in data):
-            return self.parse_text("\n".join(text_of(b.get("text"), "text") or "" for b in data))
+            return self.parse_text("\n".join(text_of(b.get("text"), "text") for b in data))
         self.enter_list(data)
         return self.collect()
 
     def _parse_object(self, data: dict[str, Any]) -> Reply | Outcome:
         self._check_echo(data.get("questions"))
         response = text_of(data.get("response"), "response")
-        if response and response.strip():
-            return self.parse_words(response.strip())
+        if response:
+            return self.parse_words(response)
         answers = data.get("answers")
         if answers is None and data.get("action") == "accept":
             answers = data.get("content")
@@ -226,7 +238,7 @@ class _Form:
             raise ParseError(f"annotations is {kind_of(annotations)}; it is an object")
         for name, annotation in annotations.items():
             notes = annotation.get("notes") if isinstance(annotation, dict) else None
-            note = (text_of(notes, "notes") or "").strip()
+            note = text_of(notes, "notes")
             if not note:
                 continue
             sheet = self.require_sheet(name)
@@ -321,7 +333,7 @@ class _Form:
 
     def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
-        comment = (text_of(entry.get("comment"), "comment") or "").strip()
+        comment = text_of(entry.get("comment"), "comment")
         if entry.keys() & {"picked", "text"}:
             return _add_comment(self.read_own_entry(sheet, entry), comment)
         if "user_answer" in entry:
@@ -329,12 +341,12 @@ class _Form:
             return answer and _add_comment(answer, comment)
         if not entry.keys() & _ENTRY:
             raise ParseError(f"an answer to {sheet.question.key} says nothing; send {_SHAPES}")
-        label, free = entry.get("option_label"), text_of(entry.get("free_text"), "free_text")
-        typed = (free or "").strip()
+        label, typed = entry.get("option_label"), text_of(entry.get("free_text"), "free_text")
         beside = typed and isinstance(label, str) and is_other(label)
         chosen = self.read_value(sheet, None if beside else label)
         if not typed:
-            return chosen if chosen is not None or free is None else Answer(sheet.question.key)
+            blank = chosen is None and entry.get("free_text") is not None
+            return Answer(sheet.question.key) if blank else chosen
         if chosen is None or chosen.blank:
             return self.read_words(sheet, typed)
         if sheet.question.multi:
@@ -348,7 +360,7 @@ class _Form:
         if not isinstance(picked, list) or not all(isinstance(code, str) for code in picked):
             raise ParseError(f'picked for {question.key} is a list of codes, such as ["OK"]')
         codes = [_code(question, given) for given in picked]
-        typed = (text_of(entry.get("text"), "text") or "").strip()
+        typed = text_of(entry.get("text"), "text")
         if not question.multi and len({*codes, *(("",) if typed else ())}) > 1:
             raise QuandaryError(
                 f"{question.key} takes one answer: a code in picked, or words in text; "
@@ -408,10 +420,10 @@ class _Form:
         """Ticked options, with what was typed beside them; "" is Other, which takes the text."""
         answer = self.read_words(sheet, text)
         codes = dict.fromkeys(picked)
-        opened = _menu(sheet.question) if "" in codes and answer.blank else ""
         chosen = [code for code in (*codes, *answer.picked) if code]
-        if chosen and opened:
-            chosen.append(opened)
+        if chosen and "" in codes and answer.blank and sheet.question.menu:
+            behind = (choice.code.partition("/") for choice in sheet.question.named)
+            chosen += [code for code, slash, _ in behind if slash][:1]
         return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
     def read_words(self, sheet: Sheet, text: str) -> Answer:
@@ -486,12 +498,6 @@ def _code(question: Question, given: str) -> str:
     )
 
 
-def _menu(question: Question) -> str:
-    """The code of what is behind Other; "" where there is nothing."""
-    behind = (choice.code.partition("/") for choice in question.named)
-    return next((code for code, slash, _ in behind if slash), "") if question.menu else ""
-
-
 def _add_comment(answer: Answer, comment: str) -> Answer:
     """The answer with what was said beside it."""
     said = "\n".join(filter(None, (answer.comment, comment)))
@@ -546,11 +552,7 @@ def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None
         return None
     body = text[answered.end() :]
     cuts = [place for closing in _CLOSINGS if (place := body.rfind(closing)) >= 0]
-    body = body[: max(cuts)] if cuts else body
-    return _split_sentence(body.strip().removesuffix("."), questions)
-
-
-def _split_sentence(body: str, questions: Iterable[str]) -> dict[str, Any]:
+    body = (body[: max(cuts)] if cuts else body).strip().removesuffix(".")
     names = "|".join(re.escape(text) for text in sorted(questions, key=len, reverse=True))
     marks = list(re.finditer(rf'(?:\A|(?<=, ))"({names})"=', body))
     answers: dict[str, Any] = {}
@@ -566,7 +568,7 @@ def _split_sentence(body: str, questions: Iterable[str]) -> dict[str, Any]:
         # A question that does not wait, told between two that do, ends up inside an answer.
         hidden = '"=' in (found["value"] or "").partition('", "')[2] if found else True
         if not found or hidden or mark[1] in answers:
-            raise QuandaryError("the answers cannot be told apart; pipe the tool's JSON instead")
+            raise QuandaryError("the answers are ambiguous; pipe the tool's JSON instead")
         answers[mark[1]] = found["value"]
         if found["notes"]:
             notes[mark[1]] = {"notes": found["notes"]}
@@ -574,17 +576,6 @@ def _split_sentence(body: str, questions: Iterable[str]) -> dict[str, Any]:
 
 
 # -- JSON that others wrote ------------------------------------------------------------------------
-
-
-def decode(data: bytes | str) -> str:
-    """The text of a reply."""
-    try:
-        if isinstance(data, bytes):
-            return data.decode("utf-8-sig")
-        data.encode()
-    except UnicodeError:
-        raise ParseError("the reply is not UTF-8 text") from None
-    return data
 
 
 def load_json(text: str) -> Any:  # noqa: ANN401 - any JSON
@@ -615,24 +606,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def unquote(text: str) -> str | None:
-    """The text that a JSON string holds, if the reply is one."""
-    if text[0] != '"':
-        return None
-    import json  # noqa: PLC0415 - the same
-
-    try:
-        found = json.loads(text)
-        found.encode()
-    except ValueError:
-        return None
-    return str(found)
-
-
-def text_of(value: Any, name: str) -> str | None:  # noqa: ANN401 - any JSON
-    """A text, or nothing."""
+def text_of(value: Any, name: str) -> str:  # noqa: ANN401 - any JSON
+    """A text without the space around it; nothing is an empty one."""
     if value is None or isinstance(value, str):
-        return value
+        return (value or "").strip()
     raise ParseError(f"{name} is {kind_of(value)}; it is text")
 
 

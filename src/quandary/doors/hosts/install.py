@@ -90,7 +90,7 @@ def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None
         try:
             if text is not None and entry.is_current(text):
                 continue
-            if isinstance(entry, Marked) and entry.is_edited(text or ""):
+            if _is_edited(entry, text or ""):
                 notes.insert(0, f"{path} was edited and stays as it is")
                 continue
             base = text
@@ -103,7 +103,9 @@ def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None
             hint = "; add this yourself" if isinstance(error, CannotEdit) else ""
             message = f"{path}: {error}; nothing was changed{hint}"
             raise CannotEdit(message, entry.snippet if hint else "") from None
-        folders = copy.folders if copy is not None else _missing_folders(path)
+        folders, folder = copy.folders if copy is not None else 0, os.path.realpath(path)
+        while text is None and not os.path.lexists(folder := os.path.dirname(folder)):
+            folders += 1
         copy = Copy(os.path.realpath(path), base, _digest(after), folders)
         changes.append(Change(path, text, after, entry.what, copy, folders))
     return Plan(tuple(changes), tuple(notes))
@@ -121,7 +123,7 @@ def plan_uninstall(places: Places) -> Plan:
             changes.append(Change(path, text, copy.text, entry.what, folders=copy.folders))
             continue
         try:
-            edited = isinstance(entry, Marked) and entry.is_edited(text)
+            edited = _is_edited(entry, text)
             after = None if edited else entry.remove(text)
         except CannotEdit as error:
             if NAME not in text:
@@ -131,9 +133,8 @@ def plan_uninstall(places: Places) -> Plan:
         if edited:
             left.append(f"{path} was edited; delete what you do not need")
         elif after is not None:
-            is_empty = after.strip() in ("", BOM, "{}")
             folders = int(os.path.basename(os.path.dirname(path)) == NAME)
-            kept = None if is_empty else after
+            kept = None if after.strip() in ("", BOM, "{}") else after
             changes.append(Change(path, text, kept, entry.what, folders=folders))
     return Plan(tuple(changes), left=tuple(left))
 
@@ -148,7 +149,8 @@ def carry_out(plan: Plan) -> None:
                     f"{change.path} has just been changed by others; try again"
                 )
             if change.copy is not None:
-                _keep_copy(change.copy)
+                kept = msgspec.json.encode(change.copy).decode()
+                _write_file(_copy_path(change.path), kept, 0o700)
             done.append(change)
             _write(change)
     except BaseException:
@@ -158,7 +160,15 @@ def carry_out(plan: Plan) -> None:
         raise
     for change in plan.changes:
         if change.copy is None:
-            _drop_copy(change.path)
+            with suppress(OSError):
+                os.unlink(_copy_path(change.path))
+                os.rmdir(os.path.dirname(_copy_path(change.path)))
+
+
+def _is_edited(entry: Entry, text: str) -> bool:
+    """Whether somebody has changed a text of ours; then it is theirs."""
+    found = entry.find(text) if isinstance(entry, Marked) else None
+    return found is not None and found.edited
 
 
 def _entries(
@@ -181,29 +191,34 @@ def _read(path: str) -> str | None:
 
 def _write(change: Change) -> None:
     """One file, with the folders that come and go with it."""
+    if change.after is not None:
+        _write_file(change.path, change.after)
+        return
     real = os.path.realpath(change.path)
     folder = os.path.dirname(real)
     try:
-        if change.after is None:
-            with suppress(FileNotFoundError):
-                os.unlink(real)
-            with suppress(OSError):  # there is something else in it
-                for _ in range(change.folders):
-                    os.rmdir(folder)
-                    folder = os.path.dirname(folder)
-            return
-        os.makedirs(folder, exist_ok=True)
+        os.unlink(real)
+    except FileNotFoundError:
+        pass
     except OSError as error:
-        words = error.strerror or str(error)
-        raise QuandaryError(f"{change.path}: cannot be changed ({words.lower()})") from None
-    write_text(change.path, change.after)
+        raise _cannot_change(change.path, error) from None
+    with suppress(OSError):  # there is something else in it
+        for _ in range(change.folders):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
 
 
-def _missing_folders(path: str) -> int:
-    folder, count = os.path.dirname(os.path.realpath(path)), 0
-    while not os.path.lexists(folder):
-        folder, count = os.path.dirname(folder), count + 1
-    return count
+def _write_file(path: str, text: str, mode: int = 0o777) -> None:
+    """A file, with the folders above it."""
+    try:
+        os.makedirs(os.path.dirname(os.path.realpath(path)), mode, exist_ok=True)
+    except OSError as error:
+        raise _cannot_change(path, error) from None
+    write_text(path, text)
+
+
+def _cannot_change(path: str, error: OSError) -> QuandaryError:
+    return QuandaryError(f"{path}: cannot be changed ({(error.strerror or str(error)).lower()})")
 
 
 def _copy_path(path: str) -> str:
@@ -218,23 +233,6 @@ def _read_copy(path: str, text: str | None) -> Copy | None:
     except (QuandaryError, msgspec.DecodeError):
         return None
     return copy if text is not None and copy.left == _digest(text) else None
-
-
-def _keep_copy(copy: Copy) -> None:
-    path = _copy_path(copy.path)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    except OSError as error:
-        words = (error.strerror or str(error)).lower()
-        raise QuandaryError(f"{path}: no copy of {copy.path} can be kept ({words})") from None
-    write_text(path, msgspec.json.encode(copy).decode())
-
-
-def _drop_copy(path: str) -> None:
-    kept = _copy_path(path)
-    with suppress(OSError):
-        os.unlink(kept)
-        os.rmdir(os.path.dirname(kept))
 
 
 def _digest(text: str) -> str:
@@ -266,11 +264,6 @@ class Marked(NamedTuple):
         """Whether our text is there, word for word."""
         found = self.find(text)
         return found is not None and not found.edited and found.body == self.body
-
-    def is_edited(self, text: str) -> bool:
-        """Whether somebody has changed our text."""
-        found = self.find(text)
-        return found is not None and found.edited
 
     def add(self, text: str) -> str:
         """The file with our text at its end; one that is somebody else's is refused."""

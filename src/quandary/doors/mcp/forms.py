@@ -223,7 +223,7 @@ def _picked(content: Mapping[str, Any], name: str) -> str | list[str] | None:
 
 
 def _text(content: Mapping[str, Any], name: str) -> str:
-    return (text_of(content.get(name), name) or "").strip()
+    return text_of(content.get(name), name)
 
 
 # -- forms that are out --------------------------------------------------------------------------
