@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 NAME = "quandary"
 MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
@@ -191,21 +191,14 @@ def _vscode(root: str | None) -> Places:
         return Places(_section(path, TYPED), servers=servers)
     path = _home(".copilot", "instructions", "quandary.instructions.md")
     body = _add_heading(TYPED, description=f'"{SUMMARY}"', applyTo='"**"')
-    servers = Servers(os.path.join(_application_data(), "Code", "User", "mcp.json"), "servers")
-    return Places(Lesson(path, body), servers=servers._replace(kind="stdio"))
+    data = os.environ.get("XDG_CONFIG_HOME") or _home(".config")
+    data = _home("Library", "Application Support") if sys.platform == "darwin" else data
+    listed = os.path.join(data, "Code", "User", "mcp.json")
+    return Places(Lesson(path, body), servers=Servers(listed, "servers", "stdio"))
 
 
 def _home(*parts: str) -> str:
     return os.path.join(os.path.expanduser("~"), *parts)
-
-
-def _application_data() -> str:
-    """Where programs like VS Code keep what belongs to the user."""
-    if sys.platform == "darwin":
-        return _home("Library", "Application Support")
-    if sys.platform == "win32":
-        return os.environ.get("APPDATA") or _home("AppData", "Roaming")
-    return os.environ.get("XDG_CONFIG_HOME") or _home(".config")
 
 
 HOSTS: dict[str, Callable[[str | None], Places]] = {
@@ -261,23 +254,27 @@ def find_command(scope: Scope) -> Command:
     Files of a project are for everyone who works on it, so that no path of this machine belongs
     there.
     """
-    on_path, reasons = [], []
-    for place in _on_path():
-        why = why_not(place)
-        if why is None:
-            on_path.append(place)
-        else:
+    lasting, reasons = [], []
+    for folder in os.get_exec_path():
+        place = shutil.which(NAME, path=folder) if os.path.isabs(folder) else None
+        why = why_not(place) if place else None
+        if place and why:
             reasons.append(f"{place} {why}")
-    if any(not _environment(place) for place in on_path):
+        elif place:
+            lasting.append(place)
+    environments = [_environment(place) for place in lasting]
+    if not all(environments):
         return Command(NAME)
-    if scope == "project" and on_path:
-        folder = _environment(on_path[0])
-        note = f"quandary is on PATH only through {folder}; start your agent from there"
+    if scope == "project" and lasting:
+        note = f"quandary is on PATH only through {environments[0]}; start your agent from there"
         return Command(NAME, note)
     if scope == "user":
-        beside = [place for place in (*on_path, *_beside_python()) if why_not(place) is None]
-        if beside:
-            return Command(beside[0])
+        # The program as it is running now, and the one that came with this Python.
+        folders = [os.path.dirname(path) for path in (sys.argv[0], sys.executable)]
+        beside = [shutil.which(NAME, path=os.path.abspath(folder)) for folder in folders if folder]
+        for place in (*lasting, *beside):
+            if place and why_not(place) is None:
+                return Command(place)
     if reasons:
         raise QuandaryError(f"{reasons[0]}; {REMEDY}")
     hint = "" if scope == "user" else ", or use --user"
@@ -286,10 +283,16 @@ def find_command(scope: Scope) -> Command:
 
 def why_not(path: str) -> str | None:
     """Why a program may not be there tomorrow; nothing if it is likely to stay."""
+    caches = [folder for name in _CACHE_VARIABLES if (folder := os.environ.get(name))]
     for place in {os.path.abspath(path), os.path.realpath(path)}:
-        if any(_below(place, folder) for folder in temporary_folders()):
+        parts = [part.casefold() for part in place.split(os.sep)]
+        if any(_is_below(place, folder) for folder in temporary_folders()):
             return "is in a temporary folder"
-        if _in_cache(place):
+        if (
+            any(_is_below(place, folder) for folder in caches)
+            or not _CACHES.isdisjoint(parts)
+            or ("uv", "cache") in pairwise(parts)
+        ):
             return "is in a cache, which can be emptied at any time"
     return None
 
@@ -301,36 +304,12 @@ def temporary_folders() -> list[str]:
     return [folder for folder in (tempfile.gettempdir(), *named, *usual) if folder]
 
 
-def _on_path() -> Iterator[str]:
-    """Every program of our name on PATH, in the order in which they would be found."""
-    for folder in os.get_exec_path():
-        found = shutil.which(NAME, path=folder) if os.path.isabs(folder) else None
-        if found:
-            yield found
-
-
-def _beside_python() -> Iterator[str]:
-    """The program as it is running now, and the one that came with this Python."""
-    for folder in (os.path.dirname(sys.argv[0]), os.path.dirname(sys.executable)):
-        found = shutil.which(NAME, path=os.path.abspath(folder)) if folder else None
-        if found:
-            yield found
-
-
 def _environment(path: str) -> str | None:
     """The virtual environment that a program is in, which is on PATH only while it is active."""
     folder = os.path.dirname(os.path.dirname(path))
     return folder if os.path.isfile(os.path.join(folder, "pyvenv.cfg")) else None
 
 
-def _below(path: str, folder: str) -> bool:
+def _is_below(path: str, folder: str) -> bool:
     bases = {os.path.abspath(folder), os.path.realpath(folder)}
     return any(path.startswith(base.rstrip(os.sep) + os.sep) for base in bases)
-
-
-def _in_cache(path: str) -> bool:
-    named = (os.environ.get(name, "") for name in _CACHE_VARIABLES)
-    if any(folder and _below(path, folder) for folder in named):
-        return True
-    parts = [part.casefold() for part in path.split(os.sep)]
-    return not _CACHES.isdisjoint(parts) or ("uv", "cache") in pairwise(parts)
