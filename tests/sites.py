@@ -19,7 +19,7 @@ from quandary.desk import begin as desk
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
 from quandary.doors.web.app import create_app
-from quandary.doors.web.keys import Keys, hashed
+from quandary.doors.web.tokens import Keys, hashed
 from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from program import DEPLOY, call, start
-from quandary.doors.web.keys import hashed
+from quandary.doors.web.tokens import hashed
 from sites import Server
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.doors.web.keys import CODE_SECONDS, SESSION_SECONDS, Keys
+from quandary.doors.web.tokens import CODE_SECONDS, SESSION_SECONDS, Keys
 from runs import CONTEXT
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from quandary.desk.walks import Walks
 from quandary.doors.mcp.server import build, mounted
 from quandary.doors.mcp.tools import TOOLS
 from quandary.doors.web.app import create_app
-from quandary.doors.web.keys import Keys
+from quandary.doors.web.tokens import Keys
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore

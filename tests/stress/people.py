@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from quandary.doors.web.keys import hashed
+from quandary.doors.web.tokens import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.store import open_store

@@ -306,13 +306,13 @@ def _check_serve(table: dict[str, Any]) -> None:
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')
     if table.get("metrics"):
-        from quandary.doors.web.keys import Keys  # noqa: PLC0415 - only where there is one
+        from quandary.doors.web.tokens import Keys  # noqa: PLC0415 - only where there is one
 
         Keys(b"", metrics=table["metrics"])
 
 
 def _check_users(table: dict[str, Any]) -> None:
-    from quandary.doors.web.keys import Keys  # noqa: PLC0415 - only where there are users
+    from quandary.doors.web.tokens import Keys  # noqa: PLC0415 - only where there are users
 
     Keys(b"", users=table)
 

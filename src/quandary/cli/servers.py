@@ -67,7 +67,7 @@ def serve_command(
 
         from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
         from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
-        from quandary.doors.web.keys import Keys, hashed, signing_key  # noqa: PLC0415 - the same
+        from quandary.doors.web.tokens import Keys, hashed, signing_key  # noqa: PLC0415 - the same
         from quandary.fleet.queue import depths_of  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quandary.doors.web import keys
+from quandary.doors.web import tokens as keys
 from quandary.doors.web.access import COOKIE, LARGEST_BODY
 from quandary.doors.web.app import HEADERS
 from sites import ADAS, BASE, PAGE, TOKEN, Server, hidden, log_in, send

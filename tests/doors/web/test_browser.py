@@ -234,7 +234,7 @@ def test_without_scripts(world: World) -> None:
         question(page, 1).get_by_text("More info needed").click()
         question(page, 1).locator("[data-words]").fill("from whom?")
         send(page)
-        expect(page.get_by_role("alert").first).to_contain_text("put right")
+        expect(page.get_by_role("alert").first).to_contain_text("Fix the problems")
         expect(question(page, 0).locator('input[value="OK"]')).to_be_checked()
         question(page, 1).get_by_text("Other…").click()
         question(page, 1).locator("[data-words]").fill("")
@@ -259,7 +259,7 @@ def test_two_browsers_and_one_question(world: World) -> None:
         expect(two.get_by_role("button", name="Send")).to_be_disabled()
         expect(slow.locator(".status.done")).to_be_visible()  # nothing was filled in there
         two.evaluate("document.querySelector('[data-ask]').submit()")
-        expect(two.get_by_role("alert")).to_contain_text("not booked")
+        expect(two.get_by_role("alert")).to_contain_text("not recorded")
     assert world.result(run) == ["OK"]
 
 

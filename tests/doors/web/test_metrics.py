@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from quandary.doors.web import metrics
 from quandary.doors.web.events import Events
-from quandary.doors.web.keys import Keys, hashed
 from quandary.doors.web.metrics import Fleet, Metrics, Queue, Waiting
+from quandary.doors.web.tokens import Keys, hashed
 from quandary.errors import StoreError
 from quandary.journal import runs
 from quandary.journal.counts import MOST_NAMES

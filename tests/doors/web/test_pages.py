@@ -10,9 +10,9 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from quandary.doors.web import pages, run_views
+from quandary.doors.web import pages, run_pages
+from quandary.doors.web.app import visible
 from quandary.doors.web.questions import BOTH, OTHER
-from quandary.doors.web.refusals import visible
 from quandary.journal import runs as driver
 from sites import PAGE, TAGS, hidden, send
 
@@ -298,7 +298,7 @@ def test_the_second_of_two_is_told(site: Site) -> None:
         second = two.post(address, data={**forms[1], "pick-0": "INF"}, follow_redirects=False)
     assert (first.status_code, second.status_code) == (303, 409)
     assert "lready answered" in second.text
-    assert "not booked" in second.text
+    assert "not recorded" in second.text
     assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OK"
 
 
@@ -372,7 +372,7 @@ def test_the_tree_stands_beside_the_question(site: Site) -> None:
 
 def test_a_long_story_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest entries are shown, and where to find the others."""
-    monkeypatch.setattr(run_views, "MOST_EVENTS", 2)
+    monkeypatch.setattr(run_pages, "MOST_EVENTS", 2)
     state = site.ask("Login", "Cache")
     with site.person() as visitor:
         send(visitor, state.run, pick_0="OK")

@@ -17,7 +17,7 @@ from program import PROGRAM, environment
 from quandary.agents.process import group_lives
 from quandary.cli.servers import in_background
 from quandary.desk.walks import Walks
-from quandary.doors.web.keys import hashed
+from quandary.doors.web.tokens import hashed
 from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
@@ -121,12 +121,12 @@ def test_a_failed_step_is_tried_anew_by_a_program(shop: Shop) -> None:
     (shop.folder / "click.py").write_text("raise SystemExit('not from here')", encoding="utf-8")
     with shop.site.person() as visitor:
         page = visitor.get(f"/runs/{run}").text
-        assert "Try the step anew" in page
+        assert "Retry the step" in page
         assert f"quandary walk --resume {run} --retry-failed" in page
         assert press(visitor, run).status_code == 303
         state = shop.ended(run, "waiting")
         assert state.ask is not None
-        assert "Try the step anew" not in visitor.get(f"/runs/{run}").text
+        assert "Retry the step" not in visitor.get(f"/runs/{run}").text
     assert shop.called == ["ANN", "BEN", "BEN", "BEN"]
     assert shop.notes(run, "retried") == [("person", "web", "")]
 
@@ -171,7 +171,7 @@ def test_a_budget_is_given_once_more(shop: Shop) -> None:
     """The page says that this is what the button does."""
     run = shop.walk("--max-calls", "1", status=1)["run"]
     with shop.site.person() as visitor:
-        assert "Go on with the budget once more" in visitor.get(f"/runs/{run}").text
+        assert "Resume with the same budget" in visitor.get(f"/runs/{run}").text
         assert press(visitor, run).status_code == 303
     shop.ended(run, "waiting")
     assert shop.called == ["ANN", "BEN"]

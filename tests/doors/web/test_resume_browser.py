@@ -123,7 +123,7 @@ def test_steps_are_seen_to_finish_without_a_reload(place: Place) -> None:
     place.says("EVA", {"says": DONE, "seconds": 2})
     page = place.person()
     page.goto(f"/runs/{run}")
-    page.get_by_role("button", name="Try the step anew").click()
+    page.get_by_role("button", name="Retry the step").click()
     expect(page.get_by_text("Agents are at work")).to_be_visible()
     page.evaluate("window.stays = 'here'")
     page.locator("#stop-2 summary").first.click()
@@ -150,11 +150,11 @@ def test_a_run_that_ends_says_so_without_a_reload(place: Place) -> None:
     place.says("BEN", {**BAD, "seconds": 1.5})
     page = place.person()
     page.goto(f"/runs/{run}")
-    page.get_by_role("button", name="Try the step anew").click()
+    page.get_by_role("button", name="Retry the step").click()
     expect(page.locator(".status.waiting")).to_be_visible()
     page.evaluate("window.stays = 'here'")
     expect(page.locator(".status.failed")).to_be_visible()
-    expect(page.get_by_role("button", name="Try the step anew")).to_be_visible()
+    expect(page.get_by_role("button", name="Retry the step")).to_be_visible()
     assert page.evaluate("window.stays") == "here"
     page.context.close()
 
@@ -165,7 +165,7 @@ def test_it_works_without_scripts_and_on_a_phone(place: Place) -> None:
     place.says("BEN", {"says": DONE, "seconds": 1})
     page = place.person(java_script_enabled=False, **PHONE)
     page.goto(f"/runs/{run}")
-    page.get_by_role("button", name="Try the step anew").click()
+    page.get_by_role("button", name="Retry the step").click()
     expect(page.locator(".status.waiting")).to_be_visible()
     deadline = time.monotonic() + PATIENCE / 1000
     while not page.get_by_role("button", name="Send").is_visible():

@@ -16,9 +16,8 @@ from litestar.middleware import ASGIMiddleware
 from litestar.params import FromQuery
 from litestar.response import Redirect, Template
 
-from quandary.doors.web.frame import one, own_form, page
-from quandary.doors.web.house import TheHouse, Visit
-from quandary.doors.web.keys import PAUSE, SESSION_SECONDS, Keys, Visitor
+from quandary.doors.web.requests import TheHouse, Visit, one, own_form, page
+from quandary.doors.web.tokens import PAUSE, SESSION_SECONDS, Keys, Visitor
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

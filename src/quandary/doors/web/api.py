@@ -1,46 +1,182 @@
-"""The same things for programs: JSON under /api, described by /api/openapi.json."""
+"""JSON for programs under /api, described by /api/openapi.json."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Router, get, post
-from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromQuery, HeaderParameter, JSONBody, QueryParameter
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
-from quandary.doors.web.house import House, TheHouse, Visit
-from quandary.doors.web.resume import resume
-from quandary.doors.web.shapes import (
-    ReadingOut,
-    ReplyIn,
-    RunsOut,
-    StateOut,
-    Status,
-    WithdrawIn,
-    refusals,
-    runs_out,
-    state_out,
-)
+from quandary.desk.state import encode_state
+from quandary.doors.web.requests import House, RunId, TheHouse, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.runs import find_run, replied
-from quandary.journal.store import State
+from quandary.journal.store import Run, State
 from quandary.model.asks import Outcome
 from quandary.reading import read as reader
 
+Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
+PROBLEM = "application/problem+json"
+LONGEST_TEXT = 20_000
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Key = Annotated[str, Meta(max_length=1_000)]
+
+
+class Problem(Struct):
+    """Why something was refused, as RFC 9457 has it."""
+
+    type: str
+    status: int
+    title: str
+    detail: str
+
+
+class NoteOut(Struct):
+    """Something that happened on the way."""
+
+    kind: str
+    item: str | None
+    text: str
+
+
+class AskOut(Struct):
+    """What waits, and how to reply to it."""
+
+    key: str
+    kind: Literal["transition", "advisory"]
+    preamble: str
+    keys: list[str]
+    reply_with: list[str]
+    tool_input: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+class HeldOut(Struct):
+    """What a chain of questions is held at."""
+
+    option: str
+    reason: str
+
+
+class StateOut(Struct):
+    """Where a run stands."""
+
+    run: str
+    flow: str
+    status: Status
+    notes: list[NoteOut]
+    n: Annotated[int, Meta(description="How much has happened to it; see `after`.")] = 0
+    ask: AskOut | UnsetType = UNSET
+    held: HeldOut | UnsetType = UNSET
+    result: Any = UNSET
+    error: str | UnsetType = UNSET
+
+
+class RunOut(Struct):
+    """A run at a glance."""
+
+    run: str
+    flow: str
+    status: Status
+    project: str
+    began: str
+    since: str
+    key: str | None = None
+    waits: str | None = None
+
+
+class RunsOut(Struct):
+    """A page of runs; `next` is where the next page begins, if there is one."""
+
+    runs: list[RunOut]
+    next: int | None = None
+
+
+class AnswerIn(Struct, forbid_unknown_fields=True):
+    """The answer to one question; nothing picked and no text is a blank Other."""
+
+    key: Key | None = None
+    picked: Annotated[list[Key], Meta(max_length=100)] = []
+    text: Text | None = None
+    comment: Text | None = None
+
+
+class ReplyIn(Struct, forbid_unknown_fields=True):
+    """A reply: answers by question, or a text for the question that waits."""
+
+    to: Annotated[Key | None, Meta(description="The key that it answers; see `ask`.")] = None
+    answers: Annotated[list[AnswerIn], Meta(max_length=100)] = []
+    text: Text | None = None
+    by: Annotated[str, Meta(max_length=200, description="A name to record it under.")] = ""
+
+
+class WithdrawIn(Struct, forbid_unknown_fields=True):
+    """Why a run is not needed any more."""
+
+    why: Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
+
+
+class ReadingOut(Struct):
+    """How a text would be read."""
+
+    kind: str
+    codes: list[str]
+    matched: str
+    says: Annotated[str, Meta(description="The same for the person who types it.")]
+    comment: str | None = None
+
+
+def state_out(house: House, state: State) -> StateOut:
+    """A state in the form of the contract."""
+    written = encode_state(house.store, state)
+    return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
+
+
+def runs_out(rows: list[Run], limit: int) -> RunsOut:
+    """Rows as a page."""
+    found = [
+        RunOut(r.id, r.flow, r.status, r.project, r.began, r.since, r.key, r.waits) for r in rows
+    ]
+    return RunsOut(found, rows[-1].number if len(rows) == limit else None)
+
+
+_REFUSALS = {
+    400: "The request is invalid.",
+    401: "A token or a login is needed.",
+    403: "It is not allowed, not for you, or not from that page.",
+    404: "It was not found.",
+    409: "It was already answered, or is no longer possible.",
+    413: "The request is too large.",
+    421: "The server has another name.",
+    422: "The Idempotency-Key was used for another request.",
+    429: "Too many wrong tokens from your address.",
+    500: "Internal error.",
+    503: "The store cannot be used at the moment.",
+}
+
+
+def refusals(*further: int) -> dict[int, ResponseSpec]:
+    """The ways in which any request can be refused, and some that only a few can."""
+    always = (400, 401, 403, 421, 429, 500, 503)
+    return {
+        status: ResponseSpec(
+            Problem, description=_REFUSALS[status], media_type=PROBLEM, generate_examples=False
+        )
+        for status in sorted({*always, *further})
+    }
+
+
 LONGEST_WAIT = 60.0
-RunId = Annotated[
-    str,
-    PathParameter(
-        pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's name, or as much as tells it apart."
-    ),
-]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The `next` of the page before.")]
 Limit = Annotated[int, QueryParameter(ge=1, le=500)]
 Project = Annotated[
@@ -60,8 +196,8 @@ Once = Annotated[
         name="Idempotency-Key",
         pattern=r"^[!-~]{1,200}$",
         description=(
-            "What comes twice with the same key is done once, and gets the same answer. "
-            "Something else with that key is refused."
+            "A request that is sent twice with the same key is carried out once and gets "
+            "the same response. A different request with that key is refused."
         ),
     ),
 ]
@@ -119,7 +255,7 @@ async def ask(
 ) -> StateOut:
     """Begin a run with a tree of the project, or with one that is sent as Markdown.
 
-    With `wait`, the state comes when the run is over, or when the time is up; then go on with
+    With `wait`, the state comes when the run is over, or when the time is up; then continue with
     `GET /api/runs/{run}?wait=60&until=end`.
     """
     caller = house.caller(request)
@@ -161,7 +297,7 @@ def reply(
     data: JSONBody[ReplyIn],
     idempotency_key: Once = None,
 ) -> StateOut:
-    """It is booked as a person's only within a login, and else as `api`."""
+    """It is recorded as a person's only within a login, and else as `api`."""
     name = find_run(house.store, run)
     caller, token = house.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
@@ -206,6 +342,23 @@ def withdraw(request: Visit, house: TheHouse, run: RunId, data: JSONBody[Withdra
     return state_out(house, replies.withdraw(house.store, house.caller(request), name, data.why))
 
 
+@post(
+    "/runs/{run:str}/resume",
+    sync_to_thread=True,
+    status_code=202,
+    summary="Resume a run",
+    responses=refusals(404, 409),
+)
+def resume(request: Visit, house: TheHouse, run: RunId) -> StateOut:
+    """Resume a walk that was interrupted, or retry a failed step.
+
+    It needs a login or a user's own token. The state comes at once; a program behind the server
+    calls the agents. 409 says that there is nothing to resume, or that it is being resumed already.
+    """
+    name = find_run(house.store, run)
+    return state_out(house, replies.resume(house.store, house.caller(request), name, house.walks))
+
+
 @get(
     "/runs/{run:str}/read",
     sync_to_thread=True,
@@ -218,7 +371,7 @@ def read_text(
     key: Annotated[str, QueryParameter(max_length=1_000, description="The question's key.")],
     text: Annotated[str, QueryParameter(max_length=10_000)],
 ) -> ReadingOut:
-    """Nothing is booked."""
+    """Nothing is recorded."""
     state = driver.look(house.store, find_run(house.store, run))
     ask = replies.require_waiting(state, key)
     question = ask.question(key) or ask.questions[0]

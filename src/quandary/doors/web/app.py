@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
+from html import escape
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, Request, asgi
+from litestar import Litestar, MediaType, Request, Response, asgi
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException
@@ -20,30 +25,33 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 from litestar.types import Receive, Scope, Send
+from markupsafe import Markup
 
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
 from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Doors
-from quandary.doors.web.amendments import CHANGES
-from quandary.doors.web.api import api
+from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.house import House
-from quandary.doors.web.keys import Keys
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
 from quandary.doors.web.pages import PAGES, short
-from quandary.doors.web.refusals import broken, refused, refused_by_server, visible
-from quandary.doors.web.run_views import cut
+from quandary.doors.web.requests import House, Visit
+from quandary.doors.web.run_pages import RUN_PAGES, cut
+from quandary.doors.web.tokens import Keys
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from litestar.handlers import ASGIRouteHandler
     from litestar.types import Message
 
     from quandary.desk.walks import Walks
-    from quandary.doors.mcp.server import Mounted
     from quandary.doors.web.metrics import Fleet
+
+    Chat = tuple[Any, Callable[[], AbstractAsyncContextManager[None]]]
+    """The application for chat clients, and what has to be entered while it is served."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (
@@ -70,7 +78,7 @@ def create_app(
     addresses: bool = False,
     strangers: bool = True,
     new_code: Callable[[], None] | None = None,
-    tools: Mounted | None = None,
+    tools: Chat | None = None,
     fleet: Callable[[], Fleet] | None = None,
     walks: Walks | None = None,
 ) -> Litestar:
@@ -88,7 +96,7 @@ def create_app(
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await events.start()
         try:
-            async with tools.running() if tools is not None else nullcontext():
+            async with tools[1]() if tools is not None else nullcontext():
                 yield
         finally:
             await metrics.stop()
@@ -98,11 +106,11 @@ def create_app(
     app = Litestar(
         route_handlers=[
             *PAGES,
-            *CHANGES,
+            *RUN_PAGES,
             *LOGIN,
             api,
             *HEALTH,
-            *([_chat(tools)] if tools is not None else []),
+            *([_chat(tools[0])] if tools is not None else []),
             create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
         dependencies={
@@ -143,12 +151,12 @@ def create_app(
     return app
 
 
-def _chat(tools: Mounted) -> ASGIRouteHandler:
+def _chat(application: Any) -> ASGIRouteHandler:  # noqa: ANN401 - any ASGI application
     """The tools for chat clients, behind the same doors as everything else."""
 
     @asgi("/mcp", is_mount=True, copy_scope=True)
     async def chat(scope: Scope, receive: Receive, send: Send) -> None:
-        await tools.application(scope, receive, send)  # type: ignore[arg-type]  # two spellings of ASGI
+        await application(scope, receive, send)
 
     return chat
 
@@ -185,3 +193,93 @@ async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - it
         headers = MutableScopeHeaders.from_message(message)
         for name, value in HEADERS.items():
             headers[name] = value
+
+
+# -- refusals, and what goes wrong ---------------------------------------------------------------
+
+
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(value: object) -> object:
+    """Signs that hide, or that turn the text around them, are shown as what they are.
+
+    Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
+    """
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return value
+
+
+LONGEST_DETAIL = 2_000
+log = logging.getLogger("quandary.web")
+
+
+def refused(request: Visit, error: QuandaryError) -> Response[Any]:
+    """An error of ours: what it says is meant to be read."""
+    return problem(request, error.http, str(error))
+
+
+def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
+    """Anything that the server refused by itself."""
+    detail = error.detail or "the request failed"
+    if isinstance(error.extra, list) and error.extra:
+        detail = "; ".join(_fault(one) for one in error.extra) or detail
+    elif error.status_code == HTTPStatus.NOT_FOUND:
+        detail = "there is no such page"
+    return problem(request, error.status_code, detail, dict(error.headers or {}))
+
+
+def broken(request: Visit, error: Exception) -> Response[Any]:
+    """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
+    log.error("a request could not be answered", exc_info=error)
+    return problem(request, 500, "something went wrong; see the terminal of the server")
+
+
+def _fault(one: Any) -> str:  # noqa: ANN401 - whatever the server found
+    if not isinstance(one, dict):
+        return str(one)
+    key = one.get("key")
+    return f"{key}: {one.get('message')}" if key else str(one.get("message"))
+
+
+def problem(
+    request: Visit, status: int, detail: str, headers: dict[str, str] | None = None
+) -> Response[Any]:
+    """For programs as problem+json, for people as a page."""
+    title, detail = _title(status), detail[:LONGEST_DETAIL]
+    wants_page = "text/html" in request.headers.get("accept", "")
+    if request.scope["path"].startswith("/api") or not wants_page:
+        body = msgspec.json.encode(Problem("about:blank", status, title, _unicode(detail)))
+        return Response(body, status_code=status, media_type=PROBLEM, headers=headers)
+    return Response(
+        error_page(status, title, _unicode(detail)),
+        status_code=status,
+        media_type=MediaType.HTML,
+        headers=headers,
+    )
+
+
+def error_page(status: int, title: str, detail: str) -> str:
+    """A page that needs nothing, no template and no login: what went wrong, and the way back."""
+    hint = '<p><a href="/login">Log in</a></p>' if status == HTTPStatus.UNAUTHORIZED else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        '<link rel="stylesheet" href="/static/style.css">'
+        f"<title>{escape(title)} · Quandary</title></head><body><main>"
+        f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
+        '<p><a href="/">Inbox</a></p></main></body></html>\n'
+    )
+
+
+def _title(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Refused"
+
+
+def _unicode(text: str) -> str:
+    return text.encode(errors="replace").decode()

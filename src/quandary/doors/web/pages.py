@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from bisect import bisect_right
 from collections import Counter
@@ -13,30 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import get, post
+from litestar import get
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, PathParameter, QueryParameter
-from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
+from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
-from quandary.desk import reply as replies
 from quandary.desk import timeline
-from quandary.desk.authority import may
-from quandary.desk.begin import digest_of
-from quandary.desk.walks import NOT_RESUMED
-from quandary.doors.web import resume
+from quandary.doors.web.api import Status as Status_of_pages
 from quandary.doors.web.events import following
-from quandary.doors.web.frame import Fields, one, own_form, page, wants_part
-from quandary.doors.web.house import House, TheHouse, Visit
-from quandary.doors.web.questions import filled, lines, show_question
-from quandary.doors.web.run_views import tell_run
-from quandary.doors.web.shapes import Status as Status_of_pages
-from quandary.errors import AlreadyAnswered, QuandaryError, StoreError
+from quandary.doors.web.questions import lines
+from quandary.doors.web.requests import (
+    TheHouse,
+    Visit,
+    page,
+    wants_part,
+)
+from quandary.errors import QuandaryError, StoreError
 from quandary.formats.markdown import parse
 from quandary.formats.sources import tree_places
 from quandary.journal import runs as driver
 from quandary.journal.chance import now, stamp
 from quandary.journal.counts import occasions, summarize_questions
-from quandary.journal.runs import find_run
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
@@ -335,95 +331,6 @@ def runs(
     )
 
 
-@get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
-def one_run(request: Visit, house: TheHouse, run: RunId) -> Template:
-    """A run: its question, if one waits, and what happened so far."""
-    return run_page(request, house, find_run(house.store, run))
-
-
-def run_page(
-    request: Visit,
-    house: House,
-    run: str,
-    *,
-    problem: str = "",
-    status: int = 200,
-    fields: Fields | None = None,
-    problems: dict[int, str] | None = None,
-) -> Template:
-    """The page of a run, perhaps with something to say first."""
-    from quandary.doors.web.amendments import changeable  # noqa: PLC0415 - it needs this module
-
-    state = driver.look(house.store, run)
-    going = resume.going(house, state)
-    return page(
-        request,
-        house,
-        "parts" if wants_part(request) else "run",
-        status=status,
-        going=going,
-        may_drive=may(house.caller(request), "resume"),
-        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(house, run),
-        state=state,
-        row=house.store.run(run),
-        question=show_question(house.store, state, fields, problems),
-        told=tell_run(house.store, state, under_way=going is not None and going.under_way),
-        problem=problem,
-    )
-
-
-@post("/runs/{run:str}/answer", status_code=303, include_in_schema=False)
-async def answer(request: Visit, house: TheHouse, run: RunId) -> Template | Redirect:
-    """A form that came back; what cannot be booked is said on the page, and nothing is lost."""
-    fields = await own_form(request, house)
-    return await asyncio.to_thread(_answered, request, house, run, fields)
-
-
-def _answered(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
-    name = find_run(house.store, run)
-    state = driver.look(house.store, name)
-    to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
-    sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
-    there = Redirect(f"/runs/{name}", status_code=303)
-    if state.ask is None or state.key != to:
-        if token and replies.is_recorded(house.store, name, token, sent):
-            return there  # the same form was sent twice
-        problem = f"{sentence(replies.already(state, to))} What you sent was not booked."
-        return run_page(request, house, name, problem=problem, status=409)
-    found = filled(state.ask, fields)
-    if found.problems or not found.reply.answers:
-        problem = (
-            "Something has to be put right before this can be sent."
-            if found.problems
-            else "Nothing was chosen. The question still waits."
-        )
-        return run_page(
-            request,
-            house,
-            name,
-            problem=problem,
-            status=422,
-            fields=fields,
-            problems=found.problems,
-        )
-    try:
-        caller = house.caller(request)
-        replies.record_reply(house.store, caller, name, found.reply, to=to, token=token, sent=sent)
-    except AlreadyAnswered as late:
-        problem = f"{sentence(late)} What you sent was not booked."
-        return run_page(request, house, name, problem=problem, status=409)
-    except QuandaryError as refused:
-        return run_page(request, house, name, problem=sentence(refused), status=422, fields=fields)
-    return there
-
-
-def sentence(error: QuandaryError) -> str:
-    """What an error says, as a sentence of a page."""
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
-
-
 @get("/trees", sync_to_thread=True, include_in_schema=False)
 def trees(request: Visit, house: TheHouse) -> Template:
     """The project's trees, drawn, with what is wrong with them."""
@@ -462,4 +369,4 @@ async def events(
     return ServerSentEvent(news())
 
 
-PAGES = [inbox, runs, one_run, answer, trees, stats, events]
+PAGES = [inbox, runs, trees, stats, events]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import walks
 from program import call
-from quandary.doors.web import run_views
+from quandary.doors.web import run_pages
 from quandary.journal import runs
 from quandary.model.chart import Chart, Page, Route, Step
 from sites import hidden, send
@@ -89,7 +89,7 @@ def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
 
 def test_a_long_walk_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page says what has all of it."""
-    monkeypatch.setattr(run_views, "MOST_STOPS", 3)
+    monkeypatch.setattr(run_pages, "MOST_STOPS", 3)
     state = walks.go(site.store, walks.begin(site.store, walks.line(8)))
     with site.visitor() as visitor:
         page = visitor.get(f"/runs/{state.run}").text

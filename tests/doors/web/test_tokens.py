@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.doors.web import keys
-from quandary.doors.web.keys import CODE_SECONDS, SESSION_SECONDS, Keys, Session, hashed
+from quandary.doors.web import tokens as keys
+from quandary.doors.web.tokens import CODE_SECONDS, SESSION_SECONDS, Keys, Session, hashed
 from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
