@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import small_flows
 import walks
 from quandary.journal import runs
-from quandary.journal.policy import remember
+from quandary.journal.policy import set_preference
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
 
@@ -44,7 +44,7 @@ def live(store: Store, lives: list[Any]) -> list[str]:
 
 def _live(store: Store, kind: str, what: list[Any]) -> str:
     if kind == "prefer":
-        remember(
+        set_preference(
             store, "some-id", "never-ask", scope="", origin="user", who="person", through="web"
         )
         return ""

@@ -22,7 +22,7 @@ from quandary.journal.counts import (
     occasions,
     summarize_questions,
 )
-from quandary.journal.policy import remember
+from quandary.journal.policy import set_preference
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Output
 
@@ -136,7 +136,7 @@ def test_a_question_that_never_changed_an_answer_is_a_candidate(store: Store) ->
 
 def test_what_a_preference_decided_is_no_ones_opinion(store: Store) -> None:
     """It counts as asked and answered, not as a sign that people agree."""
-    remember(store, "level", "never-ask", scope="here", origin="", **PERSON)
+    set_preference(store, "level", "never-ask", scope="here", origin="", **PERSON)
     for _ in range(6):
         assert begin(store).status == "done"
     found = statistics(store)

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
 from quandary.journal import policy, runs
-from quandary.journal.policy import ASK, PREFERENCES, Policy, listed, policy_of, preferred, remember
+from quandary.journal.policy import (
+    ASK,
+    PREFERENCES,
+    Policy,
+    find_preference,
+    list_preferences,
+    read_policy,
+    set_preference,
+)
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Ask, Choice, Preamble, Question, Reply
@@ -36,7 +44,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 def prefer(store: SqliteStore, id_: str, preference: str, scope: str = "here") -> None:
     """A person sets a preference."""
-    remember(store, id_, preference, scope=scope, origin="terminal", **PERSON)
+    set_preference(store, id_, preference, scope=scope, origin="terminal", **PERSON)
 
 
 def registry(text: str, origin: Origin = "project") -> Settings:
@@ -78,7 +86,7 @@ def test_the_project_goes_before_everywhere(store: SqliteStore) -> None:
     assert Policy(store, None, "elsewhere").check("log-level").decide
     prefer(store, "log-level", "")
     assert policy.check("log-level").decide
-    assert [kept.preference for kept in listed(store, "here")] == ["never-ask"]
+    assert [kept.preference for kept in list_preferences(store, "here")] == ["never-ask"]
     assert verify(store).ok
 
 
@@ -86,7 +94,7 @@ def test_every_change_is_kept_with_who_made_it(store: SqliteStore) -> None:
     """The newest holds; the older ones are still in the journal."""
     prefer(store, "log-level", "never-ask")
     prefer(store, "log-level", "always-ask")
-    found = preferred(store, "log-level", "here")
+    found = find_preference(store, "log-level", "here")
     assert found is not None
     assert (found.preference, found.who, found.through) == ("always-ask", "person", "terminal")
     assert [run.flow for run in store.runs()] == ["prefer", "prefer"]
@@ -179,11 +187,11 @@ def test_a_store_that_the_project_chose_silences_nothing(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     store = SqliteStore(root / "kept.db")
     prefer(store, "log-level", "never-ask", scope=str(root))
-    verdict = policy_of(store, str(root)).check("log-level")
+    verdict = read_policy(store, str(root)).check("log-level")
     assert not verdict.decide
     assert "project's own settings" in verdict.note
     (config / "config.toml").write_text(f'store = "{root}/kept.db"\n', encoding="utf-8")
-    assert policy_of(store, str(root)).check("log-level").decide
+    assert read_policy(store, str(root)).check("log-level").decide
 
 
 def test_damage_means_ask(store: SqliteStore, tmp_path: Path) -> None:
@@ -195,7 +203,7 @@ def test_damage_means_ask(store: SqliteStore, tmp_path: Path) -> None:
     bad.mkdir()
     (bad / "quandary.toml").write_text("= nonsense", encoding="utf-8")
     prefer(store, "log-level", "never-ask", scope=str(bad))
-    assert not policy_of(store, str(bad)).check("log-level").decide
+    assert not read_policy(store, str(bad)).check("log-level").decide
     store._write(lambda: store._db.execute("UPDATE entry SET matter = x'00' WHERE n = 1"))
     verdict = Policy(store, None, "here").check("log-level")
     assert not verdict.decide
@@ -322,7 +330,7 @@ def test_no_preference_is_looked_up_where_none_could_decide(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Most questions recommend nothing, and cost nothing."""
-    monkeypatch.setattr(policy, "policy_of", None)
+    monkeypatch.setattr(policy, "read_policy", None)
     (tree,) = parse(TREE.replace("(recommended)", "").replace("(Recommended)", "")).trees
     state = runs.begin(
         store,

@@ -17,7 +17,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import connections, policy, postgres
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
-from quandary.journal.policy import policy_of
+from quandary.journal.policy import read_policy
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
@@ -338,18 +338,18 @@ def test_a_store_that_the_project_chose_silences_nothing(
     config.mkdir(parents=True)
     (root / "quandary.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    policy.remember(
+    policy.set_preference(
         *(store, "log-level", "never-ask"),
         scope=str(root),
         origin="user",
         who="person",
         through="terminal",
     )
-    verdict = policy_of(store, str(root)).check("log-level")
+    verdict = read_policy(store, str(root)).check("log-level")
     assert not verdict.decide
     assert "project's own settings" in verdict.note
     (config / "config.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
-    assert policy_of(store, str(root)).check("log-level").decide
+    assert read_policy(store, str(root)).check("log-level").decide
 
 
 def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str) -> None:

@@ -186,9 +186,9 @@ def test_only_the_project_that_is_meant_is_pruned(store: Store) -> None:
 def test_a_preference_holds_for_ever(store: Store) -> None:
     """What it began with is the preference itself."""
     who: dict[str, Any] = {"who": "person", "through": "web"}
-    policy.remember(store, "an-id", "never-ask", scope="", origin="user", **who)
+    policy.set_preference(store, "an-id", "never-ask", scope="", origin="user", **who)
     prune(store, "codes")
-    found = policy.preferred(store, "an-id", "")
+    found = policy.find_preference(store, "an-id", "")
     assert found is not None
     assert found.preference == "never-ask"
 

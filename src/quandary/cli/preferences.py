@@ -17,10 +17,10 @@ from quandary.journal.policy import (
     PREFERENCES,
     SUPPRESSING,
     Policy,
-    Set,
-    door_reasons,
-    listed,
-    remember,
+    SetPreference,
+    fixed_reasons,
+    list_preferences,
+    set_preference,
 )
 from quandary.model.text import printable
 from quandary.settings import read_settings
@@ -61,7 +61,7 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     _valid(id_)
     _person(origin)
     if preference in SUPPRESSING:
-        for reason in door_reasons(read_settings(), id_):
+        for reason in fixed_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
     scope = "" if everywhere else console.current_project()
     _remember(console.open_journal(where), id_, preference, scope, origin)
@@ -104,7 +104,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
 @store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
-    found = listed(console.view_journal(where), console.current_project())
+    found = list_preferences(console.view_journal(where), console.current_project())
     if form == "json":
         rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
         put(msgspec.json.encode(rows) + b"\n")
@@ -127,7 +127,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
         _valid(id_)
     store = console.view_journal(where)
     scope = "" if everywhere else console.current_project()
-    found = [p for p in listed(store, scope) if p.scope == scope and id_ in (None, p.id)]
+    found = [p for p in list_preferences(store, scope) if p.scope == scope and id_ in (None, p.id)]
     if not all(kept.preference in SUPPRESSING for kept in found):
         _person(origin)  # without an always-ask, a preference for everywhere could decide again
     for kept in found:
@@ -143,7 +143,9 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    found = list(_standing(listed(console.view_journal(where), console.current_project())))
+    found = list(
+        _standing(list_preferences(console.view_journal(where), console.current_project()))
+    )
     inert = [
         {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
     ]
@@ -165,7 +167,7 @@ def stats(form: str, where: str | None) -> int:
     return 0
 
 
-def _standing(found: list[Set]) -> Iterator[tuple[Set, str]]:
+def _standing(found: list[SetPreference]) -> Iterator[tuple[SetPreference, str]]:
     """Each preference with the reason why it decides nothing."""
     settings = read_settings()
     own = {kept.id for kept in found if kept.scope}
@@ -174,13 +176,13 @@ def _standing(found: list[Set]) -> Iterator[tuple[Set, str]]:
         if not kept.scope and kept.id in own:
             why = "this project has a preference of its own"
         elif kept.preference in SUPPRESSING:
-            why = next(door_reasons(settings, kept.id), "")
+            why = next(fixed_reasons(settings, kept.id), "")
         yield kept, why
 
 
 def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
     here = is_terminal()
-    remember(
+    set_preference(
         store,
         id_,
         preference,

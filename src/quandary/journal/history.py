@@ -27,7 +27,6 @@ from quandary.journal.entries import (
     Source,
     encode,
     offered,
-    readable,
     seal_entry,
     without_words,
 )
@@ -367,27 +366,24 @@ class Earlier:
         self.run = run
         self._answers: dict[str, GivenAnswer] = {}
         self._outputs: dict[tuple[object, ...], list[Output]] = {}
-        with readable(run):
-            entries = store.entries(run)
-            standing, answers = given(run, entries, whole=False)
-            for one in answers:
-                key = one.answer.key
-                for number in range(1, standing.amendment + 1):
-                    key = keys.unamended(key, number)
-                self._answers[key] = one
-            sent = {
-                call.key: call for e in entries if isinstance(call := e.read_matter().sent, Call)
-            }
-            for key, n in standing.responses.items():
-                output = entries[n - 1].read_matter().came
-                # Only what could be used is worth being used again.
-                if (
-                    isinstance(output, Output)
-                    and not output.error
-                    and not output.problem
-                    and key in sent
-                ):
-                    self._outputs.setdefault(_asked(sent[key]), []).append(output)
+        entries = store.entries(run)
+        standing, answers = given(run, entries, whole=False)
+        for one in answers:
+            key = one.answer.key
+            for number in range(1, standing.amendment + 1):
+                key = keys.unamended(key, number)
+            self._answers[key] = one
+        sent = {call.key: call for e in entries if isinstance(call := e.read_matter().sent, Call)}
+        for key, n in standing.responses.items():
+            output = entries[n - 1].read_matter().came
+            # Only what could be used is worth being used again.
+            if (
+                isinstance(output, Output)
+                and not output.error
+                and not output.problem
+                and key in sent
+            ):
+                self._outputs.setdefault(_asked(sent[key]), []).append(output)
 
     def output(self, call: Call, at: str) -> tuple[Returned, Output] | None:
         """What the same agent gave back for the same prompt; each output is used once."""
@@ -464,11 +460,6 @@ def look_at(store: Store, row: Run, *, after: int = 0) -> State:
 
     Of what happened on the way, a run that is over tells only what came after an entry.
     """
-    with readable(row.id):
-        return _look_at(store, row, after)
-
-
-def _look_at(store: Store, row: Run, after: int) -> State:
     if row.waits:
         since = store.entries(row.id, after=row.asked - 1, upto=row.n)
     else:

@@ -1,6 +1,9 @@
-"""Preferences: what a person wants to be asked, kept in the store like everything else.
+"""Ask, or decide by a preference: the one place that says which.
 
-Each change is a run of its own, found by its name; the newest run of a name is what holds.
+A preference is what a person wants to be asked. Each change of one is a run of its own, found by
+its name; the newest run of a name is what holds. The order is fixed: what cannot be taken back is
+always asked, then whatever belongs to a split, and only then a preference counts; and it decides
+only where exactly one option is recommended. Whatever is unclear, damaged or missing means: ask.
 """
 
 from __future__ import annotations
@@ -25,10 +28,15 @@ if TYPE_CHECKING:
 Preference = Literal["always-ask", "never-ask", "ask-only-for-one-way"]
 PREFERENCES: tuple[Preference, ...] = get_args(Preference)
 SUPPRESSING: frozenset[str] = frozenset({"never-ask", "ask-only-for-one-way"})
+ID = re.compile(r"[a-z0-9-]{1,64}")
 _NAME = "prefer\n"
+_SPLIT = re.compile(r"(?:^|-)split-")
+_IN_A_SPLIT = "every option of a split is asked about"
+_UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
+"""What can be said of a registered question; the last three are for people."""
 
 
-class Set(NamedTuple):
+class SetPreference(NamedTuple):
     """A preference that somebody set."""
 
     id: str
@@ -42,7 +50,7 @@ class Set(NamedTuple):
     origin: str
 
 
-def preferred(store: Store, id_: str, project: str) -> Set | None:
+def find_preference(store: Store, id_: str, project: str) -> SetPreference | None:
     """The preference that holds for a question: the project's, else the one for everywhere."""
     for scope in dict.fromkeys((project, "")):
         found = _read(store, _name(scope, id_))
@@ -51,14 +59,14 @@ def preferred(store: Store, id_: str, project: str) -> Set | None:
     return None
 
 
-def listed(store: Store, project: str | None = None) -> list[Set]:
+def list_preferences(store: Store, project: str | None = None) -> list[SetPreference]:
     """Every preference that is set, of one project and of all, or of every project."""
     names = store.named(_NAME, f"{_NAME}\U0010ffff")
     found = [kept for name in names if (kept := _read(store, name)) and kept.preference]
     return [kept for kept in found if project is None or kept.scope in (project, "")]
 
 
-def remember(
+def set_preference(
     store: Store,
     id_: str,
     preference: str,
@@ -88,7 +96,7 @@ def _name(scope: str, id_: str) -> str:
     return f"{_NAME}{scope}\n{id_}"
 
 
-def _read(store: Store, name: str) -> Set | None:
+def _read(store: Store, name: str) -> SetPreference | None:
     run = store.named(name).get(name)
     if run is None:
         return None
@@ -98,23 +106,10 @@ def _read(store: Store, name: str) -> Set | None:
     preference = said["preference"]
     if preference and preference not in PREFERENCES:
         raise ValueError(f"{preference!r} is no preference")
-    return Set(
-        str(said["id"]),
-        preference,
-        body.project,
-        run,
-        body.at,
-        body.who,
-        body.through,
-        str(said.get("origin", "")),
+    id_, origin = str(said["id"]), str(said.get("origin", ""))
+    return SetPreference(
+        id_, preference, body.project, run, body.at, body.who, body.through, origin
     )
-
-
-ID = re.compile(r"[a-z0-9-]{1,64}")
-_SPLIT = re.compile(r"(?:^|-)split-")
-_IN_A_SPLIT = "every option of a split is asked about"
-_UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
-"""What can be said of a registered question; the last three are for people."""
 
 
 class Verdict(NamedTuple):
@@ -133,11 +128,7 @@ class Policy:
     """The preferences and the registry of questions that hold for a project."""
 
     def __init__(
-        self,
-        store: Store | None,
-        settings: Settings | None,
-        project: str = "",
-        trouble: str = "",
+        self, store: Store | None, settings: Settings | None, project: str = "", trouble: str = ""
     ) -> None:
         self.store = store
         self.settings = settings
@@ -151,7 +142,7 @@ class Policy:
             trouble = self.trouble or "the store cannot be read"
             return ASK._replace(note=f"{trouble}, so it is asked")
         try:
-            found = preferred(self.store, id_, self.project)
+            found = find_preference(self.store, id_, self.project)
             if found is None or found.preference not in SUPPRESSING:
                 return ASK
             for reason in self._reasons(id_, texts, chain=chain):
@@ -184,7 +175,7 @@ class Policy:
 
     def _reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
         """Why it has to be asked, whatever anybody prefers."""
-        yield from door_reasons(self.settings, id_, texts)
+        yield from fixed_reasons(self.settings, id_, texts)
         if chain:
             yield _IN_A_SPLIT
         if self.settings is not None:
@@ -193,7 +184,7 @@ class Policy:
                 yield "the store was chosen by the project's own settings"
 
 
-def policy_of(store: Store, project: str) -> Policy:
+def read_policy(store: Store, project: str) -> Policy:
     """The policy that holds for the runs of a project."""
     try:
         return Policy(store, read_settings(project or None), project)
@@ -201,7 +192,7 @@ def policy_of(store: Store, project: str) -> Policy:
         return Policy(store, None, project, trouble=f"the settings cannot be read ({error})")
 
 
-def door_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()) -> Iterator[str]:
+def fixed_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()) -> Iterator[str]:
     """Why a question leads one way, or belongs to a split; these can never be silenced."""
     if settings is not None:
         yield from (text for one_way_door, text in _registered(settings, id_) if one_way_door)

@@ -495,16 +495,15 @@ def replied(store: Store, run: str, token: str, request: str = "") -> State | No
     the entry that can be pruned. `request` is the digest of what is sent now. What is not what was
     sent the first time is refused, whatever the run waits for by now.
     """
-    with readable(run):
-        for entry in store.entries(run, kinds=("answered",)):
-            body = entry.read()
-            if isinstance(body, Answered) and body.token == token:
-                before = entry.read_matter().request
-                if before and request and before != request:
-                    raise Reused(
-                        "another reply was sent with that key before; send each with one of its own"
-                    )
-                return _state_after(store, run, entry.n)
+    for entry in store.entries(run, kinds=("answered",)):
+        body = entry.read()
+        if isinstance(body, Answered) and body.token == token:
+            before = entry.read_matter().request
+            if before and request and before != request:
+                raise Reused(
+                    "another reply was sent with that key before; send each with one of its own"
+                )
+            return _state_after(store, run, entry.n)
     return None
 
 
@@ -600,10 +599,10 @@ def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     while isinstance(progress.request, Ask) and all(
         question.decidable for question in progress.request.questions
     ):
-        from quandary.journal.policy import policy_of  # noqa: PLC0415 - most recommend nothing
+        from quandary.journal.policy import read_policy  # noqa: PLC0415 - most recommend nothing
 
         ask = progress.request
-        policy = policy or policy_of(store, draft.run.project)
+        policy = policy or read_policy(store, draft.run.project)
         verdicts = policy.judge_all(ask)
         if verdicts is None:
             break

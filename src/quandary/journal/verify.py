@@ -13,6 +13,7 @@ from quandary.journal.entries import (
     AnyBody,
     Began,
     Entry,
+    Unreadable,
     digest,
     document_digest,
     kind_of,
@@ -155,7 +156,7 @@ class _Check:
         self._ends(row, entries)
         try:
             bodies = [entry.read() for entry in entries]
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except Unreadable:
             self._problem("an entry cannot be read", row.id)
         else:
             self._row(row, entries, bodies)

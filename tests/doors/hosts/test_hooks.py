@@ -16,7 +16,7 @@ import program
 from quandary.doors.hosts import hooks
 from quandary.journal import runs
 from quandary.journal.entries import Answered
-from quandary.journal.policy import remember
+from quandary.journal.policy import set_preference
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.settings import Settings, read_settings
@@ -67,7 +67,9 @@ def store(tmp_path: Path) -> SqliteStore:
 def silence(store: SqliteStore, *ids: str) -> None:
     """A person does not want to be asked."""
     for id_ in ids:
-        remember(store, id_, "never-ask", scope="here", origin="", who="person", through="terminal")
+        set_preference(
+            store, id_, "never-ask", scope="here", origin="", who="person", through="terminal"
+        )
 
 
 def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:

@@ -38,7 +38,7 @@ from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.chance import stamp
 from quandary.journal.entries import Answered, Asked, Noted, Source, sha256
-from quandary.journal.policy import policy_of
+from quandary.journal.policy import read_policy
 from quandary.journal.runs import answer_of, settle
 from quandary.journal.store import open_store
 from quandary.model import keys
@@ -239,7 +239,7 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
 
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
     """The answers, where a preference decides every question of the call."""
-    policy = policy_of(store, project)
+    policy = read_policy(store, project)
     verdicts = [policy.judge(question) for question in call.questions]
     if not all(verdict.decide for verdict in verdicts):
         return None
