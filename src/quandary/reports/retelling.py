@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -293,12 +293,9 @@ class Teller:
             while len(route.stops) < len(path) and route.leave(_NOWHERE):
                 pass
         elif self.standing.status == "failed":
-            while route.at and self._has_passed(route.at) and route.leave(_NOWHERE):
-                pass
-
-    def _has_passed(self, here: Here) -> bool:
-        attempts = self._attempts(here)
-        return bool(attempts) and attempts[-1].verdict == "passed"
+            while route.at and (tried := self._attempts(route.at)):
+                if tried[-1].verdict != "passed" or not route.leave(_NOWHERE):
+                    return
 
     # -- all of it ---------------------------------------------------------------------------------
 
@@ -396,8 +393,12 @@ class Teller:
             if group[-1].role == "again" and not group[-1].accepted:
                 verdict: tuple[Verdict | None, str] = (None, "")
             elif here.plan.routes:
-                decided = last and (here.route or self._decided(here))
-                verdict = ("passed", "") if decided else _undecided(group)
+                problems = "\n".join(dict.fromkeys(e.problem for e in group if e.problem))
+                verdict = ("failed", problems or "The votes are tied.")
+                if last and (here.route or self._decided(here)):
+                    verdict = ("passed", "")
+                elif any(exchange.accepted is None for exchange in group):
+                    verdict = (None, "")
             else:
                 exact = self._defaults is not None and not here.plan.validates
                 verdict = _judged(group, exact=exact, over=over or not last)
@@ -575,11 +576,13 @@ def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matte
         return replace(after, pruned=True, accepted=None if body.ok else False)
     routes = call.routes if call is not None else ()
     _, meaning, problem, _ = meant(output, before.expects or "process", routes)
+    judged = meaning if isinstance(meaning, Validation) else None
+    against = judged is not None and not judged.fully_completed
     return replace(
         after,
         output=output.text,
         meaning=meaning,
-        problem=critique_of(meaning) if _is_against(meaning) else problem,
+        problem=critique_of(judged) if judged is not None and against else problem,
         stderr=output.stderr,
         status=output.status,
         seconds=output.seconds,
@@ -588,8 +591,8 @@ def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matte
         interrupted=output.interrupted,
         truncated=output.truncated,
         route=(meaning.route or meaning.answer) if isinstance(meaning, Decision) else "",
-        accepted=meaning is not None and not _is_against(meaning),
-        retry=not isinstance(meaning, Validation) or meaning.should_retry,
+        accepted=meaning is not None and not against,
+        retry=judged is None or judged.should_retry,
     )
 
 
@@ -659,13 +662,6 @@ def _said(answer: Answer) -> str:
 # -- what came of it -----------------------------------------------------------------------------
 
 
-def _undecided(group: Sequence[Exchange]) -> tuple[Verdict | None, str]:
-    if any(exchange.accepted is None for exchange in group):
-        return None, ""
-    problems = [exchange.problem for exchange in group if exchange.problem]
-    return "failed", "\n".join(dict.fromkeys(problems)) or "The votes are tied."
-
-
 def _judged(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdict | None, str]:
     """Whether work counted: it was done, and passed where somebody was to judge it.
 
@@ -682,11 +678,6 @@ def _judged(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verd
     if last.accepted is None or (unread and not over):
         return None, ""
     return ("passed", "") if last.accepted else ("failed", last.problem)
-
-
-def _is_against(meaning: object) -> TypeGuard[Validation]:
-    """A judgement that could be read and is against the work."""
-    return isinstance(meaning, Validation) and not meaning.fully_completed
 
 
 def _handed_in(working: Sequence[Exchange]) -> str | None:
