@@ -1,123 +1,375 @@
-"""A tree as a Mermaid flowchart, read back by the real Mermaid."""
+"""Mermaid flowcharts as people write them, read as Mermaid reads them."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
-from quandary.formats import drawings
-from quandary.formats.drawings import nodes
-from quandary.model.text import printable
-from quandary.model.tree import Decision, Option, Tree
-from strategies import HOSTILE, gathered
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.errors import ParseError
+from quandary.formats.charts import mermaid
+from quandary.model.chart import Chart, Page, Scenery, Step
+from quandary.model.soundness import Problem, check
 
 JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 
-PLAN_REVIEW = Tree(
-    "Plan Review",
-    (
-        Decision(
-            "Plan Review",
-            (
-                Option("OK", "Looks good", "Nothing to change"),
-                Option("TAG", "Tag it", multi=True),
-                Option("LATER", "Later", derived=True),
-                Option("OTH", "Other", options=(Option("SPL", "Split this step"),)),
-            ),
-        ),
-    ),
+WRITTEN = (
+    "graph TD\nA-->B",
+    "flowchart LR\n  A --> B\n  B --> C",
+    "graph TD;A-->B;B-->C;",
+    "flowchart\n A --> B --> C",
+    "flowchart TB\nA & B --> C & D",
+    "flowchart TD\nA-->B & C-->D",
+    "flowchart TD\nA[Square] --> B(Round) --> C{Diamond} --> D([Stadium])",
+    "flowchart TD\nA[[Sub]] --> B((Circle)) --> C{{Hexagon}} --> D[/Lean right/]",
+    "flowchart TD\nA[\\Lean left\\] --> B[/Trapezoid\\] --> C[\\Other/] --> D[(Database)]",
+    "flowchart TD\nA>Flag] --> B(((Double)))",
+    'flowchart TD\nA["Quoted (with) [signs] {x}"] -->|"label | bar"| B',
+    "flowchart TD\nA -- text --> B -->|more text| C",
+    "flowchart TD\nA-- text -->B---|t|C",
+    "flowchart TD\nA -.-> B -. dotted .-> C -.- D",
+    "flowchart TD\nA ==> B == thick ==> C === D",
+    "flowchart TD\nA --o B --x C",
+    "flowchart TD\nA ----> B -...-> C ====> D",
+    "flowchart TD\nA -->\n  B",
+    "flowchart TD\n%% a comment\nA --> B\n  %% another --> C",
+    "%%{init: {'theme': 'dark'}}%%\nflowchart TD\nA --> B",
+    '---\ntitle: A title\n---\nflowchart TD\nA["#quot;x#quot; #35; é"] --> B',
+    "flowchart TD\nA:::big --> B:::small\nclassDef big fill:#f9f,stroke:#333,stroke-width:4px",
+    "flowchart TD\nA --> B\nstyle A fill:#bbf\nlinkStyle 0 stroke:#ff3\nclass A,B cls",
+    'flowchart TD\nA --> B\nclick A "https://example.com/a;b" "tip" _blank',
+    "flowchart TD\nA --> my-node --> other.node --> node/1 --> n_2",
+    "flowchart TD\nA --> Ö1 --> 日本",
+    "flowchart TD\nsubgraph one\n A --> B\nend\nsubgraph two [Second box]\n C --> D\nend\nB --> C",
+    'flowchart TD\nsubgraph s1["Quoted; title"]\n direction LR\n A --> B\nend\nB --> C',
+    "flowchart TD\nA --> B[one<br/>two]",
+    "flowchart TD\nA[first]\nA[second] --> B",
+    "flowchart TD\nA\nB\nA-->B",
+    "flowchart TD\nA --> A",
+    'flowchart TD\nA@{ shape: diam, label: "Sure?" } --> B@{ shape: stadium }',
+    "flowchart TD\nA e1@--> B",
+    "flowchart TD\naccTitle: Title --> x\naccDescr: Words --> y\nA --> B",
+    "flowchart TD\naccDescr {\n several --> words\n}\nA --> B",
+    "flowchart TD\nA ~~~ B\nA --> C",
+    'flowchart TD\n  A["`Markdown **text**`"] --> B',
+    "flowchart TD\n\n\n  A  -->  B  \n\n",
+    "graph LR\nA[Hard] -->|Link text| B(Round)\nB --> C{Which?}\nC -->|One| D[Result one]",
+    "flowchart TD\nA[multi\nline text] --> B",
+    "flowchart BT\nx1 --> o1\no1 --> x2",
 )
+"""Flowcharts that Mermaid accepts."""
 
 
-def judge(trees: list[Tree]) -> list[dict[str, Any]]:
-    """What Mermaid makes of each tree's flowchart."""
-    asked = [
-        json.dumps({"kind": "mermaid", "text": drawings.tree_as_mermaid(tree)}) for tree in trees
-    ]
+def judge(texts: list[str]) -> list[dict[str, Any]]:
+    """What Mermaid makes of each flowchart."""
+    asked = [json.dumps({"kind": "mermaid", "text": text}) for text in texts]
     done = subprocess.run(
         ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
     )
     return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
-def picture(tree: Tree) -> dict[str, Any]:
-    """What Mermaid should make of the tree."""
-    return {
-        "ok": True,
-        "labels": [node.caption.strip() for node in nodes(tree)],
-        "edges": [[node.parent, node.id] for node in nodes(tree) if node.parent],
-    }
+def read(text: str) -> Page:
+    """The one page of a flowchart in which nothing is odd."""
+    chart, problems = mermaid.read(text, "x.mmd")
+    assert [p.message for p in problems if p.severity == "error"] == []
+    (page,) = chart.pages
+    return page
 
 
-def test_a_tree_is_a_flowchart_from_left_to_right() -> None:
-    """Decisions are hexagons, branches boxes, leaves rounded, and OTH has a class of its own."""
-    expected = """\
-flowchart LR
-  n1{{"Plan Review"}}
-  n1 --> n2("#91;OK#93; Looks good")
-  n1 --> n3("#91;TAG#93; #9744; Tag it")
-  n1 --> n4("#40;LATER#41; Later")
-  n1 --> n5["#91;OTH#93; Other"]
-  n5 --> n6("#91;SPL#93; Split this step")
-  classDef other stroke-dasharray:4 3
-  class n5 other
-"""
-    assert expected == drawings.tree_as_mermaid(PLAN_REVIEW)
-
-
-def test_every_decision_of_a_tree_is_in_the_picture() -> None:
-    """Several decisions stand beside each other."""
-    tree = Tree("TWO", (Decision("One", (Option("A", "a"),)), Decision("Two", (Option("B", "b"),))))
-    expected = """\
-flowchart LR
-  n1{{"One"}}
-  n1 --> n2("#91;A#93; a")
-  n3{{"Two"}}
-  n3 --> n4("#91;B#93; b")
-"""
-    assert expected == drawings.tree_as_mermaid(tree)
-
-
-def test_mermaid_reads_any_tree_as_it_was_written() -> None:
-    """Whatever a tree says, Mermaid finds the same words and the same branches."""
-    trees = gathered(150)
-    assert [picture(tree) for tree in trees] == judge(trees)
-
-
-def test_mermaid_reads_hostile_text_as_text() -> None:
-    """No text in a name, label, description or code breaks out of its shape."""
-    trees = [
-        Tree(text, (Decision(text, (Option("A", text, text), Option(text, "b", text))),))
-        for text in HOSTILE
+def edges(text: str) -> list[str]:
+    """The routes of a flowchart, written in short."""
+    return [
+        f"{route.source}>{route.target}" + (f":{route.label}" if route.label else "")
+        for route in read(text).routes
     ]
-    expected = [
-        [printable(text).strip(), f"[A] {printable(text)}".strip(), f"[{printable(text)}] b"]
-        for text in HOSTILE
+
+
+def complaints(text: str) -> list[Problem]:
+    """What is odd about a flowchart."""
+    return mermaid.read(text, "x.mmd")[1]
+
+
+def test_what_mermaid_reads_is_read_alike() -> None:
+    """The same nodes with the same texts in the same order, and the same lines."""
+    for text, verdict in zip(WRITTEN, judge(list(WRITTEN)), strict=True):
+        assert verdict["ok"], (text, verdict)
+        page = read(text)
+        labels = [step.text.replace("\n", "") for step in page.steps]
+        theirs = [label.replace("\n", "").strip().strip("`") for label in verdict["labels"]]
+        assert labels == theirs, text
+        hidden = [["A", "B"]] if "~~~" in text else []
+        drawn = [[route.source, route.target] for route in page.routes]
+        assert hidden + drawn == verdict["edges"], text
+
+
+@pytest.mark.parametrize(
+    ("written", "shape"),
+    [
+        ("A[Work]", "process"),
+        ("A(Work)", "process"),
+        ("A", "process"),
+        ("A{Work?}", "decision"),
+        ("A([Work])", "terminator"),
+        ("A((Work))", "terminator"),
+        ("A(((Work)))", "terminator"),
+        ("A[[Work]]", "subprocess"),
+        ("A{{Work}}", "process"),
+        ("A[/Work/]", "process"),
+        ("A[(Work)]", "process"),
+        ("A>Work]", "process"),
+        ("A@{ shape: diamond }", "decision"),
+        ("A@{ shape: stadium }", "terminator"),
+        ("A@{ shape: fr-rect }", "subprocess"),
+        ("A@{ shape: doc }", "process"),
+        ("A[Start]", "terminator"),
+        ("A(end)", "terminator"),
+        ("Stop", "terminator"),
+        ("A[Start the engine]", "process"),
+        ("A{Start}", "decision"),
+    ],
+)
+def test_outlines(written: str, shape: str) -> None:
+    """An outline says how a step is drawn; Start and End are terminators in any box."""
+    (step,) = read(f"flowchart TD\n{written}\n").steps
+    assert step.shape == shape
+
+
+def test_labels() -> None:
+    """A line may be labelled in three ways, with or without quotes."""
+    text = 'flowchart TD\nA -->|one| B\nA -- two --> B\nA -- "three -- 3" --> B\nA -->|"fo|ur"| B'
+    assert edges(text) == ["A>B:one", "A>B:two", "A>B:three -- 3", "A>B:fo|ur"]
+    text = "flowchart TD\nA == a ==> B\nA -. b .-> B\nA -- #quot;c#quot; --x B"
+    assert edges(text) == ["A>B:a", "A>B:b", 'A>B:"c"']
+
+
+def test_directions() -> None:
+    """A line without a head goes the way it is written, one with two heads is an error."""
+    assert edges("flowchart TD\nA <-- back --- B") == ["B>A:back"]
+    (headless,) = complaints("flowchart TD\nA --- B")
+    assert (headless.rule, headless.severity, headless.line) == ("no-arrow", "warning", 2)
+    assert edges("flowchart TD\nA --- B") == ["A>B"]
+    for arrow in ("<-->", "x--x", "o--o"):
+        (both,) = complaints(f"flowchart TD\nA {arrow} B")
+        assert (both.rule, both.severity) == ("two-way", "error")
+
+
+def test_subgraphs_are_frames() -> None:
+    """They are no steps; a step in one knows its title, and a line to one leads nowhere."""
+    page = read("flowchart TD\nA --> B\nsubgraph box [The box]\n B --> C\n D\nend\nE")
+    assert page.scenery == (Scenery("box", "container", "The box"),)
+    lanes = {step.id: step.lane for step in page.steps}
+    assert lanes == {"A": "", "B": "", "C": "The box", "D": "The box", "E": ""}
+    page = read("flowchart TD\nA --> box\nsubgraph box\n B\nend")
+    assert [step.id for step in page.steps] == ["A", "B"]
+    (problem, *_) = (p for p in check(Chart("C", (page,))) if p.rule == "line-to-nowhere")
+    assert problem.message.startswith("a line from “A” leads to the container “box”")
+
+
+def test_a_title_is_the_name() -> None:
+    """In front matter, with or without quotes; else the file gives its name."""
+    for title in ("Ship it", '"Ship it"', "'Ship it'"):
+        chart, _ = mermaid.read(f"---\ntitle: {title}\n---\nflowchart TD\nA", "x.mmd")
+        assert chart.name == "Ship it"
+    assert mermaid.read("flowchart TD\nA", "to/some.mmd")[0].name == "some"
+
+
+# comments for us
+
+
+def test_comments_add_what_mermaid_cannot_say() -> None:
+    """Tags, data, notes; what is not known is data, and numbers are as good as texts."""
+    text = """\
+flowchart TD
+  review[Review] --> done
+  %% quandary: {"step": "review", "tags": "CODEX", "metadata": {"retries": 2}, "votes": 3}
+  %%quandary: {"step": "review", "tags": ["NoValidation"], "notes": ["Be kind"]}
+"""
+    step = read(text).steps[0]
+    assert step == Step(
+        "review",
+        "Review",
+        tags=("CODEX", "NoValidation"),
+        metadata={"retries": "2", "votes": "3"},
+        notes=("Be kind",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("comment", "severity"),
+    [
+        ("tags: HUMAN", "error"),
+        ('{"step": "A",}', "error"),
+        ("[1]", "error"),
+        ("[" * 5000, "error"),
+        ('{"stap": "A"}', "warning"),
+        ('{"scenery": {"kind": "tree"}}', "warning"),
+        ("{}", "warning"),
+    ],
+)
+def test_comments_that_cannot_be_understood(comment: str, severity: str) -> None:
+    """They are for us, so it is said."""
+    (problem,) = complaints(f"flowchart TD\nA\n%% quandary: {comment}")
+    assert (problem.rule, problem.severity, problem.line) == ("comment", severity, 3)
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("A foo", 2, "expected an arrow such as --> at “foo”"),
+        ("A --> ;", 2, "expected the name of a step at “;”"),
+        ("\nA[open\nB --> C", 3, "expected ] after the text of a shape at “open”"),
+        ("A -- text", 2, "expected the end of the arrow that begins with --"),
+        ("A -->|text B", 2, "expected a second | after the text"),
+        ("A@{ shape: diam", 2, "expected } after the attributes"),
+        ("--> B", 2, "expected the name of a step at “--> B”"),
+    ],
+)
+def test_a_line_that_cannot_be_read(text: str, line: int, said: str) -> None:
+    """It is reported with its number, and the lines around it are read all the same."""
+    chart, problems = mermaid.read(f"flowchart TD\n{text}\nX --> Y", "x.mmd")
+    (problem,) = [p for p in problems if p.rule == "syntax"]
+    assert (problem.severity, problem.line) == ("error", line)
+    assert problem.message.startswith(said)
+    assert "X" in [step.id for step in chart.pages[0].steps]
+
+
+def test_an_arrow_may_go_on_in_the_next_line() -> None:
+    """At the end of the file there is none."""
+    assert edges("flowchart TD\nA -->\n\nB") == ["A>B"]
+    (problem,) = complaints("flowchart TD\nA --> ")
+    assert problem.message == "expected the name of a step at the end of the line"
+
+
+def test_brackets_in_a_text_without_quotes() -> None:
+    """Mermaid would have none of it, but what is meant is clear."""
+    assert read("flowchart TD\nA[Call f(x)] --> B").steps[0].text == "Call f(x)"
+    assert read('flowchart TD\nA[say "hi" now] --> B').steps[0].text == 'say "hi" now'
+
+
+def test_ends_without_beginnings_and_the_other_way_round() -> None:
+    """Both are passed over with a word."""
+    assert [p.rule for p in complaints("flowchart TD\nA\nend")] == ["end-alone"]
+    assert [p.rule for p in complaints("flowchart TD\nsubgraph x\nA")] == ["subgraph-open"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "sequenceDiagram\nA->>B: x", "graphic TD\nA-->B", "# Markdown", "{}"]
+)
+def test_what_is_no_flowchart(text: str) -> None:
+    """One line says so, and what a flowchart begins with."""
+    with pytest.raises(ParseError, match=r"^x.mmd:1: there is no flowchart.*`flowchart TD`$"):
+        mermaid.read(text, "x.mmd")
+
+
+def test_too_many_lines_in_one_statement() -> None:
+    """A statement that multiplies without bounds is refused."""
+    many = " & ".join(f"n{n}" for n in range(200))
+    (problem,) = complaints(f"flowchart TD\n{many} --> {many}")
+    assert problem.message.startswith("expected fewer lines in one statement")
+
+
+def test_a_byte_order_mark_and_other_newlines() -> None:
+    """Files come from everywhere."""
+    assert edges("\ufeffflowchart TD\r\nA --> B\r\nB --> C\r") == ["A>B", "B>C"]
+    assert edges("```mermaid\nflowchart TD\nA --> B\n```\n") == ["A>B"]
+
+
+PIECES = st.sampled_from(
+    [
+        *("A", "B", "end", "subgraph x", "-->", "---", "-.->", "==>", "--", "-.", "==", "~~~", "&"),
+        *(
+            "[",
+            "]",
+            "(",
+            ")",
+            "{",
+            "}",
+            "[[",
+            "((",
+            "@{",
+            ">",
+            "|",
+            '"',
+            "`",
+            ";",
+            "\n",
+            " ",
+            ":::",
+        ),
+        *(
+            "%%",
+            "%%{",
+            "}%%",
+            "%% quandary:",
+            "text",
+            "<",
+            "x",
+            "o",
+            "é",
+            "click",
+            "style ",
+            "\\",
+            "/",
+        ),
     ]
-    assert expected == [verdict.get("labels", verdict) for verdict in judge(trees)]
+)
 
 
-def test_mermaid_reads_every_ascii_character_anywhere_in_a_label() -> None:
-    """Each character comes back from the start, the middle and the end of a label."""
-    marks = [chr(n) for n in range(0x20, 0x7F)]
-    options = tuple(Option(f"X{n}", f"{c}a{c}b{c}") for n, c in enumerate(marks))
-    tree = Tree("T", (Decision("D", options),))
-    assert [picture(tree)] == judge([tree])
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_anything_is_read_somehow(text: str) -> None:
+    """Whatever stands behind the header: a chart and complaints, no exception."""
+    chart, problems = mermaid.read(f"flowchart TD\n{text}", "x.mmd")
+    assert chart.pages
+    assert all(p.message and "\n" not in p.message for p in problems)
 
 
-def test_deep_and_wide_trees_are_drawn() -> None:
-    """A hundred levels, or five hundred options beside each other, are no problem."""
-    deep = Option("A", "the end")
-    for level in range(99):
-        deep = Option("A", f"level {level}", options=(deep, Option("OTH", "Other")))
-    wide = tuple(Option(f"C{n}", f"option {n}") for n in range(500))
-    empty = Tree("NOTHING")
-    trees = [Tree("D", (Decision("Deep", (deep,)),)), Tree("W", (Decision("Wide", wide),)), empty]
-    assert [picture(tree) for tree in trees] == judge(trees)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "A --> B\n",
+        "A[x] -->|y| B\n",
+        "A[",
+        "A[\n",
+        'A["\n',
+        "A>\n",
+        "A>x",
+        "A -- \n",
+        'A -- "\n',
+        "%%{\n",
+        "%%{ }%%\n",
+        'a@{"x\n',
+        "a@{x\n",
+        "subgraph x\n",
+        "A & ",
+        "A --> ",
+        "accDescr {\n",
+        'click A "\n',
+        "A;",
+        "(((((",
+        "#35;",
+        '%% quandary: {"step": "A", "tags": ["x"]}\n',
+    ],
+)
+def test_time_grows_with_the_file(piece: str) -> None:
+    """Four times as much takes less than nine times as long: linear, with room for noise."""
 
+    def seconds(count: int) -> float:
+        text = "flowchart TD\n" + piece * count
+        tries = []
+        for _ in range(3):
+            begun = time.process_time()
+            assert mermaid.read(text, "x.mmd")
+            tries.append(time.process_time() - begun)
+        return min(tries)
 
-def test_descriptions_stay_out_of_the_picture() -> None:
-    """A flowchart shows labels; descriptions would drown them."""
-    assert "Nothing" not in drawings.tree_as_mermaid(PLAN_REVIEW)
+    assert seconds(4000) < 9 * seconds(1000) + 0.05
