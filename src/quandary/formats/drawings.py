@@ -240,20 +240,14 @@ def _pieces(text: str) -> Iterator[str]:
     """What a line may be broken between: words, spaces, and characters of wide scripts."""
     start = 0
     for end in range(1, len(text)):
-        if _parts(text[end - 1], text[end]):
+        before, after = text[end - 1], text[end]
+        spaced = (before == " ") is not (after == " ")
+        glued = before == _JOINER or after in _STICKY or not _cells(after)
+        if spaced or (not glued and 2 in (_cells(before), _cells(after))):
             yield text[start:end]
             start = end
     if text:
         yield text[start:]
-
-
-def _parts(before: str, after: str) -> bool:
-    """Whether a line may end between two characters."""
-    if (before == " ") is not (after == " "):
-        return True
-    if before == _JOINER or after in _STICKY or not _cells(after):
-        return False
-    return _cells(before) == 2 or _cells(after) == 2
 
 
 LONGEST_LABEL = 20

@@ -89,7 +89,11 @@ def save(folder: str, text: str) -> None:
 @contextmanager
 def lock(folder: str) -> Iterator[None]:
     """Nobody else changes the track meanwhile; the lock ends with the process that holds it."""
-    descriptor = _open_folder(folder)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
     try:
         deadline = time.monotonic() + PATIENCE
         while not _lock(descriptor):
@@ -100,14 +104,6 @@ def lock(folder: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _open_folder(folder: str) -> int:
-    try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
 
 
 def _lock(descriptor: int) -> bool:

@@ -289,21 +289,14 @@ def read_json(text: str, path: str) -> tuple[Chart, list[Problem]]:
     problems: list[Problem] = []
     sheets: dict[str, Sheet] = {}
     for page in _objects(document.get("pages")):
-        sheet = Sheet(_free(_text(page.get("id")), sheets), _line(page.get("title")))
+        key, number = _text(page.get("id")), len(sheets) + 1
+        while not key or key in sheets:
+            key, number = f"page {number}", number + 1
+        sheet = Sheet(key, _line(page.get("title")))
         sheets[sheet.id] = sheet
         _fill(sheet, page.get("items"), problems)
     name = _line(document.get("title")) or os.path.splitext(os.path.basename(path))[0]
     return Chart(name, tuple(sheet.page(problems) for sheet in sheets.values())), problems
-
-
-def _free(key: str, taken: dict[str, Sheet]) -> str:
-    """The id of a page, or one that no other page has."""
-    if key and key not in taken:
-        return key
-    number = len(taken) + 1
-    while f"page {number}" in taken:
-        number += 1
-    return f"page {number}"
 
 
 def _fill(sheet: Sheet, items: object, problems: list[Problem]) -> None:

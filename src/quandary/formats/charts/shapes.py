@@ -121,8 +121,13 @@ class Sheet:
         routes = (
             [r for r in self.routes if not notes & {r.source, r.target}] if notes else self.routes
         )
-        if self.headless:
-            self._doubt_direction(routes, {step.id for step in steps}, problems)
+        known = {step.id for step in steps} if self.headless else set()
+        for place in sorted(self.headless):
+            route = self.routes[place]
+            if route.source in known and route.target in known:
+                message = f"a line from {route.source} to {route.target} has no arrowhead"
+                message += "; it is followed the way it was drawn"
+                problems.append(self._problem("no-arrow", "warning", message, route))
         if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
             routes = [*routes, *_jumps(steps, routes)]
         if self.inside:
@@ -151,17 +156,6 @@ class Sheet:
             else:
                 steps.append(step)
         return steps, scenery
-
-    def _doubt_direction(
-        self, routes: list[Route], steps: set[str], problems: list[Problem]
-    ) -> None:
-        kept = set(map(id, routes))
-        for place in sorted(self.headless):
-            route = self.routes[place]
-            if id(route) in kept and route.source in steps and route.target in steps:
-                message = f"a line from {route.source} to {route.target} has no arrowhead"
-                message += "; it is followed the way it was drawn"
-                problems.append(self._problem("no-arrow", "warning", message, route))
 
     def _in_lane(self, step: Step) -> Step:
         """The step with the title of its innermost lane; of several titles, none is sure."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.formats.markdown import notation
 from quandary.formats.markdown.notation import MARK
-from quandary.model.tree import Decision, Extra, Option, Tree
+from quandary.model.tree import Decision, Option, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,7 +154,6 @@ _LOUD = re.compile(
 line above, because a search for a line's beginning would stop at every character."""
 _MORE_OPTIONS = re.compile(r"\n[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+[*_`]*\[")
 _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
-_EXTRAS = re.compile(r"A: ([^|]*[^|\s])(?: \| B: ([^|]*[^|\s]))?(?: \| C: ([^|]*[^|\s]))?")
 
 
 def _read_quickly(text: str, skipped: int) -> list[Section] | None:
@@ -190,8 +189,12 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
     if heading is None:
         return None
     values = _quick_values(heading[2])
-    extras = _quick_extras(values.get("Extras", "")) if values is not None else None
-    if values is None or extras is None:
+    if values is None:
+        return None
+    extras, well_formed = (
+        notation.read_extras(values["Extras"]) if "Extras" in values else ((), True)
+    )
+    if not well_formed:
         return None
     decisions: list[Decision] = []
     at, number = heading.end(), line + 1 + heading[2].count("\n")
@@ -242,17 +245,6 @@ def _quick_values(block: str) -> dict[str, str] | None:
     if values.get("Kind", "advisory") not in notation.KINDS:
         return None
     return values
-
-
-def _quick_extras(value: str) -> tuple[Extra, ...] | None:
-    if not value:
-        return ()
-    found = _EXTRAS.fullmatch(value)
-    if found is not None:
-        pairs = zip("ABC", found.groups(), strict=True)
-        return tuple([Extra(letter, text) for letter, text in pairs if text])
-    extras, well_formed = notation.read_extras(value)
-    return extras if well_formed else None
 
 
 def _quick_options(

@@ -30,7 +30,15 @@ _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 def format(tree: Tree) -> str:
     """A tree as canonical Markdown; `parse` gives the same tree back."""
     lines: list[str] = []
-    values = list(_key_lines(tree))
+    keys = {
+        "Extends": f"§ASK_{tree.extends}" if tree.extends else "",
+        "Trigger": tree.trigger,
+        "Extras": notation.write_extras(tree.extras),
+        "Kind": tree.kind,
+        "Question": tree.question,
+        "Keywords": ", ".join(tree.keywords),
+    }
+    values = [f"{name}: {value}" for name, value in keys.items() if value]
     if not tree.bare:
         title = f" — {tree.title}" if tree.title else ""
         lines += ["### " + heading_text(f"¶ASK_{tree.name}{title}"), *values]
@@ -45,21 +53,6 @@ def format(tree: Tree) -> str:
             lines.append("")
         lines += _option_lines(decision.options)
     return "\n".join(lines) + "\n"
-
-
-def _key_lines(tree: Tree) -> Iterator[str]:
-    if tree.extends:
-        yield f"Extends: §ASK_{tree.extends}"
-    if tree.trigger:
-        yield f"Trigger: {tree.trigger}"
-    if tree.extras:
-        yield f"Extras: {notation.write_extras(tree.extras)}"
-    if tree.kind:
-        yield f"Kind: {tree.kind}"
-    if tree.question:
-        yield f"Question: {tree.question}"
-    if tree.keywords:
-        yield f"Keywords: {', '.join(tree.keywords)}"
 
 
 def _option_lines(options: tuple[Option, ...]) -> Iterator[str]:
@@ -145,7 +138,7 @@ def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
     meant = _meaning(document.trees, loosely=broken is not None)
 
     def is_sound(candidates: list[Edits]) -> bool:
-        trees = parse(_apply(lines, _together(candidates))).trees
+        trees = parse(_apply(lines, candidates)).trees
         return _meaning(trees, loosely=broken is not None) == meant
 
     if not is_sound(layouts):
@@ -154,7 +147,7 @@ def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
             if is_sound([*sound, layout]):
                 sound.append(layout)
         layouts = sound
-    return mark + _apply(lines, _together(layouts))
+    return mark + _apply(lines, layouts)
 
 
 def _meaning(trees: tuple[Tree, ...], *, loosely: bool) -> object:
@@ -171,12 +164,9 @@ def _meaning(trees: tuple[Tree, ...], *, loosely: bool) -> object:
     return [(tree.name, [options(d.options) for d in tree.decisions]) for tree in trees]
 
 
-def _together(layouts: list[Edits]) -> Edits:
-    return {number: new for layout in layouts for number, new in layout.items()}
-
-
-def _apply(lines: list[str], edits: Edits) -> str:
+def _apply(lines: list[str], layouts: list[Edits]) -> str:
     """The text with some of its lines replaced; a new line ends as the one it replaces."""
+    edits = {number: new for layout in layouts for number, new in layout.items()}
     parts: list[str] = []
     for number, line in enumerate(lines):
         replacement = edits.get(number)
