@@ -118,4 +118,6 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'quandary' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value  # else `run` would be the module of that name from now on
+    return value

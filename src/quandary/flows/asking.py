@@ -186,22 +186,19 @@ class Asking(ABC, Generic[P]):
         notes += [note for place, _ in asked for note in place.notes]
         questions = _unique([question for _, question in asked])
         extras = dict.fromkeys(extra for question in questions for extra in question.extras)
-        preamble = Preamble(
-            context=self.context,
-            blocks=tuple(dict.fromkeys(block for place, _ in asked for block in place.blocks)),
-            why="\n\n".join(dict.fromkeys(place.why for place, _ in asked if place.why)),
-            extras=tuple(extras),
-            hints=self._hints(questions),
-        )
-        return Ask(questions[0].key, self.kind, preamble, questions, tuple(notes), self.require)
-
-    def _hints(self, questions: Sequence[Question]) -> str:
         hints = [wording.BLANK] if any(question.menu for question in questions) else []
         hints += ["Q: asks something", "? explains"]
         hints.append("! skips" if self.skips else "@path shows a file")
         if any(question.multi for question in questions):
             hints.append("+CODE adds")
-        return " | ".join(hints)
+        preamble = Preamble(
+            context=self.context,
+            blocks=tuple(dict.fromkeys(block for place, _ in asked for block in place.blocks)),
+            why="\n\n".join(dict.fromkeys(place.why for place, _ in asked if place.why)),
+            extras=tuple(extras),
+            hints=" | ".join(hints),
+        )
+        return Ask(questions[0].key, self.kind, preamble, questions, tuple(notes), self.require)
 
     # -- an answer, or what stands in its place ----------------------------------------------------
 

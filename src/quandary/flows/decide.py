@@ -19,7 +19,7 @@ from quandary.flows.places import Level, Record, explain, level_problems
 from quandary.model import keys
 from quandary.model import keys as question_ids
 from quandary.model.asks import Item, Kind, Limits, Question
-from quandary.model.tree import Extra, Tree, is_multi, trace
+from quandary.model.tree import Extra, Tree, find, is_multi, trace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -167,11 +167,11 @@ class Decider(Asking[Level]):
     def level(self, item: Item, root: int = 0, why: str = "") -> Level:
         """The first level of a decision, for an item."""
         options = self.terms.tree.decisions[root].options
-        multi = is_multi(options)
+        block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         return Level(
             item=item,
-            blocks=_blocks(item),
-            multi=multi,
+            blocks=(block,) if block else (),
+            multi=is_multi(options),
             root=root,
             options=options,
             why=why or self.why,
@@ -236,12 +236,8 @@ class Decider(Asking[Level]):
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
-        which = (item.id, root)
-        if which not in self._texts:
-            self._texts[which] = self._worded(item, root)
-        return self._texts[which]
-
-    def _worded(self, item: Item, root: int) -> str:
+        if text := self._texts.get((item.id, root)):
+            return text
         terms = self.terms
         decision = terms.tree.decisions[root]
         title = item.title or item.label or item.id
@@ -249,10 +245,13 @@ class Decider(Asking[Level]):
         if template:
             known = {**item.fields, "id": item.id, "label": item.label, "title": title}
             text = wording.fill(template, {**known, "context": item.context, **terms.values})
-            shared = self._several and template != decision.question
-            return f"{decision.name}: {text}" if shared else text
-        asked = f"{decision.name}: {title}?" if title != decision.name else f"{decision.name}?"
-        return f"{wording.summary(item.context or terms.context)} {asked}"
+            if self._several and template != decision.question:
+                text = f"{decision.name}: {text}"
+        else:
+            asked = f"{decision.name}: {title}?" if title != decision.name else f"{title}?"
+            text = f"{wording.summary(item.context or terms.context)} {asked}"
+        self._texts[item.id, root] = text
+        return text
 
     @cached_property
     def _keywords(self) -> dict[str, str]:
@@ -269,7 +268,7 @@ class Decider(Asking[Level]):
     # -- answers -----------------------------------------------------------------------------------
 
     def label(self, place: Level, code: str) -> str | None:
-        option = place.find(code)
+        option = find(place.options, code)
         return option.label if option is not None else None
 
     def resolve(self, place: Level, typed: str) -> str | None:
@@ -295,7 +294,7 @@ class Decider(Asking[Level]):
         return opened
 
     def _open(self, place: Level, code: str) -> list[Level]:
-        option = place.find(code)
+        option = find(place.options, code)
         if option is None:
             return []
         if place.menu is not None and option is place.menu:
@@ -376,8 +375,3 @@ class Decider(Asking[Level]):
         result = yield from inner.flow()
         self.notes = inner.notes
         return result
-
-
-def _blocks(item: Item) -> tuple[str, ...]:
-    """What is said of an item that has a context of its own."""
-    return (f"**{wording.header(item, None)}** — {item.context}",) if item.context else ()

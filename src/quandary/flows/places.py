@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.flows.asking import Place, page_of
 from quandary.model.asks import Choice, Item
-from quandary.model.tree import OTHER, Option, Tree, find, named_of, other_of, trace, walk
+from quandary.model.tree import OTHER, Option, Tree, named_of, other_of, trace, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from quandary.flows.asking import Remarks
     from quandary.model.asks import Question
@@ -45,26 +45,13 @@ class Level(Place, frozen=True, kw_only=True):
         """The option that stands for the host's Other, if what is behind it can be opened."""
         return None if self.in_menu else other_of(self.options)
 
-    @property
-    def named(self) -> tuple[Option, ...]:
-        """The options that are shown."""
-        return self.options if self.in_menu else named_of(self.options)
-
     def page_of(self, room: int) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
         """The choices of the page at hand, and those that typed text may name besides."""
-        named = [_choice(option) for option in self.named]
         menu = self.menu
-        behind = (
-            [_choice(option, f"{menu.code}/{option.code}") for option in menu.options]
-            if menu is not None
-            else []
-        )
+        named = [_choice(o) for o in (self.options if self.in_menu else named_of(self.options))]
+        behind = [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
         shown, further = page_of(self, named, behind, room)
         return tuple(shown), tuple(further)
-
-    def find(self, code: str) -> Option | None:
-        """The option of that code on this level; `OTH/RWK` is one behind Other."""
-        return find(self.options, code)
 
     def resolve(self, typed: str) -> str | None:
         """The path that a typed code or path of codes names, in any case; also behind Other."""
@@ -88,19 +75,15 @@ class Level(Place, frozen=True, kw_only=True):
 
     def words(self, kind: str, text: str) -> Part:
         """What own words, an extra or a forced skip record: they stand behind Other."""
-        above = self.path if self.in_menu else (*self.path, self._other_code)
+        other = self.menu.code if self.menu is not None else OTHER
+        above = self.path if self.in_menu else (*self.path, other)
         return Part((_LAST, *self.order), "/".join((*above, f"{kind}:{text}")), text)
 
-    @property
-    def _other_code(self) -> str:
-        return self.menu.code if self.menu is not None else OTHER
-
-    def in_order(self, codes: Iterable[str]) -> list[str]:
+    def in_order(self, codes: Sequence[str]) -> Sequence[str]:
         """Codes as they stand in the tree."""
-        codes = tuple(codes)
         if len(codes) < 2:
-            return list(codes)
-        return sorted(codes, key=lambda code: self.part(code).order if self.find(code) else ())
+            return codes
+        return sorted(codes, key=lambda code: self.part(code).order)
 
 
 class Record:

@@ -110,7 +110,11 @@ class Words:
         """Scope, cost, ties on both ends, and the recommendation, in a few sentences."""
         candidate = self._candidates[key]
         cost = f"Cost: {candidate.cost}" if candidate.cost.strip() else ""
-        parts = (wording.summary(candidate.scope), cost, *self._ties(key), _advice(candidate))
+        advice = " ".join(candidate.because.split())
+        if candidate.recommend is not None:
+            reason = f". Reason: {advice}" if advice else ""
+            advice = f"Recommended: {VERBS[candidate.recommend]}{reason}"
+        parts = (wording.summary(candidate.scope), cost, *self._ties(key), advice)
         return " ".join(filter(None, map(_sentence, parts)))
 
     def single(self, key: str) -> str:
@@ -161,8 +165,8 @@ class Words:
         if needs:
             yield f"It needs {self._standing(needs)}"
         if needed_by:
-            left = self._standing(needed_by)
-            yield f"Cutting or deferring it leaves {left} without what {_they(needed_by)} needs"
+            left, they = self._standing(needed_by), "it" if len(needed_by) == 1 else "each"
+            yield f"Cutting or deferring it leaves {left} without what {they} needs"
         if at_odds:
             yield f"It conflicts with {self._standing(at_odds)}"
 
@@ -174,7 +178,7 @@ class Words:
             listed.append(f"{self.name(key)} ({PAST[bucket]})" if bucket else self.name(key))
         if len(keys) > MOST_NAMED:
             listed.append(f"{len(keys) - MOST_NAMED} more")
-        return _and(listed)
+        return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
 
     # -- all of them ---------------------------------------------------------------------------
 
@@ -211,22 +215,6 @@ class Words:
             return f"{one} and {other} are both included and conflict with each other."
         bucket = self._buckets.get(breach.other, "cut")
         return f"{one} is included and needs {other}, which is {PAST[bucket]}."
-
-
-def _advice(candidate: Candidate) -> str:
-    because = " ".join(candidate.because.split())
-    if candidate.recommend is None:
-        return because
-    recommended = f"Recommended: {VERBS[candidate.recommend]}"
-    return f"{recommended}. Reason: {because}" if because else recommended
-
-
-def _they(keys: Sequence[str]) -> str:
-    return "it" if len(keys) == 1 else "each"
-
-
-def _and(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _sentence(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
@@ -99,16 +98,11 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             return 0
         attempts = 1 + self.retries
         if self.votes:
-            return attempts * sum(map(_is_call, self.votes))
-        calls = _is_call(self.cli) + self.retries * _is_call(self.retry_cli)
+            return attempts * sum(not is_human(voter) for voter in self.votes)
+        calls = (not is_human(self.cli)) + self.retries * (not is_human(self.retry_cli))
         if self.validates:  # and each of them once more, where it cannot be read
-            calls += 2 * attempts * _is_call(self.validate_cli)
+            calls += 2 * attempts * (not is_human(self.validate_cli))
         return calls
-
-
-@lru_cache(maxsize=64)
-def _is_call(agent: str) -> int:
-    return 0 if is_human(agent) else 1
 
 
 class _Wrong(Exception):  # noqa: N818 - always caught
@@ -118,7 +112,7 @@ class _Wrong(Exception):  # noqa: N818 - always caught
 def planned(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
     """A step's own fields, then its tags, then the defaults. What is wrong is said, not raised."""
     problems: list[str] = []
-    field = step.field if step.metadata else _no_field
+    field = step.field
 
     def read(name: str, convert: Callable[[str], T], otherwise: T) -> T:
         value = field(name)
@@ -132,7 +126,11 @@ def planned(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str])
             return otherwise
 
     kind = ways.kind(step)
-    cli = (field("cli") or _tagged(step, codenames) or defaults.cli).strip()
+    tagged = ""
+    if step.tags:
+        known = {fold(name): name for name in (*codenames, HUMAN)}
+        tagged = next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
+    cli = (field("cli") or tagged or defaults.cli).strip()
     judge = (field("validate_cli") or defaults.validate_cli).strip()
     silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
     # A person is not asked whether they are content with themselves.
@@ -179,23 +177,6 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
                 seen.add(called.id)
                 pages.append(called)
     return found
-
-
-def _no_field(name: str) -> None:  # noqa: ARG001 - what a step without any has under every name
-    return None
-
-
-def _tagged(step: Step, codenames: Sequence[str]) -> str:
-    """The agent that a tag names."""
-    if not step.tags:
-        return ""
-    known = _folded(tuple(codenames))
-    return next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
-
-
-@lru_cache(maxsize=8)
-def _folded(codenames: tuple[str, ...]) -> dict[str, str]:
-    return {fold(name): name for name in (*codenames, HUMAN)}
 
 
 def _whole(text: str) -> int | None:

@@ -48,16 +48,13 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
-    line = " ".join(_without_markup(text).split())
+    bare = re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
+    line = " ".join(bare.split())
     ends = [found.end() for found in _SENTENCE_END.finditer(line)]
     if not ends:
         return _cut(line, SUMMARY_LENGTH)
     fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]
     return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
-
-
-def _without_markup(text: str) -> str:
-    return re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
 
 
 def require_filled(text: str, where: str, title: str = "") -> None:
