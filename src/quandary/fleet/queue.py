@@ -42,7 +42,7 @@ log = logging.getLogger("quandary.fleet")
 
 THROUGH = "fleet"
 """What entries say that came from here. Nobody has begun to make the calls of such a run."""
-DRIVING = "quandary.run"
+DRIVING = "quandary.driving"
 """A setting of those connections whose runs have a worker already."""
 ANY = "PEOPLE"
 """The queue of charts in which no agent has anything to do."""
