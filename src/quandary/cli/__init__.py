@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     _prepare_streams()
     words, debug = _without_debug(list(arguments))
     try:
-        status = _done(words)
+        status = _do(words)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has gone, and there is nobody left to tell.
@@ -75,14 +75,19 @@ def run(arguments: Sequence[str]) -> int:
         status = request.code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop
         if debug:
-            _show_traceback(error)
+            from traceback import print_exception  # noqa: PLC0415 - only for --debug
+
+            print_exception(error)
         if isinstance(error, OSError):
             _drop_output()
-        return _say(*_explain(error))
+        from quandary.cli.screen import complain  # noqa: PLC0415 - only when something failed
+
+        message, status = _explain(error)
+        complain(message)
     return status if isinstance(status, int) else 0
 
 
-def _done(words: list[str]) -> object:
+def _do(words: list[str]) -> object:
     """Do it, by the shortest way there is."""
     if words[:1] == ["reply"]:
         from quandary.cli import reply  # noqa: PLC0415 - one command at a time
@@ -114,42 +119,23 @@ def _without_debug(words: list[str]) -> tuple[list[str], bool]:
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit status it leads to."""
+    known: tuple[str, int] | None = None
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
     if isinstance(error, QuandaryError):
         return str(error), error.status
     if isinstance(error, UnicodeEncodeError):  # bytes of a command line that are no characters
         return "what was given is not UTF-8 text; write it in UTF-8", 2
-    if isinstance(error, OSError) and error.filename is None:
-        return _nameless(error)
+    if isinstance(error, OSError) and error.filename is None:  # a stream: files have names
+        if isinstance(error, FileNotFoundError):
+            return "the current folder is gone; change to another one", 2
+        return f"the output cannot be written ({error.strerror or error})", 1
     if "click" in sys.modules:
         from quandary.cli.program import explained  # noqa: PLC0415 - as it is loaded anyway
 
         known = explained(error)
-        if known is not None:
-            return known
     kind = type(error).__name__
-    return f"internal error ({kind}: {error}); run it again with --debug", 1
-
-
-def _nameless(error: OSError) -> tuple[str, int]:
-    """Of a file there would be a name; this is a stream, or the folder that we stand in."""
-    if isinstance(error, FileNotFoundError):
-        return "the current folder is gone; change to another one", 2
-    return f"the output cannot be written ({error.strerror or error})", 1
-
-
-def _show_traceback(error: BaseException) -> None:
-    from traceback import print_exception  # noqa: PLC0415 - only for --debug
-
-    print_exception(error)
-
-
-def _say(message: str, status: int) -> int:
-    from quandary.cli.screen import complain  # noqa: PLC0415 - only when something failed
-
-    complain(message)
-    return status
+    return known or (f"internal error ({kind}: {error}); run it again with --debug", 1)
 
 
 def _drop_output() -> None:

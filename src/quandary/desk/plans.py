@@ -100,15 +100,9 @@ class Plan(NamedTuple):
 
     def data(self) -> dict[str, Any]:
         """For programs."""
-        return {
-            "chart": self.chart,
-            "steps": [{name: getattr(s, name) for name in _SHOWN} for s in self.steps],
-            "commands": self.commands,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "unreachable": self.unreachable,
-            "most_calls": self.most_calls,
-        }
+        shown = {name: value for name, value in self._asdict().items() if name != "codenames"}
+        steps = [{name: getattr(step, name) for name in _SHOWN.split()} for step in self.steps]
+        return {**shown, "steps": steps}
 
     def text(self) -> str:
         """For people."""
@@ -125,20 +119,8 @@ class Plan(NamedTuple):
 
 
 _SHOWN = (
-    "id",
-    "name",
-    "kind",
-    "page",
-    "prompt",
-    "validate_prompt",
-    "cli",
-    "validate_cli",
-    "retry_cli",
-    "retries",
-    "timeout",
-    "votes",
-    "on_exhausted",
-    "routes",
+    "id name kind page prompt validate_prompt cli validate_cli retry_cli retries timeout votes "
+    "on_exhausted routes"
 )
 
 
@@ -332,11 +314,7 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
                 wanting.setdefault(field, step.name)
     for field, name in wanting.items():
         slot = f"{{{{{field}}}}}"
-        bare = [item.id for item in items if _missing(slot, item)]
+        bare = [item.id for item in items if prompts.fill(slot, values_of(item), {}) == slot]
         if bare:
             which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
             yield f"“{name}” uses {slot}, a field that {which}; it would stay as it is"
-
-
-def _missing(slot: str, item: Item) -> bool:
-    return prompts.fill(slot, values_of(item), {}) == slot

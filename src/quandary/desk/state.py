@@ -15,12 +15,10 @@ from quandary.journal.chance import now, stamp
 from quandary.model.asks import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from quandary.journal.store import Run, State, Store
     from quandary.model.asks import Ask
-
-    Told = Callable[[dict[str, Any]], list[str]]
 
 
 def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = None) -> bytes:
@@ -103,7 +101,31 @@ def end_what_expired(store: Store) -> None:
 
 def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
     """The result as a person wants to read it; nothing where it was pruned."""
-    return _LINES[flow](result) if result and flow in _LINES else []
+    lines: list[str] = []
+    if result and flow == "decide":
+        lines = [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
+    elif result and flow == "split":
+        buckets = [name for name in ("include", "defer", "cut") if result.get(name)]
+        lines = [f"{name.capitalize()}: {', '.join(result[name])}" for name in buckets]
+    elif result and flow == "gate":
+        where = f" (now {result['nextPhase']})" if result["nextPhase"] else ""
+        where = f" ({result['proofProvided']})" if is_unproven(flow, result) else where
+        lines = [f"{result['phaseGated']}: {result['executed']}{where}"]
+        lines += [f"“{result['text']}”"] if result.get("text") else []
+    elif result and flow == "walk":
+        lines = [f"{result['chart']}: {result['outcome']}", *map(_step_line, result["steps"])]
+    elif result and flow == "prune":
+        names = {"runs": "run", "entries": "entry", "documents": "document"}
+        counts = [(result[many], many, one) for many, one in names.items()]
+        lines = [", ".join(f"{count} {one if count == 1 else many}" for count, many, one in counts)]
+    elif result and flow == "imported":
+        lines = [f"run {result['run']}; digest {result['digest']}"]
+    return lines
+
+
+def _step_line(step: dict[str, Any]) -> str:
+    route = f" → {step['route']}" if step["route"] else ""
+    return f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})"
 
 
 def proof_of(flow: str, result: dict[str, Any] | None) -> dict[str, Any]:
@@ -128,48 +150,3 @@ def exit_status(state: State) -> int:
     """It ends well only where nothing was left undone."""
     undone = state.status == "done" and is_unproven(state.flow, state.result)
     return 0 if state.status in ("waiting", "done") and not undone else 1
-
-
-def _decide_lines(result: dict[str, Any]) -> list[str]:
-    return [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
-
-
-def _split_lines(result: dict[str, Any]) -> list[str]:
-    buckets = (("Include", "include"), ("Defer", "defer"), ("Cut", "cut"))
-    return [f"{word}: {', '.join(result[name])}" for word, name in buckets if result.get(name)]
-
-
-def _gate_lines(result: dict[str, Any]) -> list[str]:
-    where = f" (now {result['nextPhase']})" if result["nextPhase"] else ""
-    if is_unproven("gate", result):
-        where = f" ({result['proofProvided']})"
-    said = [f"“{result['text']}”"] if result.get("text") else []
-    return [f"{result['phaseGated']}: {result['executed']}{where}", *said]
-
-
-def _walk_lines(result: dict[str, Any]) -> list[str]:
-    said = [f"{result['chart']}: {result['outcome']}"]
-    for step in result["steps"]:
-        route = f" → {step['route']}" if step["route"] else ""
-        said.append(f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})")
-    return said
-
-
-def _prune_lines(result: dict[str, Any]) -> list[str]:
-    names = {"runs": "run", "entries": "entry", "documents": "document"}
-    counts = [(result[many], many, one) for many, one in names.items()]
-    return [", ".join(f"{count} {one if count == 1 else many}" for count, many, one in counts)]
-
-
-def _import_lines(result: dict[str, Any]) -> list[str]:
-    return [f"run {result['run']}; digest {result['digest']}"]
-
-
-_LINES: dict[str, Told] = {
-    "decide": _decide_lines,
-    "split": _split_lines,
-    "gate": _gate_lines,
-    "walk": _walk_lines,
-    "prune": _prune_lines,
-    "imported": _import_lines,
-}

@@ -116,27 +116,27 @@ def _told(ask: Ask, notes: Sequence[Note], text: str) -> str:
 def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
     """The field in which something is chosen; there is none where nothing is offered."""
     question = sheet.question
-    options = [(o.choice.code, _title(o.label, o.description)) for o in sheet.options if o.choice]
+    options = []
+    for option in sheet.options:
+        if option.choice:
+            about = "" if option.description in ("", option.label) else f" — {option.description}"
+            options.append((option.choice.code, option.label + about))
     if question.menu and OTHER not in dict(options):
         options.append((OTHER, _MENU))
     if not options:
         return {}
-    about = {"title": name, "description": sheet.text}
+    field = {"title": name, "description": sheet.text}
     if titled:
         listed = [{"const": code, "title": title} for code, title in options]
         if question.multi:
-            return {"type": "array", **about, "items": {"anyOf": listed}}
-        return {"type": "string", **about, "oneOf": listed}
+            return {"type": "array", **field, "items": {"anyOf": listed}}
+        return {"type": "string", **field, "oneOf": listed}
     if question.multi:
         lines = "\n".join(f"{code}: {title}" for code, title in options)
-        about["description"] += f"\n\n{lines}\n\nName those that you choose, with commas."
-        return {"type": "string", **about}
+        field["description"] += f"\n\n{lines}\n\nName those that you choose, with commas."
+        return {"type": "string", **field}
     codes, titles = zip(*options, strict=True)
-    return {"type": "string", **about, "enum": list(codes), "enumNames": list(titles)}
-
-
-def _title(label: str, description: str) -> str:
-    return label if description in ("", label) else f"{label} — {description}"
+    return {"type": "string", **field, "enum": list(codes), "enumNames": list(titles)}
 
 
 def _line(title: str, description: str) -> dict[str, Any]:
