@@ -76,10 +76,7 @@ class Reader:
     def place(self, line: int, column: int) -> tuple[int, int]:
         """Line and column in the file, from 1, of a place in the blocks."""
         written = self.lines[line] if line < len(self.lines) else ""
-        return (
-            self.first_line + line + 1,
-            self.first_column + source_column(written, column),
-        )
+        return self.first_line + line + 1, self.first_column + source_column(written, column)
 
     def note(self, rule: str, line: int, column: int, text: str = "") -> None:
         """Remember something for a rule, with the tree being read if there is one."""
@@ -108,7 +105,9 @@ class Reader:
 
     def _read_heading(self, heading: Block, base: int) -> None:
         text = undressed(heading.lines[0][2]) if heading.lines else ""
-        if heading.marker and self._is_above_options() and is_key(text):
+        draft = self.draft
+        above = draft is not None and not (draft.decisions and draft.decisions[-1].items)
+        if heading.marker and above and is_key(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
         elif text.startswith(MARK):
@@ -117,10 +116,6 @@ class Reader:
             self._begin_decision(heading, found, base)
         else:
             self._finish(heading.line)
-
-    def _is_above_options(self) -> bool:
-        draft = self.draft
-        return draft is not None and not (draft.decisions and draft.decisions[-1].items)
 
     def _begin(self, heading: Block, text: str, base: int) -> None:
         self._finish(heading.line)
@@ -264,11 +259,97 @@ class Reader:
             if not first.choose and not any(head.code for head in first.heads):
                 del draft.decisions[0]
         if _is_tree(draft):
-            section = Builder(self, draft).section()
+            section = self._build(draft)
             if section is not None:
                 section.end = end - 1
                 self.sections.append(section)
         self.draft = None
+
+    def _build(self, draft: Draft) -> Section | None:
+        """The tree of a finished draft, unless it is a template."""
+        decisions = tuple(self._decision(draft, decision) for decision in draft.decisions)
+        if draft.template:
+            return None
+        values = {key.name: key.value for key in draft.keys}
+        extras: tuple[Extra, ...] = ()
+        kind = values.get("Kind", "").strip().casefold()
+        for key in draft.keys:
+            if key.name == "Extras":
+                extras, well_formed = read_extras(key.value)
+                if not well_formed:
+                    self.note("extras-format", key.line, key.column)
+            elif key.name == "Kind" and kind not in KINDS:
+                self.note("kind-unknown", key.line, key.column, key.value)
+        line, column = self.place(draft.heading.line, draft.heading.column)
+        tree = Tree(
+            name=draft.name if not draft.bare else draft.decisions[0].name,
+            decisions=decisions,
+            title=draft.title,
+            trigger=values.get("Trigger", ""),
+            extras=extras,
+            kind=kind if kind in KINDS else "",
+            question=values.get("Question", ""),
+            keywords=read_keywords(values.get("Keywords", "")),
+            extends=plain_name(values.get("Extends", "")),
+            bare=draft.bare,
+            fenced=self.fenced,
+            line=line,
+            column=column,
+        )
+        section = Section(tree)
+        section.heading, section.base = draft.heading, draft.base
+        section.notes, section.keys = draft.notes, draft.keys
+        section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
+        return section
+
+    def _decision(self, draft: Draft, decision: DraftDecision) -> Decision:
+        heading = decision.heading or draft.heading
+        if decision.heading is None and not decision.choose:
+            self.note("decision-missing", heading.line, heading.column)
+        options = self._options(draft, decision.items, draft.base, 1)
+        if decision.choose:
+            options = tuple(_with_multi(o, multi=decision.choose == "several") for o in options)
+        place = self.place(heading.line, heading.column)
+        return Decision(decision.name or draft.name, options, decision.question, *place)
+
+    def _options(
+        self, draft: Draft, items: list[Block], expected: int, depth: int
+    ) -> tuple[Option, ...]:
+        heads = [read_head(first_line(item)[2]) for item in items]
+        codes = Codes(head.code for head in heads if head.code)
+        options = []
+        for item, head in zip(items, heads, strict=True):
+            if item.column != expected and (item is items[0] or item.column != items[0].column):
+                self.note("indent", item.line, item.column, str(2 * (depth - 1)))
+            if head.box_first:
+                self.note("checkbox-order", item.line, item.column)
+            draft.template |= is_template(head.code, head.label)
+            code, label, description = head.code, head.label, self._description(item)
+            if not code and not label and not description.startswith(("`", "~", ">", " ")):
+                label, _, description = description.partition("\n")
+                description = description.strip("\n")
+            if not code:
+                code = codes.derive(label)
+            children = [child for child in item.children if child.kind == "item"]
+            below = self._options(draft, children, item.column + 2, depth + 1)
+            place, derived = self.place(item.line, item.column), not head.code
+            options.append(Option(code, label, description, head.multi, below, *place, derived))
+        return tuple(options)
+
+    def _description(self, item: Block) -> str:
+        """All that an option holds besides its first line and its own options."""
+        body: list[str] = []
+        last = item.line
+        for line, column, text, is_text in body_lines(item, self.lines):
+            if is_text and column < item.indent:
+                self.note("description-indent", line, column)
+            if is_text and MARKER.match(text):
+                self.note("indent", line, column, text)
+            if line > last + 1 and body:
+                body.append("")
+            last = line
+            body.append(text)
+        return without_comments("\n".join(body)).strip("\n")
 
     def _attach_directives(self, root: Block) -> None:
         """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
@@ -434,116 +515,6 @@ def body_lines(item: Block, lines: list[str]) -> Iterator[tuple[int, int, str, b
             # Only code keeps its inner indentation; elsewhere it means nothing.
             kept = text if child.kind in ("fence", "code") else text.lstrip(" \t")
             yield line, cut, kept.rstrip(" \t"), False
-
-
-class Builder:
-    """Makes the tree out of a finished draft."""
-
-    def __init__(self, source: Reader, draft: Draft) -> None:
-        self.source = source
-        self.draft = draft
-        self.template = False
-
-    def section(self) -> Section | None:
-        draft = self.draft
-        decisions = tuple(self._decision(decision) for decision in draft.decisions)
-        if self.template:
-            return None
-        values = {key.name: key.value for key in draft.keys}
-        extras: tuple[Extra, ...] = ()
-        kind = values.get("Kind", "").strip().casefold()
-        for key in draft.keys:
-            if key.name == "Extras":
-                extras, well_formed = read_extras(key.value)
-                if not well_formed:
-                    self.source.note("extras-format", key.line, key.column)
-            elif key.name == "Kind" and kind not in KINDS:
-                self.source.note("kind-unknown", key.line, key.column, key.value)
-        line, column = self.source.place(draft.heading.line, draft.heading.column)
-        tree = Tree(
-            name=draft.name if not draft.bare else draft.decisions[0].name,
-            decisions=decisions,
-            title=draft.title,
-            trigger=values.get("Trigger", ""),
-            extras=extras,
-            kind=kind if kind in KINDS else "",
-            question=values.get("Question", ""),
-            keywords=read_keywords(values.get("Keywords", "")),
-            extends=plain_name(values.get("Extends", "")),
-            bare=draft.bare,
-            fenced=self.source.fenced,
-            line=line,
-            column=column,
-        )
-        section = Section(tree)
-        section.heading, section.base = draft.heading, draft.base
-        section.notes = draft.notes
-        section.keys = draft.keys
-        section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
-        return section
-
-    def _decision(self, decision: DraftDecision) -> Decision:
-        heading = decision.heading or self.draft.heading
-        if decision.heading is None and not decision.choose:
-            self.source.note("decision-missing", heading.line, heading.column)
-        options = self._options(decision.items, self.draft.base, 1)
-        if decision.choose:
-            options = tuple(_with_multi(o, multi=decision.choose == "several") for o in options)
-        line, column = self.source.place(heading.line, heading.column)
-        return Decision(
-            name=decision.name or self.draft.name,
-            options=options,
-            question=decision.question,
-            line=line,
-            column=column,
-        )
-
-    def _options(self, items: list[Block], expected: int, depth: int) -> tuple[Option, ...]:
-        heads = [read_head(first_line(item)[2]) for item in items]
-        codes = Codes(head.code for head in heads if head.code)
-        options = []
-        for item, head in zip(items, heads, strict=True):
-            if item.column != expected and (item is items[0] or item.column != items[0].column):
-                self.source.note("indent", item.line, item.column, str(2 * (depth - 1)))
-            if head.box_first:
-                self.source.note("checkbox-order", item.line, item.column)
-            self.template = self.template or is_template(head.code, head.label)
-            code, label, description = head.code, head.label, self._description(item)
-            if not code and not label and not description.startswith(("`", "~", ">", " ")):
-                label, _, description = description.partition("\n")
-                description = description.strip("\n")
-            if not code:
-                code = codes.derive(label)
-            line, column = self.source.place(item.line, item.column)
-            children = [child for child in item.children if child.kind == "item"]
-            options.append(
-                Option(
-                    code=code,
-                    label=label,
-                    description=description,
-                    multi=head.multi,
-                    options=self._options(children, item.column + 2, depth + 1),
-                    line=line,
-                    column=column,
-                    derived=not head.code,
-                )
-            )
-        return tuple(options)
-
-    def _description(self, item: Block) -> str:
-        """All that an option holds besides its first line and its own options."""
-        body: list[str] = []
-        last = item.line
-        for line, column, text, is_text in body_lines(item, self.source.lines):
-            if is_text and column < item.indent:
-                self.source.note("description-indent", line, column)
-            if is_text and MARKER.match(text):
-                self.source.note("indent", line, column, text)
-            if line > last + 1 and body:
-                body.append("")
-            last = line
-            body.append(text)
-        return without_comments("\n".join(body)).strip("\n")
 
 
 def _with_multi(option: Option, *, multi: bool) -> Option:
