@@ -86,7 +86,7 @@ def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
         path, name = path or source, ""
     first = _first(chart, page or name, path)
     chart = replace(chart, start=first.id if first is not None else "")
-    chart, files = with_parts(chart, path, problems)
+    chart, files = _Parts(chart, path, problems).gather()
     names = {concern.name for concern in concerned(chart)}
     found = [problem for problem in problems if not problem.page or problem.page in names]
     found = list(dict.fromkeys([*found, *check(chart)]))
@@ -145,15 +145,15 @@ def _first(chart: Chart, name: str, path: str) -> Page | None:
     return free[0] if len(free) == 1 else None
 
 
-def _which(chart: Chart, path: str) -> str:
-    drawn = [page.name or page.id for page in chart.pages if page.steps]
-    return f"{path}: say which page is meant, as in --page {drawn[0]!r}{_pages(chart)}"
-
-
 def _pages(chart: Chart) -> str:
     names = [page.name or page.id for page in chart.pages if page.steps]
     more = ", …" if len(names) > 5 else ""
     return f" ({len(names)} pages: {', '.join(names[:5])}{more})" if names else ""
+
+
+def _which(chart: Chart, path: str) -> str:
+    drawn = next(page.name or page.id for page in chart.pages if page.steps)
+    return f"{path}: say which page is meant, as in --page {drawn!r}{_pages(chart)}"
 
 
 MOST_FILES = 100
@@ -161,19 +161,11 @@ MOST_FILES = 100
 _REFERENCES = ("page", "chart", "file")
 
 
-def with_parts(chart: Chart, path: str, problems: list[Problem]) -> tuple[Chart, dict[str, str]]:
-    """The chart with the pages of every file that it names, and the files of those pages.
+class _Parts:
+    """A chart while the pages of every file that it names are added to it.
 
     Pages of other files are called by file and page: `review.csv`, `review.csv#Second look`.
     """
-    steps = (step for page in chart.pages for step in page.steps)
-    if not any(step.shape == "subprocess" and _reference(step) for step in steps):
-        return chart, {}
-    return _Parts(chart, path, problems).gather()
-
-
-class _Parts:
-    """A chart while other files are added to it."""
 
     def __init__(self, chart: Chart, path: str, problems: list[Problem]) -> None:
         self.chart = chart
@@ -188,7 +180,7 @@ class _Parts:
         """Pages to look through, their charts, their files, and what their ids begin with."""
 
     def gather(self) -> tuple[Chart, dict[str, str]]:
-        """The whole chart."""
+        """The whole chart, and the files of the pages that stand in others."""
         pages: list[Page] = []
         self._waiting = [(page, self.chart, self.path, "") for page in self.chart.pages]
         for page, chart, path, prefix in self._waiting:  # grows on the way
