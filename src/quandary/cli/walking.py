@@ -676,6 +676,6 @@ def _written(store: Store, run: str, form: str) -> bytes:
         from quandary.reports import html  # noqa: PLC0415 - one form of three
 
         return html.report(told).encode()
-    from quandary.reports import text  # noqa: PLC0415 - the same
+    from quandary.reports import plain_text  # noqa: PLC0415 - the same
 
-    return text.report(told).encode()
+    return plain_text.report(told).encode()
