@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Store
 
-_origin = click.option("--origin", metavar="user", help="Who wants it, where no terminal says so.")
+_origin = click.option(
+    "--origin", metavar="user", help="Say that a person wants it, where there is no terminal."
+)
 _everywhere = click.option("--global", "everywhere", is_flag=True, help="In every project.")
 _format = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -42,7 +44,7 @@ def prefer_command() -> None:
     """Say which questions you want to be asked.
 
     A preference belongs to a question's id. It decides only where exactly one option is
-    recommended, never what cannot be taken back, and never the options of a split.
+    recommended, never what cannot be undone, and never the options of a split.
     """
 
 

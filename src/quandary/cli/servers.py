@@ -378,14 +378,14 @@ def hook_command() -> None:
     """Judge and record the questions that a host asks by itself.
 
     The host calls these with its JSON on standard input; `quandary install claude` sets that up.
-    Whatever comes in, they end with status 0, so that they never stand in an agent's way; what
-    went wrong is written to `hook.log` in the user's data folder.
+    Whatever comes in, they end with status 0, so that they never block an agent; what went wrong
+    is written to `hook.log` in the user's data folder.
     """
 
 
 @hook_command.command()
 def pre() -> int:
-    """Before a question is shown: answer it by preference, or say nothing."""
+    """Before a question is shown: answer it by preference or from the inbox, or say nothing."""
     return run("pre")
 
 

@@ -223,7 +223,7 @@ def question_id(text: str) -> str:
 
 
 def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
-    """What to say to the host; nothing where it is to go on as always."""
+    """What to say to the host; nothing where it is to continue as always."""
     if len(call.questions) < len(call.input["questions"]):
         return None  # what is no question is for the host to judge
     if settings.table("hooks").get("strict") is True:
@@ -444,18 +444,20 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
             states = []
             for question in call.questions:
                 ask = _ask_person(call, question, project)
-                states.append(
-                    begin_record(
-                        store, call, question, project, prefer=False, ask=ask, expires=expires
-                    )
+                state = begin_record(
+                    store, call, question, project, prefer=False, ask=ask, expires=expires
                 )
+                states.append(state)
             why = _wait(store, states, until, host) or (
                 f"nobody answered within {wait:g} seconds, so the host asked in its own form"
             )
         finally:
-            names = [call.record_name(question) for question in call.questions]
-            runs = [run for name in names for run in store.named(name).values()]
-            states = [_close(store, run, why) for run in runs]
+            states = []
+            for question in call.questions:
+                for run_id in store.named(call.record_name(question)).values():
+                    with suppress(Rejected):  # where somebody was quicker, theirs counts
+                        reply.withdraw(store, HOOK, run_id, why)
+                    states.append(driver.look(store, run_id))
     return _hand_over(call, store, states)
 
 
@@ -492,7 +494,7 @@ def _form(ask: Ask) -> list[tuple[str, list[str]]]:
 
 
 def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
-    """Wait for a run that asks the question itself, and send the agent there when it goes on."""
+    """Wait for a run that asks the question itself, and send the agent there when it continues."""
     key = state.key
     with _Host() as host:
         while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
@@ -565,13 +567,6 @@ def _wait(store: Store, states: list[State], until: float, host: _Host) -> str:
         driver.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
         states = [driver.look(store, state.run) for state in states]
     return "another question of the same call was not answered"
-
-
-def _close(store: Store, run: str, why: str) -> State:
-    """The state of a question that waits no longer; where somebody was quicker, theirs counts."""
-    with suppress(Rejected):
-        return reply.withdraw(store, HOOK, run, why)
-    return driver.look(store, run)
 
 
 def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, Any] | None:
