@@ -223,14 +223,14 @@ MANY = 20
 
 @click.command()
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@click.option("--all", "everywhere", is_flag=True, help="Of every project, not only of this one.")
+@click.option("--all", "everywhere", is_flag=True, help="Count every project, not only this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @store_option
 def stats_command(form: str, everywhere: bool, limit: int, where: str | None) -> int:
     """Count the questions: how often, how long they waited, whether advice was followed.
 
-    A question that always got the same answer is named as one that might be silenced with
-    `quandary prefer set`; that is never done by itself.
+    Questions that always got the same answer are listed; `quandary prefer set` can silence them.
+    Nothing is ever silenced automatically.
     """
     store = console.view_journal(where)
     found = summarize_questions(
@@ -258,7 +258,7 @@ def _text(found: Statistics, limit: int) -> str:
     if found.candidates:
         lines.append("")
         lines.append(
-            "Always answered alike, and harmless as far as words tell. To be asked no more:"
+            "Always answered the same, and harmless as far as the text shows. To stop being asked:"
         )
         lines += [f"  quandary prefer set {id_} never-ask" for id_ in found.candidates]
     return "\n".join(lines) + "\n"
