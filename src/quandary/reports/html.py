@@ -10,14 +10,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from quandary import __version__
-from quandary.model.chart import QUIET, Map
+from quandary.model.chart import QUIET
 from quandary.reports import story as words
-from quandary.reports.drawing import picture, taken_on
+from quandary.reports.drawing import picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.model.chart import Chart, Page
+    from quandary.model.chart import Chart
     from quandary.reports.retelling import Told
     from quandary.reports.story import Attempt, Exchange, Stop, Story
 
@@ -103,7 +103,9 @@ def report(told: Told) -> str:
         "<header>",
         f"<h1><bdi>{name}</bdi></h1>",
         f'<p class="outcome {tone}"><strong>{_text(words.headline(story))}</strong></p>',
-        *_facts(story),
+        "<dl>",
+        *(f"<dt>{name}</dt><dd><bdi>{_text(text)}</bdi></dd>" for name, text in words.about(story)),
+        "</dl>",
         "</header>",
         "<main>",
         *(_pages(told.chart, story) if told.chart is not None else ()),
@@ -122,13 +124,6 @@ def report(told: Told) -> str:
 def _text(text: str) -> str:
     """A text on one line, safe between tags and in attributes."""
     return escape(words.one_line(text))
-
-
-def _facts(story: Story) -> Iterator[str]:
-    yield "<dl>"
-    for name, text in words.about(story):
-        yield f"<dt>{name}</dt><dd><bdi>{_text(text)}</bdi></dd>"
-    yield "</dl>"
 
 
 # -- the chart -------------------------------------------------------------------------------------
@@ -154,25 +149,7 @@ def _pages(chart: Chart, story: Story) -> Iterator[str]:
             yield drawn
             yield "</div>"
         else:
-            yield from _listed(page, chart, story)
-
-
-def _listed(page: Page, chart: Chart, story: Story) -> Iterator[str]:
-    """The ways that were taken on a page that is too large to be drawn."""
-    ways = Map(page, chart)
-    taken = taken_on(page, story.legs)
-    yield (
-        f"<details><summary>The page has {len(page.steps):,} steps, too many to be drawn; "
-        "these lines were taken</summary>"
-    )
-    yield '<ul class="ways">'
-    for route in page.routes:
-        known = route.source in ways.steps and route.target in ways.steps
-        if known and (route.source, route.target, route.label) in taken:
-            source, target = (ways.steps[end].name for end in (route.source, route.target))
-            label = f"<strong>{_text(route.label)}</strong> " if route.label.strip() else ""
-            yield f"<li><bdi>{_text(source)}</bdi> {label}→ <bdi>{_text(target)}</bdi></li>"
-    yield "</ul></details>"
+            yield f"<p>The page has {len(page.steps):,} steps, too many to be drawn.</p>"
 
 
 # -- what happened ---------------------------------------------------------------------------------

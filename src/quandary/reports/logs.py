@@ -218,12 +218,12 @@ def _put(path: str, at: int, text: bytes) -> None:
 
 def _block(teller: Teller, number: int, body: AnyBody) -> str:
     """An entry in words. Only the first line of it stands at the margin, so none can be forged."""
-    first, *rest = _told(teller, body)
+    first, *rest = _tell(teller, body)
     head = f"[{number}] {words.moment(body.at)}  {words.one_line(first)}\n"
     return head + "".join(f"    {line}\n" for line in rest) + "\n"
 
 
-def _told(teller: Teller, body: AnyBody) -> Iterator[str]:
+def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
     if isinstance(body, Began):
         yield f"began, by {body.by or body.who} through {body.through}"
         item = teller.item

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from quandary.model.chart import Chart, Page
     from quandary.reports.retelling import Told
-    from quandary.reports.story import Attempt, Exchange, Stop, Story
+    from quandary.reports.story import Exchange, Stop, Story
 
 TAKEN, DRAWN = "━▶", "─▷"
 REACHED, UNREACHED = "●", "○"
@@ -78,12 +78,8 @@ def _stop(stop: Stop) -> Iterator[str]:
     if stop.kind not in QUIET and (came := words.came_of(stop)):
         yield f"{margin}   {came}"
     for attempt in stop.attempts:
-        yield from (f"{margin}   {line}".rstrip() for line in _attempt(attempt))
-
-
-def _attempt(attempt: Attempt) -> Iterator[str]:
-    yield words.tried(attempt)
-    yield from _exchanges(attempt.exchanges)
+        for line in (words.tried(attempt), *_exchanges(attempt.exchanges)):
+            yield f"{margin}   {line}".rstrip()
 
 
 def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:

@@ -29,9 +29,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     """What it was told; nothing where that was pruned."""
     asked: str = ""
-    """When."""
     answered: str = ""
-    """When an answer came; empty as long as there is none."""
+    """When; empty as long as there is no answer."""
     who: Who | None = None
     """Whose hand the answer came from, through what, and under which name."""
     through: str = ""
@@ -46,7 +45,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Why it cannot count."""
     stderr: str = ""
     status: int | None = None
-    """The exit status."""
     seconds: float = 0.0
     tokens: int = 0
     timed_out: bool = False
@@ -82,7 +80,6 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: Kind
     page: str = ""
-    """The id of the page that it is drawn on."""
     depth: int = 0
     """How many charts it lies within."""
     visit: int = 1
@@ -95,7 +92,6 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     tokens: int = 0
     error: str = ""
-    """Why it was given up."""
     current: bool = False
     """The run stands here."""
 
@@ -134,7 +130,6 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     item: str = ""
     status: Status = "waiting"
     waits: Waits | None = None
-    """Who has to do something."""
     outcome: Outcome | None = None
     error: str = ""
     began: str = ""
