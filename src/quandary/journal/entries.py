@@ -256,12 +256,10 @@ def kind_of(body: AnyBody) -> Kind:
 
 def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter) -> Entry:
     """An entry that follows the one with the digest `previous`."""
-    kind = kind_of(body)
-    said = encode(body)
+    kind, said = kind_of(body), encode(body)
     if matter is EMPTY:
         return Entry(run, n, kind, said, None, None, None, digest(run, n, previous, said, None))
-    written = encode(matter)
-    salt = chance.salt()
+    written, salt = encode(matter), chance.salt()
     seal = sha256(salt + written).digest()
     return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))
 
@@ -299,9 +297,7 @@ def document_digest(written: bytes) -> str:
 
 def offered(question: Question) -> tuple[str, ...]:
     """The codes that a reply to the question can name."""
-    codes = [choice.code for choice in question.choices]
-    codes += [choice.code for choice in question.named]
-    return tuple(codes)
+    return tuple(choice.code for choice in (*question.choices, *question.named))
 
 
 def without_words(reply: Reply) -> tuple[Answer, ...]:

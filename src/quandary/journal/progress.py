@@ -70,37 +70,27 @@ class Progress:
         self.result: Any = None
         self.error: str | None = None
 
-    def start(self) -> None:
-        """Go to the first request. A flow that refuses to begin raises; one may also just fail."""
-        try:
-            self._stand_at(next(self.flow))
-        except StopIteration as end:
-            self._end(end.value)
-        except Failed as error:
-            self.request, self.error = None, str(error)
-            self.result = msgspec.json.decode(msgspec.json.encode(error.result))
-
-    def take(self, response: Response) -> None:
-        """Go on to the next request. What the flow refuses to go on with is how it fails."""
-        if self.shown:
+    def take(self, response: Response | None, refusal: type[QuandaryError] = QuandaryError) -> None:
+        """Go to the next request, or to the first one with nothing; a refusal is how it fails."""
+        if self.shown and response is not None:
             response = _renamed(response, keys.unamended, self.shown)
         try:
-            self._stand_at(self.flow.send(response))
+            self._stand_at(self.flow.send(response))  # type: ignore[arg-type]  # begins with None
         except StopIteration as end:
-            self._end(end.value)
-        except QuandaryError as error:
+            self.request, self.result = None, _as_json(end.value)
+        except refusal as error:
             self.request, self.error = None, str(error)
-            if isinstance(error, Failed):
-                self.result = msgspec.json.decode(msgspec.json.encode(error.result))
+            self.result = _as_json(error.result) if isinstance(error, Failed) else None
 
     def collect(self, output: Output) -> None:
         """Keep one output; with the last one that is waited for, go on."""
         self.arrived[output.key] = output
         if not self.calls:
-            request, arrived = self.request, self.arrived
-            self.arrived = {}
-            together = isinstance(request, tuple)
-            self.take(tuple(arrived[c.key] for c in request) if together else output)  # type: ignore[union-attr]
+            request, arrived, self.arrived = self.request, self.arrived, {}
+            if isinstance(request, tuple):
+                self.take(tuple(arrived[call.key] for call in request))
+            else:
+                self.take(output)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -132,9 +122,10 @@ class Progress:
                 raise RuntimeError(f"the flow asks twice under the key {key}")
             asked[key] = number
 
-    def _end(self, result: object) -> None:
-        self.request = None
-        self.result = msgspec.json.decode(msgspec.json.encode(result))
+
+def _as_json(result: object) -> Any:  # noqa: ANN401 - any JSON
+    """A result as it will be read from the journal."""
+    return msgspec.json.decode(msgspec.json.encode(result))
 
 
 def key_of(request: Request) -> str:
@@ -167,7 +158,7 @@ def start(flow: str, arguments: dict[str, Any]) -> Progress:
     """A flow at its first request."""
     begin = getattr(module_of(flow), FLOWS[flow].partition(":")[2] or "start")
     progress = Progress(begin(arguments))
-    progress.start()
+    progress.take(None, Failed)  # one that refuses to begin otherwise is not begun
     return progress
 
 
@@ -286,17 +277,14 @@ def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
 
 def _collect(run: str, progress: Progress, left: dict[str, Sent]) -> bool:
     """Hand over the outputs there are; whether the flow went on."""
-    calls = progress.calls
-    came = 0
-    for call in calls:
+    request = progress.request
+    for call in progress.calls:
         output = left.pop(call.key, None)
-        if output is None:
-            continue
-        if not isinstance(output, Output):
+        if isinstance(output, Output):
+            progress.collect(output)
+        elif output is not None:
             raise _diverged(run, call.key)
-        progress.collect(output)
-        came += 1
-    return came == len(calls)
+    return progress.request is not request
 
 
 def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dict[str, Any]]:

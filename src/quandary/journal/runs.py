@@ -143,9 +143,9 @@ class OpenRun:
         pending = tuple(call.key for call in self.progress.calls)
         return Draft(self.row, source, pending or None)
 
-    def move(self, row: Run, state: State | None = None) -> None:
+    def move(self, row: Run) -> None:
         """Stand where what was appended leads."""
-        self.row, self._state = row, state
+        self.row, self._state = row, None
 
 
 def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
@@ -558,8 +558,9 @@ def _remembered(store: Store, run: str) -> OpenRun | None:
     Nothing can be recorded on the strength of it that does not fit: where somebody else appended
     since, the store refuses, and the row is looked up.
     """
-    kept = _opened.get(store, {}).pop(run, None)
-    return kept if kept is not None and not kept.row.expires else None
+    opened = _opened.get(store, {})
+    kept = opened.get(run)
+    return opened.pop(run, None) if kept is not None and not kept.row.expires else None
 
 
 def _keep(handle: OpenRun) -> None:
