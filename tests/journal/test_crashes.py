@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Store
 
-EMBEDDED, SHARED = (300, 0.03), (90, 0.12)
+EMBEDDED, SHARED = (150, 0.03), (45, 0.12)
 """How many processes are killed, and how long one lives at most before the next one is killed."""
 
 

@@ -214,7 +214,7 @@ class Deciding(RuleBasedStateMachine):
 
 
 Deciding.TestCase.settings = settings(
-    max_examples=40,
+    max_examples=20,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

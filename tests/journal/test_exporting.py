@@ -72,7 +72,7 @@ def prune(store: Store, keep: pruning.Keep = "answers") -> None:
     pruning.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(drawn=full_stores.LIVES, keep=st.sampled_from([None, *pruning.KEEPS]))
 def test_what_was_exported_and_imported_is_exported_as_the_same_bytes(
     drawn: list[Any], keep: pruning.Keep | None

@@ -95,7 +95,7 @@ def test_any_replies_replay_to_the_same_asks_in_any_process(store: Store, path: 
 
     @given(st.integers(1, 6), REPLIES)
     @settings(
-        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     def any_replies(items: int, replies: list[list[str] | str]) -> None:
         names = [str(number) for number in range(1, items + 1)]
