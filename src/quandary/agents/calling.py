@@ -22,6 +22,7 @@ from quandary.agents.process import Command, NotStarted, run
 from quandary.errors import NotFound
 from quandary.flows.responses import clean, hear, last_objects
 from quandary.model.calls import Output, schema
+from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, follow, parse_path, words
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _error(agent: Agent, ran: Ran, said: Unwrapped) -> str:
 
 def _last_line(text: str) -> str:
     line = text[-4 * LONGEST_REASON :].rstrip().rpartition("\n")[2].strip()
-    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
+    return shorten(line, LONGEST_REASON)
 
 
 def unwrap(agent: Agent, printed: str) -> Unwrapped:

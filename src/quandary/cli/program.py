@@ -68,11 +68,10 @@ class Commands(click.Group):
         """Name the nearest command when there is none of that name."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
+            from quandary.model.text import suggest  # noqa: PLC0415 - only after a mistake
 
-            close = get_close_matches(name, COMMANDS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; see quandary --help"
-            raise click.UsageError(f"no command {name!r}{hint}")
+            hint = suggest(name, COMMANDS, "see quandary --help")
+            raise click.UsageError(f"no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -34,7 +34,7 @@ from quandary.journal.runs import find_run
 from quandary.journal.store import place_of
 from quandary.model.asks import Item
 from quandary.model.calls import is_human
-from quandary.model.text import printable
+from quandary.model.text import printable, shorten
 from quandary.settings import read_settings
 from quandary.settings.files import write_text
 
@@ -148,7 +148,7 @@ class Lines(Watcher):
 
     def _say(self, run: str, what: str) -> None:
         line = " ".join(printable(what).split())
-        tell(f"{run[-6:]}  {line if len(line) <= LONGEST else line[: LONGEST - 1] + '…'}")
+        tell(f"{run[-6:]}  {shorten(line, LONGEST)}")
 
 
 class Table(Lines):

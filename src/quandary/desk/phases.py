@@ -24,7 +24,7 @@ from quandary.journal.entries import Called, Source, read_beginning
 from quandary.journal.runs import find_run
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
-from quandary.model.text import printable
+from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Refusal, Track, Transition
 from quandary.settings.files import SKIPPED
 
@@ -423,8 +423,7 @@ def _first_line(begin: bytes) -> str:
         return ""
     text = begin.decode(errors="ignore")
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())
-    line = next(filter(None, lines), "")
-    return line if len(line) <= 100 else f"{line[:99]}…"
+    return shorten(next(filter(None, lines), ""), 100)
 
 
 def _reviewed(store: Store, folder: str) -> dict[tuple[str, str], str]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from quandary.errors import ContextRequired
+from quandary.model.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +38,7 @@ def header(item: Item, longest: int | None) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+    return shorten(" ".join(text.split()), longest)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.model.chart import Map
+from quandary.model.text import shorten
 from quandary.reports.story import one_line
 
 if TYPE_CHECKING:
@@ -348,5 +349,4 @@ def _shape(kind: Kind) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    text = one_line(text)
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    return shorten(one_line(text), most)

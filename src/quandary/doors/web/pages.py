@@ -33,6 +33,7 @@ from quandary.formats.sources import tree_places
 from quandary.journal import runs as driver
 from quandary.journal.chance import now, stamp
 from quandary.journal.counts import occasions, summarize_questions
+from quandary.model.text import shorten
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
@@ -139,8 +140,7 @@ def list_runs(store: Store, status: Status | None, after: int = 0) -> Listed:
 
 def short(text: str) -> str:
     """As much of a text as a list shows."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
+    return shorten(" ".join(text.split()), LONGEST)
 
 
 class Drawn(NamedTuple):
