@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from quandary.agents.calling import Surroundings, make_call
-from quandary.flows.responses import hear
+from quandary.flows.responses import read_response
 from quandary.model.calls import Call
 from quandary.settings.agents import Catalogue, read_catalogue
 
@@ -116,7 +116,7 @@ def a_hostile_output() -> Row:
         for size in (500_000, 2_000_000):
             text = '{"x":[' + piece * (size // len(piece)) + "completed"
             begun = time.process_time()
-            assert hear(text, "process").meaning is None
+            assert read_response(text, "process").meaning is None
             seconds.append(time.process_time() - begun)
         worst = max(worst, seconds[1] / seconds[0])
     return "reading four times as much hostile text", f"{worst:.2f} x", "<= 8 x", worst <= 8

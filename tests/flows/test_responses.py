@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.flows.prompts import again_prompt, run_prompt, validation_prompt
-from quandary.flows.responses import Heard, hear, heard, match_route
+from quandary.flows.responses import Finding, match_route, read_output, read_response
 from quandary.model.calls import Call, Decision, Expects, Output, Process, Validation, schema
 from strategies import HOSTILE
 
@@ -54,14 +54,14 @@ PLACES = {
 @pytest.mark.parametrize("text", PLACES.values(), ids=PLACES)
 def test_a_response_is_found_wherever_it_stands(text: str) -> None:
     """Plain, fenced, among prose, in an envelope, last of several."""
-    assert hear(text, "process") == Heard(FOUND)
+    assert read_response(text, "process") == Finding(FOUND)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\0"])
 def test_silence_is_no_response(text: str) -> None:
     """Nothing printed means nothing done."""
-    assert hear(text, "process").meaning is None
-    assert hear(text, "process").problem
+    assert read_response(text, "process").meaning is None
+    assert read_response(text, "process").problem
 
 
 NO_RESPONSES = (
@@ -73,7 +73,7 @@ NO_RESPONSES = (
 @pytest.mark.parametrize("text", NO_RESPONSES)
 def test_nothing_but_a_response_is_taken_for_one(text: str) -> None:
     """Words that sound like success are not enough."""
-    found = hear(text, "process")
+    found = read_response(text, "process")
     assert found.meaning is None
     assert "`completed`" in found.problem
 
@@ -81,7 +81,7 @@ def test_nothing_but_a_response_is_taken_for_one(text: str) -> None:
 def test_the_outer_of_two_nested_responses_counts() -> None:
     """What a response quotes is not the response."""
     text = '{"completed": false, "comments": "x", "before": {"completed": true}}'
-    assert hear(text, "process").meaning == Process(completed=False, comments="x")
+    assert read_response(text, "process").meaning == Process(completed=False, comments="x")
 
 
 _TASKS = st.sampled_from([text for text in HOSTILE if "\ud800" not in text]) | st.text(max_size=30)
@@ -96,10 +96,10 @@ def test_a_repeated_prompt_is_no_response(
         run_prompt(task, (), critiques): "process",
         run_prompt(task, routes, critiques): "decision",
         validation_prompt(task, task): "validation",
-        again_prompt(run_prompt(task), hear("{}", "process").problem): "process",
+        again_prompt(run_prompt(task), read_response("{}", "process").problem): "process",
     }
     for prompt, expects in prompts.items():
-        assert hear(prompt, expects, routes).meaning is None
+        assert read_response(prompt, expects, routes).meaning is None
 
 
 # -- the three kinds -----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_a_repeated_prompt_is_no_response(
 )
 def test_each_kind_has_its_keys(text: str, expects: Expects, expected: object) -> None:
     """One key is required; the others may be missing or null."""
-    assert hear(text, expects) == Heard(expected)  # type: ignore[arg-type] # one of the three
+    assert read_response(text, expects) == Finding(expected)  # type: ignore[arg-type] # one of the three
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_each_kind_has_its_keys(text: str, expects: Expects, expected: object) -
 )
 def test_wrong_types_are_named(text: str, expects: Expects, problems: list[str]) -> None:
     """The feedback says which key, what belongs there, and what stood there; all at once."""
-    found = hear(text, expects)
+    found = read_response(text, expects)
     assert found.meaning is None
     assert all(problem in found.problem for problem in problems), found.problem
 
@@ -201,7 +201,7 @@ def test_the_schema_describes_what_is_read(expects: Expects) -> None:
         key: ["Yes"] if value["type"] == "array" else samples[value["type"]]
         for key, value in described["properties"].items()
     }
-    assert hear(json.dumps(made), expects, ("Yes", "No")).meaning is not None
+    assert read_response(json.dumps(made), expects, ("Yes", "No")).meaning is not None
     assert described["required"] == list(described["properties"])
     assert '"format"' not in json.dumps(described)
 
@@ -240,13 +240,13 @@ def test_an_answer_names_a_route(answer: str, routes: list[str], expected: str |
 
 def test_an_answer_that_is_no_route_is_fed_back_with_the_routes() -> None:
     """The agent is told what it could have said."""
-    found = hear('{"answer": "Later"}', "decision", ["Yes", "No"])
-    assert found == Heard(None, "`answer` must be one of “Yes”, “No”, but is the text “Later”.")
+    found = read_response('{"answer": "Later"}', "decision", ["Yes", "No"])
+    assert found == Finding(None, "`answer` must be one of “Yes”, “No”, but is the text “Later”.")
 
 
 def test_the_route_is_spelled_as_in_the_chart() -> None:
     """What the agent wrote is kept beside it."""
-    found = hear('{"answer": "yes."}', "decision", ["Yes", "No"])
+    found = read_response('{"answer": "yes."}', "decision", ["Yes", "No"])
     assert found.meaning == Decision("yes.", route="Yes")
 
 
@@ -264,16 +264,18 @@ def test_what_was_read_once_is_not_read_again() -> None:
     """A better reader never changes an old answer."""
     call = Call("S1/run", "CLAUDE", "Do it.", "process")
     old = Process(completed=False)
-    assert heard(call, Output("S1/run", DONE, meaning=old)) == Heard(old)
-    assert heard(call, Output("S1/run", DONE, problem="unclear")) == Heard(None, "unclear")
-    assert heard(call, Output("S1/run", DONE, error="time is up")) == Heard(None, "time is up")
+    assert read_output(call, Output("S1/run", DONE, meaning=old)) == Finding(old)
+    assert read_output(call, Output("S1/run", DONE, problem="unclear")) == Finding(None, "unclear")
+    assert read_output(call, Output("S1/run", DONE, error="time is up")) == Finding(
+        None, "time is up"
+    )
 
 
 def test_an_output_that_nobody_has_read_is_read() -> None:
     """Whoever answers a Call from Python gives just a text."""
     call = Call("S1/run", "CLAUDE", "Do it.", "process")
-    assert heard(call, Output("S1/run", DONE)) == Heard(FOUND)
-    assert heard(Call("a", "CLAUDE", "Tell me."), Output("a", DONE)) == Heard(None)
+    assert read_output(call, Output("S1/run", DONE)) == Finding(FOUND)
+    assert read_output(Call("a", "CLAUDE", "Tell me."), Output("a", DONE)) == Finding(None)
 
 
 _KEYS = st.sampled_from(["completed", "answer", "fully_completed", "secs_taken", "warnings", "x"])
@@ -291,7 +293,7 @@ _PRINTED = st.lists(
 @given(_PRINTED, st.sampled_from(["process", "decision", "validation"]), st.booleans())
 def test_whatever_is_printed_can_be_kept(text: str, expects: Expects, routed: bool) -> None:
     """Reading never fails, says either what was meant or why not, and the journal can hold it."""
-    found = hear(text, expects, ("Yes", "No") if routed else ())
+    found = read_response(text, expects, ("Yes", "No") if routed else ())
     assert (found.meaning is None) is bool(found.problem)
     if found.meaning is not None:
         assert found.meaning.__struct_config__.tag == expects

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import ContextRequired
-from quandary.flows.asking import paged
+from quandary.flows.asking import page_choices
 from quandary.flows.split import split
 from quandary.flows.split_wording import Links
 from quandary.flows.wording import require_filled
@@ -226,7 +226,7 @@ def test_pages_show_everything_once(count: int, room: int) -> None:
     choices = [Choice(f"C{n}", f"Choice {n}") for n in range(count)]
     seen: list[Choice] = []
     for page in range(count + 1):
-        shown = paged(choices, page, room)
+        shown = page_choices(choices, page, room)
         assert len(shown) <= room
         seen += [choice for choice in shown if choice.code != MORE]
         if all(choice.code != MORE for choice in shown):

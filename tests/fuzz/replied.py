@@ -12,7 +12,7 @@ from quandary.agents.calling import unwrap
 from quandary.desk import returns
 from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError
-from quandary.flows.responses import hear
+from quandary.flows.responses import read_response
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
@@ -197,7 +197,7 @@ def _responses(data: bytes) -> None:
     how, text = (data[0] if data else 0), text_of(data[1:])
     routes = _ROUTES[how % len(_ROUTES)]
     for expects in ("process", "decision", "validation"):
-        heard = hear(text, expects, routes)
+        heard = read_response(text, expects, routes)
         hold((heard.meaning is None) == bool(heard.problem), "neither a meaning nor a problem")
         if isinstance(heard.meaning, Decision):
             hold(heard.meaning.route in routes, f"{heard.meaning.route} is no way out")

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from quandary.agents.process import Command, NotStarted, run
 from quandary.errors import NotFound
-from quandary.flows.responses import clean, hear, last_objects
+from quandary.flows.responses import clean, last_objects, read_response
 from quandary.model.calls import Output, schema
 from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, follow, parse_path, words
@@ -215,7 +215,9 @@ def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
     """What came of a call. A program that ends well has not answered by that alone."""
     said = unwrap(agent, ran.out)
     error = _error(agent, ran, said)
-    heard = hear(said.text, call.expects, call.routes) if call.expects and not error else None
+    heard = (
+        read_response(said.text, call.expects, call.routes) if call.expects and not error else None
+    )
     return Output(
         call.key,
         said.text,

@@ -81,7 +81,7 @@ class Remarks:
         self.tags: list[str] = []
         self.questions: list[str] = []
 
-    def told(self) -> dict[str, str | list[str]]:
+    def as_result(self) -> dict[str, str | list[str]]:
         """The remarks under the names that results have for them."""
         said: dict[str, str | list[str]] = {}
         if self.comments:
@@ -408,12 +408,16 @@ def page_of(
     """The choices of the page at hand, and those that typed text may name besides."""
     every = [*choices, *behind]
     fitting = [choice for choice in every if choice.code in place.among]
-    shown = paged(fitting, place.turned, room) if fitting else paged(choices, place.page, room)
+    shown = (
+        page_choices(fitting, place.turned, room)
+        if fitting
+        else page_choices(choices, place.page, room)
+    )
     codes = {choice.code for choice in shown}
     return shown, [choice for choice in every if choice.code not in codes]
 
 
-def paged(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
+def page_choices(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
     """The choices of a page, counted from 0; behind the last one comes the last one again.
 
     Each page but the last keeps one place for More…, and the next begins where it ended.
@@ -460,7 +464,7 @@ class Inquiry(Place, frozen=True):
         return (*self.choices, *self.named, *(() if self.none is None else (self.none,)))
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """A settled answer: codes in the order of the choices, own words, and a remark."""
 
     codes: tuple[str, ...] = ()
@@ -478,9 +482,9 @@ class Chooser(Asking[Inquiry]):
 
     def __init__(self, context: str, limits: Limits) -> None:
         super().__init__(context, limits)
-        self._chosen = Chosen()
+        self._chosen = Selection()
 
-    def inquire(self, inquiry: Inquiry) -> Generator[Request, Response, Chosen]:
+    def inquire(self, inquiry: Inquiry) -> Generator[Request, Response, Selection]:
         """Ask until there is an answer. Whatever else comes back, the question comes again."""
         yield from self.settle([inquiry])
         return self._chosen
@@ -553,13 +557,13 @@ class Chooser(Asking[Inquiry]):
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
         in_order = sorted(codes, key=lambda code: order.get(code, -1))
-        self._chosen = Chosen(tuple(in_order), words, self.comment)
+        self._chosen = Selection(tuple(in_order), words, self.comment)
         return []
 
     def open_menu(self, place: Inquiry) -> list[Inquiry] | None:
         if place.none is None or not place.blank_is_none:
             return None
-        self._chosen = Chosen((place.none.code,))
+        self._chosen = Selection((place.none.code,))
         return []
 
     def force(self, place: Inquiry, code: str) -> list[Inquiry]:

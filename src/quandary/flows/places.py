@@ -115,7 +115,7 @@ class Record:
             "itemId": self.item.id,
             "labels": [part.label for part in self._sorted(root)],
         }
-        entry |= remarks.told()
+        entry |= remarks.as_result()
         if remarks.questions:
             entry["notes"] = entry.pop("questions")
         if self.asides:

@@ -29,27 +29,27 @@ _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-class Heard(NamedTuple):
+class Finding(NamedTuple):
     """What a text was found to mean; if nothing, why, in words for the agent."""
 
     meaning: Meaning | None
     problem: str = ""
 
 
-def heard(call: Call, output: Output) -> Heard:
+def read_output(call: Call, output: Output) -> Finding:
     """What an output means as the response to a call.
 
     A text is read when it comes, so that a better reader never changes an old answer; only an
     output that nobody has read yet is read here.
     """
     if output.error:
-        return Heard(None, output.error)
+        return Finding(None, output.error)
     if output.meaning is not None or output.problem or call.expects is None:
-        return Heard(output.meaning, output.problem)
-    return hear(output.text, call.expects, call.routes)
+        return Finding(output.meaning, output.problem)
+    return read_response(output.text, call.expects, call.routes)
 
 
-def hear(text: str, expects: Expects, routes: Sequence[str] = ()) -> Heard:
+def read_response(text: str, expects: Expects, routes: Sequence[str] = ()) -> Finding:
     """Read a response out of a text. Nothing but a response is taken for one."""
     wrong = ""
     for part in reversed(_LEFT_OUT.split(text)):
@@ -59,11 +59,11 @@ def hear(text: str, expects: Expects, routes: Sequence[str] = ()) -> Heard:
                 return found
             wrong = wrong or found.problem
     if wrong:
-        return Heard(None, wrong)
+        return Finding(None, wrong)
     if not text.strip():
-        return Heard(None, "Nothing was printed.")
+        return Finding(None, "Nothing was printed.")
     key = _REQUIRED[expects]
-    return Heard(None, f"There was no JSON object with the key `{key}` in what was printed.")
+    return Finding(None, f"There was no JSON object with the key `{key}` in what was printed.")
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
@@ -152,7 +152,7 @@ _TYPES: dict[Expects, type[Meaning]] = {
 }
 
 
-def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Heard:
+def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Finding:
     """An object as a response, or every key of it that has the wrong kind of value."""
     values: dict[str, Any] = {}
     wrong = []
@@ -164,14 +164,14 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Hear
         if values[key] is None:
             wrong.append(f"`{key}` must be {_KINDS[kind]}, but is {_shown(value)}.")
     if wrong:
-        return Heard(None, " ".join(wrong))
+        return Finding(None, " ".join(wrong))
     if expects == "decision" and routes:
         answer = values["answer"]
         values["route"] = match_route(answer, routes)
         if values["route"] is None:
             offered = ", ".join(f"“{route}”" for route in routes)
-            return Heard(None, f"`answer` must be one of {offered}, but is {_shown(answer)}.")
-    return Heard(_TYPES[expects](**values))
+            return Finding(None, f"`answer` must be one of {offered}, but is {_shown(answer)}.")
+    return Finding(_TYPES[expects](**values))
 
 
 def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says

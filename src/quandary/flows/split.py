@@ -85,11 +85,11 @@ def _flow(terms: Terms) -> Flow:
         raise QuandaryError(f"number {terms.number}: decisions are counted from 1")
     context = wording.fill(terms.context, terms.values)
     wording.require_filled(context, "the context")
-    options = tuple(_filled(option, terms.values) for option in terms.options)
+    options = tuple(_fill(option, terms.values) for option in terms.options)
     return _Split(replace(terms, options=options, context=context)).flow()
 
 
-def _filled(option: Candidate, values: Mapping[str, str]) -> Candidate:
+def _fill(option: Candidate, values: Mapping[str, str]) -> Candidate:
     said = {}
     for field in ("title", "scope", "cost", "because"):
         said[field] = wording.fill(getattr(option, field), values)
@@ -148,11 +148,11 @@ class _Split:
                     "id": self.ids.options[key],
                     "option": key,
                     "bucket": self.buckets[key],
-                    **remarks_on(key).told(),
+                    **remarks_on(key).as_result(),
                 }
                 for key in self.keys
             ],
-            **remarks_on("").told(),
+            **remarks_on("").as_result(),
         }
         if self.chooser.notes:
             result["notes"] = [msgspec.to_builtins(note) for note in self.chooser.notes]
@@ -197,12 +197,12 @@ class _Split:
         inquiry = replace(inquiry, own_words=True)
         while True:
             chosen = yield from self.chooser.inquire(inquiry)
-            code = chosen.code or self._meant(chosen.words)
+            code = chosen.code or self._find_option(chosen.words)
             if code:
                 return code
             inquiry = replace(inquiry, why=self.chooser.keep_words(inquiry, chosen.words))
 
-    def _meant(self, words: str) -> str:
+    def _find_option(self, words: str) -> str:
         """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
         bare = words.strip().strip(".!#").casefold()
         number = bare.removeprefix(f"d{self.terms.number}.")

@@ -109,7 +109,7 @@ class _Wrong(Exception):  # noqa: N818 - always caught
     """A data field with a value of the wrong kind."""
 
 
-def planned(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
+def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
     """A step's own fields, then its tags, then the defaults. What is wrong is said, not raised."""
     problems: list[str] = []
     field = step.field
@@ -171,7 +171,7 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
         ways = Map(page, chart)
         start = ways.start
         for step in ways.walk(start) if start is not None else ():
-            found.append(planned(ways, step, defaults, names))
+            found.append(plan_step(ways, step, defaults, names))
             called = chart.called(step)
             if called is not None and called.id not in seen:
                 seen.add(called.id)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.flows import prompts, send
 from quandary.flows.asking import Inquiry
-from quandary.flows.responses import heard, match_route
+from quandary.flows.responses import match_route, read_output
 from quandary.flows.wording import summary
 from quandary.model import keys
 from quandary.model import keys as question_ids
@@ -42,7 +42,7 @@ _LONGEST_CODE = 12
 _KINDS = {"process": Process, "decision": Decision, "validation": Validation}
 
 
-class Ended(NamedTuple):
+class VisitEnd(NamedTuple):
     """What came of a visit."""
 
     route: str = ""
@@ -57,7 +57,7 @@ class Ended(NamedTuple):
     """It was the budget."""
 
 
-class Tried(NamedTuple):
+class Attempt(NamedTuple):
     """What came of an attempt."""
 
     said: str = ""
@@ -112,12 +112,12 @@ class Visit:
         self.tokens = 0
         self.validation: str | None = None
         self.critiques: list[str] = []
-        self.ended = Ended()
+        self.ended = VisitEnd()
         self.cli = plan.cli
         self.first = ""
         """The key of what was asked first."""
 
-    def flow(self) -> Generator[Request, Response, Ended]:
+    def flow(self) -> Generator[Request, Response, VisitEnd]:
         """Do it; a decision ends with a route, a process with its output."""
         if not self.plan.routes:
             doing = self._process()
@@ -126,7 +126,7 @@ class Visit:
         try:
             self.ended = yield from doing
         except Stop as stop:
-            self.ended = Ended(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
+            self.ended = VisitEnd(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
         return self.ended
 
     def record(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Visit:
 
     # -- a step that is done -----------------------------------------------------------------------
 
-    def _process(self) -> Generator[Request, Response, Ended]:
+    def _process(self) -> Generator[Request, Response, VisitEnd]:
         """Work that is not accepted is tried again with its critique, while there are attempts."""
         output = ""
         while True:
@@ -165,13 +165,13 @@ class Visit:
                 output = tried.meaning.comments.strip() or tried.said
                 verdict = yield from self._validate(tried.said)
                 if verdict is None:
-                    return Ended(output=output)
+                    return VisitEnd(output=output)
                 critique, again = verdict
             self.critiques.append(critique)
             if not again or not self._attempts_left:
-                return Ended(output=output or None, why=f"not done after {self._tries}")
+                return VisitEnd(output=output or None, why=f"not done after {self._tries}")
 
-    def _attempt(self, expects: Expects) -> Generator[Request, Response, Tried]:
+    def _attempt(self, expects: Expects) -> Generator[Request, Response, Attempt]:
         """One try: by the step's own agent first, and by the one for further tries then."""
         plan = self.plan
         name = f"retry-{self.attempts}" if self.attempts else "run"
@@ -180,7 +180,7 @@ class Visit:
         if is_human(self.cli):
             if expects == "decision":
                 decision = yield from self._choose_in_person(name, "work")
-                return Tried(decision.answer, decision)
+                return Attempt(decision.answer, decision)
             tried = yield from self._do_in_person(name)
             return tried._replace(again=tried.again or not is_human(plan.retry_cli))
         prompt = prompts.run_prompt(self.task, plan.routes, self.critiques)
@@ -224,17 +224,17 @@ class Visit:
 
     # -- a decision --------------------------------------------------------------------------------
 
-    def _decide(self) -> Generator[Request, Response, Ended]:
+    def _decide(self) -> Generator[Request, Response, VisitEnd]:
         while True:
             tried = yield from self._attempt("decision")
             if isinstance(tried.meaning, Decision):
                 chosen = tried.meaning
-                return Ended(chosen.route, chosen.route, chosen.reasons.strip())
+                return VisitEnd(chosen.route, chosen.route, chosen.reasons.strip())
             self.critiques.append(tried.problem)
             if not self._attempts_left:
-                return Ended(why=f"no route was chosen after {self._tries}")
+                return VisitEnd(why=f"no route was chosen after {self._tries}")
 
-    def _vote(self) -> Generator[Request, Response, Ended]:
+    def _vote(self) -> Generator[Request, Response, VisitEnd]:
         """The route with the most votes; a person breaks a tie, and with nobody there it fails."""
         voters = dict(enumerate(self.plan.votes, 1))
         self.cli = ", ".join(dict.fromkeys(voters.values()))
@@ -247,13 +247,15 @@ class Visit:
         if counted and (len(counted) == 1 or counted[0][1] > counted[1][1]):
             route = counted[0][0]
             reasons = (vote.reasons.strip() for vote in votes.values() if vote.route == route)
-            return Ended(route, route, "\n".join(dict.fromkeys(filter(None, reasons))))
+            return VisitEnd(route, route, "\n".join(dict.fromkeys(filter(None, reasons))))
         result = ", ".join(f"{route}: {count}" for route, count in counted) or "none could be read"
         if not self.terms.person:
-            return Ended(why=f"the votes are tied ({result}), and nobody is there to break the tie")
+            return VisitEnd(
+                why=f"the votes are tied ({result}), and nobody is there to break the tie"
+            )
         why = f"The votes are tied ({result})."
         broken = yield from self._choose_in_person("tie", "tie", why)
-        return Ended(broken.route, broken.route, broken.reasons)
+        return VisitEnd(broken.route, broken.route, broken.reasons)
 
     def _votes_of(
         self, waiting: dict[int, str]
@@ -311,8 +313,8 @@ class Visit:
         seconds = self.spent.time(plan.timeout, calls)
         return Call(key, agent, prompt, expects, routes, seconds, part, plan.name)
 
-    def _hear(self, output: Output, expects: Expects) -> Tried:
-        return meant(output, expects, self.plan.routes if expects == "decision" else ())
+    def _hear(self, output: Output, expects: Expects) -> Attempt:
+        return interpret(output, expects, self.plan.routes if expects == "decision" else ())
 
     def _afford(self, calls: int) -> None:
         """Stop where so many calls would be too many."""
@@ -368,7 +370,7 @@ class Visit:
         code, words = yield from self._ask(name, role, choices, "Which route?", why)
         return Decision(codes[code], plan.routes, words, codes[code])
 
-    def _do_in_person(self, name: str) -> Generator[Request, Response, Tried]:
+    def _do_in_person(self, name: str) -> Generator[Request, Response, Attempt]:
         """Have a person do the step; what they write beside their choice is what they hand in."""
         choices = (
             Choice(DONE, "Done", "The step is finished; what you write under Other is passed on"),
@@ -376,8 +378,8 @@ class Visit:
         )
         code, words = yield from self._ask(name, "work", choices, "Is it done?")
         if code == DONE:
-            return Tried(words or "Done.", Process(completed=True, comments=words))
-        return Tried(words, None, words or "It cannot be done.", again=False)
+            return Attempt(words or "Done.", Process(completed=True, comments=words))
+        return Attempt(words, None, words or "It cannot be done.", again=False)
 
     def _judge_in_person(
         self, name: str, work: str
@@ -387,7 +389,7 @@ class Visit:
             Choice(AGAIN, "Try again", "Say under Other what is missing"),
             Choice(REJECT, "Give up", "Another attempt would not help"),
         )
-        block = f"What was handed in:\n\n{shown(work) or '(nothing)'}"
+        block = f"What was handed in:\n\n{shorten(work) or '(nothing)'}"
         code, words = yield from self._ask(name, "check", choices, "Is it acceptable?", block=block)
         if code == ACCEPT:
             return None
@@ -431,17 +433,17 @@ class Visit:
         plan, terms = self.plan, self.terms
         comments = self.chooser.remarks_on(terms.item.id).comments
         before = len(comments)
-        feedback = f"Feedback so far:\n\n{shown(self.critiques[-1])}" if self.critiques else ""
+        feedback = f"Feedback so far:\n\n{shorten(self.critiques[-1])}" if self.critiques else ""
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
-            text=summary(shown(self.task)) or plan.name,
+            text=summary(shorten(self.task)) or plan.name,
             asked=ending,
             choices=choices,
             id=question_ids.joined(terms.chart.name, plan.name),
             item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
             blocks=tuple(
-                filter(None, (f"Step “{plan.name}”:\n\n{shown(self.task)}", block, feedback))
+                filter(None, (f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback))
             ),
             why=why,
             chain=False,
@@ -464,7 +466,7 @@ def route_codes(routes: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def shown(text: str) -> str:
+def shorten(text: str) -> str:
     """As much of a text as a person is shown."""
     text = text.strip()
     if len(text) <= LONGEST_SHOWN:
@@ -479,17 +481,17 @@ def tokens_of(output: Output) -> int:
     return output.tokens or 0
 
 
-def meant(output: Output, expects: Expects, routes: tuple[str, ...]) -> Tried:
+def interpret(output: Output, expects: Expects, routes: tuple[str, ...]) -> Attempt:
     """What an output means; work that is not complete, and a way that is none, do not count."""
-    meaning, problem = heard(Call(output.key, "", "", expects, routes), output)
+    meaning, problem = read_output(Call(output.key, "", "", expects, routes), output)
     if isinstance(meaning, Process) and not meaning.completed:
         said = meaning.comments.strip()
-        return Tried(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
+        return Attempt(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
     if isinstance(meaning, Decision) and routes:
         route = match_route(meaning.route or meaning.answer, routes)
         if route is None:
-            return Tried(output.text, None, f"“{meaning.answer}” is not one of the routes.")
+            return Attempt(output.text, None, f"“{meaning.answer}” is not one of the routes.")
         meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
     if meaning is not None and not isinstance(meaning, _KINDS[expects]):
-        return Tried(output.text, None, "That answers a different question.")
-    return Tried(output.text, meaning, problem)
+        return Attempt(output.text, None, "That answers a different question.")
+    return Attempt(output.text, meaning, problem)

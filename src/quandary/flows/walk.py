@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from quandary.errors import Failed, QuandaryError
 from quandary.flows import prompts
 from quandary.flows.asking import Chooser
-from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, planned
-from quandary.flows.steps import Visit, shown
+from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, plan_step
+from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note
 from quandary.model.chart import QUIET, Chart, Map, Page, plain
@@ -75,7 +75,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
         """What everybody who is asked in this run should know."""
         about = self.item.title or self.item.label
         head = f"**{self.chart.name}**" + (f", for {about}" if about else "")
-        return "\n\n".join(filter(None, (head, shown(self.item.context))))
+        return "\n\n".join(filter(None, (head, shorten(self.item.context))))
 
 
 def values_of(item: Item) -> dict[str, str]:
@@ -200,7 +200,7 @@ class _Walk:
             "calls": self.spent.calls,
             "tokens": self.spent.tokens,
             "seconds": round(self.spent.seconds, 3),
-            **self.chooser.remarks_on(self.terms.item.id).told(),
+            **self.chooser.remarks_on(self.terms.item.id).as_result(),
         }
         notes = (*self.notes, *self.chooser.notes)
         if notes:
@@ -235,7 +235,7 @@ class _Walk:
     def _plan(self, ways: Map, step: Step) -> Planned:
         place = (ways.page.id, step.id)
         if place not in self.plans:
-            self.plans[place] = planned(ways, step, self.terms.defaults, self.terms.codenames)
+            self.plans[place] = plan_step(ways, step, self.terms.defaults, self.terms.codenames)
         return self.plans[place]
 
     def _step(
@@ -253,8 +253,8 @@ class _Walk:
                 return ""
         visit = Visit(
             self.terms,
-            replace(plan, validate_prompt=self._filled(ways, plan.validate_prompt)),
-            self._filled(ways, plan.prompt),
+            replace(plan, validate_prompt=self._fill(ways, plan.validate_prompt)),
+            self._fill(ways, plan.prompt),
             prefix=prefix,
             number=number,
             spent=self.spent,
@@ -278,7 +278,7 @@ class _Walk:
 
     # -- slots -----------------------------------------------------------------------------------
 
-    def _filled(self, ways: Map, text: str) -> str:
+    def _fill(self, ways: Map, text: str) -> str:
         """A text with the item's fields and earlier outputs put in, as they are."""
         if "{{" not in text:
             return text

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
 from quandary.flows.prompts import critique_of
-from quandary.flows.step_plans import Defaults, planned
-from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, meant, route_codes, tokens_of
+from quandary.flows.step_plans import Defaults, plan_step
+from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Outcome
 from quandary.journal.entries import (
     Answered,
@@ -545,7 +545,7 @@ class Follower:
         self.at = None
 
     def _stop(self, ways: Map, step: Step) -> Here:
-        plan = planned(ways, step, self.defaults, self.codenames)
+        plan = plan_step(ways, step, self.defaults, self.codenames)
         self._visits[ways.page.id, step.id] += 1
         depth, visit = len(self._outer), self._visits[ways.page.id, step.id]
         here = Here(ways, step, plan, visit, depth)
@@ -575,7 +575,7 @@ def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matte
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
     routes = call.routes if call is not None else ()
-    _, meaning, problem, _ = meant(output, before.expects or "process", routes)
+    _, meaning, problem, _ = interpret(output, before.expects or "process", routes)
     judged = meaning if isinstance(meaning, Validation) else None
     against = judged is not None and not judged.fully_completed
     return replace(
