@@ -1,7 +1,7 @@
 """The command line: one file per topic, each loaded when one of its commands is called.
 
-What an agent calls again and again, a reply in the form that we print ourselves, is done without
-click, which takes longer to load than the reply takes to be recorded.
+What agents and hosts call again and again, a reply in the form that we print ourselves and the
+hooks, is done without click, which takes longer to load than the reply takes to be recorded.
 """
 
 from __future__ import annotations
@@ -95,6 +95,10 @@ def _do(words: list[str]) -> object:
         plain = reply.plain_words(words[1:])
         if plain is not None:
             return reply.answer(plain)
+    if words in (["hook", "pre"], ["hook", "post"]):
+        from quandary.doors.hosts import hooks  # noqa: PLC0415 - one command at a time
+
+        return hooks.run(words[1])
     from quandary.cli.program import quandary  # noqa: PLC0415 - everything else
 
     return quandary.main(words, prog_name="quandary", standalone_mode=False)
