@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OF_ANY_STORE = {
     "test_counts",
     "test_crashes",
-    "test_exporting",
+    "test_archive",
     "test_ids",
     "test_kept_stores",
     "test_progress",
