@@ -623,3 +623,29 @@ def test_entries_of_a_walk_say_which_part_of_it_they_are(store: Store) -> None:
         ("tests", 2, "run", "work", 1),
         ("ship", 1, "run", "work", 1),
     ]
+
+
+def test_an_open_run_is_looked_up_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read, answered and shown through it reads its row and its beginning one time."""
+    state = small_flows.answer(store, small_flows.begin(store))
+    runs._opened.clear()
+    read: list[str] = []
+    find, look_up = store.run, store.entries
+
+    def entries(run: str, **wanted: Any) -> list[Any]:  # noqa: ANN401 - as the store takes it
+        read.append("began" if "began" in (wanted.get("kinds") or ()) else "entries")
+        return look_up(run, **wanted)
+
+    def row(run: str) -> Any:  # noqa: ANN401 - a row, or nothing
+        read.append("row")
+        return find(run)
+
+    monkeypatch.setattr(store, "run", row)
+    monkeypatch.setattr(store, "entries", entries)
+    opened = runs.open_run(store, state.run)
+    assert opened.state.ask == state.ask
+    assert opened.build().arguments["kind"] == "chain"
+    reply = small_flows.pick(str(state.key), "OK")
+    after = runs.advance(store, opened, reply, to=state.key, who="person", through="terminal")
+    assert (after.key, opened.row.key) == ("3:", "3:")
+    assert read == ["row", "entries"]
