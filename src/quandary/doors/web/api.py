@@ -301,11 +301,12 @@ def reply(
     name = find_run(house.store, run)
     caller, token = house.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
+    # Looked at first: what is answered in between is found by its token.
+    state = driver.look(house.store, name)
     if token:
         before = replied(house.store, name, token, sent)
         if before is not None:
             return state_out(house, before)
-    state = driver.look(house.store, name)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
