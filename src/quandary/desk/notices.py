@@ -371,7 +371,7 @@ def trouble_log(name: str) -> str:
 
 
 def log_trouble(name: str, what: str) -> None:
-    """Add a line to the file; one that has grown too large begins anew."""
+    """Add a line to the file; one that has grown too large is emptied first."""
     path = trouble_log(name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG

@@ -137,9 +137,10 @@ def _extra(bare: str, question: Question) -> Reading | None:
 
 def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
-    if mode == "plain" and _wondering(bare, question):
-        return None
     known = option_names((*question.choices, *question.named))
+    # A question mark that no option has wonders: `canary?`.
+    if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.spellings:
+        return None
     found = known.code(bare) or known.label(bare)
     if found and mode == "plain" and trim(bare).casefold() in _SENSES:
         found = (*found, *known.beginning(words(bare)))
@@ -155,13 +156,6 @@ def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
     return reading(found, question) if found else None
 
 
-def _wondering(bare: str, question: Question) -> bool:
-    """Whether a question mark stands behind the text that no option has: `canary?`."""
-    if not bare.endswith("?"):
-        return False
-    return all(bare.casefold() != c.label.casefold() for c in (*question.choices, *question.named))
-
-
 def _keyword(bare: str, question: Question) -> Reading | None:
     """The whole text is another tree's name or one of its keywords."""
     if not question.keywords or len(bare) > HEAD:
@@ -172,21 +166,16 @@ def _keyword(bare: str, question: Question) -> Reading | None:
 
 def _strictly(bare: str, question: Question) -> Reading:
     """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
-    found = re.match(_REMARK, bare) if len(bare) <= HEAD else None
+    if len(bare) > HEAD:
+        return OWN
+    known = option_names((*question.choices, *question.named))
+    found = re.match(_REMARK, bare)
     if found and not bare.endswith("?"):
-        known = option_names((*question.choices, *question.named))
         codes = known.code(found["pick"]) or known.label(found["pick"])
         if codes:
             return reading(codes, question, comment=found["remark"])
-    return _nearly(bare, question)
-
-
-def _nearly(bare: str, question: Question) -> Reading:
-    """A whole label with a slip or two; else the person's own words."""
-    if len(bare) > HEAD:
-        return OWN
-    found = option_names((*question.choices, *question.named)).mistyped(bare)
-    return reading(found, question) if found else OWN
+    mistyped = known.mistyped(bare)
+    return reading(mistyped, question) if mistyped else OWN
 
 
 def _loosely(bare: str, question: Question) -> Reading:
@@ -258,6 +247,11 @@ class Names:
             last = choice.code.rpartition("/")[2].casefold()
             if last != choice.code.casefold() and choice.code != MORE:
                 self.codes.setdefault(last, []).append(choice.code)
+
+    @cached_property
+    def spellings(self) -> frozenset[str]:
+        """The labels as they are spelt, in any case."""
+        return frozenset(choice.label.casefold() for choice in self.choices)
 
     @cached_property
     def names(self) -> tuple[_Name, ...]:

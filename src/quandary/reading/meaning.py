@@ -40,6 +40,8 @@ _JOINTS = frozenset(("and", "plus", "also"))
 _ALTERNATIVES = frozenset(("or", "nor", "/"))
 _NAMING = frozenset(("pick", "either"))
 _LONGEST = 60
+_THROWN_IN = phrases.INTERJECTIONS | phrases.EXCLUDERS | {"nope", "nah"}
+"""Said as a yes or a no, whereas `approve` is more than that."""
 
 
 class Interpreter(Namer):
@@ -110,7 +112,7 @@ class Interpreter(Namer):
         `ship it` is more where nothing says yes, but something can be shipped.
         """
         if not (said in phrases.YES or said in phrases.NO) or (
-            self.names.worded(said) and _weighty(said)
+            self.names.worded(said) and not _THROWN_IN.issuperset(said)
         ):
             return False
         if len(said) < 2 or said in phrases.NO or self.lexicon.mentioned(said):
@@ -281,11 +283,6 @@ class Interpreter(Namer):
 
     def _several_or_one(self, said: Words) -> Meaning | None:
         return self._listed(said) or self.one(said)
-
-
-def _weighty(said: Words) -> bool:
-    """Whether a yes or no is more than a word thrown in: `approve`, not `ok`."""
-    return not (phrases.INTERJECTIONS | phrases.EXCLUDERS | {"nope", "nah"}).issuperset(said)
 
 
 def _parts(said: Words, joints: frozenset[str]) -> list[Words]:

@@ -155,7 +155,11 @@ class Sentences:
             leaves_out = leaves_out or bool(self.interpreter.dropped(said))
             if clause.corrects and (not leaves_out or self.interpreter.names.worded(said)):
                 first = at
-            elif 0 < at < len(self.clauses) - 1 and _refuses(said):
+            elif (
+                0 < at < len(self.clauses) - 1
+                and said[-1] in _REFUSALS
+                and phrases.INTERJECTIONS.issuperset(said[:-1])
+            ):  # a bare no between two choices, such as `lol no`
                 first = at + 1
         last = len(self.clauses) - 1
         while 0 < first < last and excuse(self.clauses[first].words):
@@ -334,11 +338,6 @@ def _unhedged(said: Words) -> Words:
             if said[at : at + long] in phrases.HEDGES:
                 return (*said[:at], *said[at + long :]) or said
     return said
-
-
-def _refuses(said: Words) -> bool:
-    """A bare no between two choices, such as `lol no`."""
-    return said[-1] in _REFUSALS and phrases.INTERJECTIONS.issuperset(said[:-1])
 
 
 def _plain(remark: str) -> str | None:

@@ -395,7 +395,7 @@ class Box(App[Reply | Outcome]):
             self._paint()
 
     async def _submit(self, line: Line) -> None:
-        """Enter on the Other line goes on; on the comment it goes back to the list."""
+        """Enter on the Other line continues; on the comment it goes back to the list."""
         draft = self.draft
         if draft is None:
             return
@@ -406,7 +406,7 @@ class Box(App[Reply | Outcome]):
             draft.comment = line.value
             self._refocus()
 
-    # -- going on --------------------------------------------------------------------------------
+    # -- answers ----------------------------------------------------------------------------------
 
     async def action_turn(self, step: int) -> None:
         """Another question of the batch; the review comes behind the last."""

@@ -22,7 +22,6 @@ from quandary.doors.web.tokens import PAUSE, SESSION_SECONDS, Keys, Visitor
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-if TYPE_CHECKING:
     Connection = ASGIConnection[Any, Any, Any, Any]
 
 COOKIE = "quandary"
@@ -33,14 +32,14 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/login", "/healthz", "/readyz"})
 METRICS = "/metrics"
 WATCHER = "metrics"
-"""The name of whoever comes with the token for the figures; it opens nothing else."""
+"""The name of whoever comes with the token for the metrics; it opens nothing else."""
 _STATIC = "/static/"
 """What even a stranger may see, beside those."""
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What says that a request comes through another server, from who knows where."""
 
 
-class Doors(ASGIMiddleware):
+class Access(ASGIMiddleware):
     """Refuses what does not belong here, and says who the rest is from."""
 
     scopes = (ScopeType.HTTP, ScopeType.WEBSOCKET)
@@ -69,7 +68,8 @@ class Doors(ASGIMiddleware):
             _require_own_page(connection, visitor)
         known = visitor.session is not None or bool(visitor.bearer)
         near = self.strangers and not any(name in connection.headers for name in _FORWARDED)
-        if not known and not near and not _is_open(scope["path"]):
+        path = scope["path"]
+        if not known and not near and path not in _OPEN and not path.startswith(_STATIC):
             raise NotAuthorizedException(
                 "log in with the code that `quandary serve` prints, or send a token",
                 headers={"WWW-Authenticate": "Bearer"},
@@ -149,15 +149,8 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
 
 
 def _same_origin(origin: str, host: str) -> bool:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and parts.netloc.casefold() == host.casefold()
-
-
-def _is_open(path: str) -> bool:
-    return path in _OPEN or path.startswith(_STATIC)
+    scheme, _, rest = origin.partition("://")
+    return scheme in ("http", "https") and rest.casefold() == host.casefold()
 
 
 def _name(host: str) -> str:

@@ -30,7 +30,7 @@ from markupsafe import Markup
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
-from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Doors
+from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
@@ -120,7 +120,7 @@ def create_app(
         },
         middleware=[
             REQUESTS.middleware,
-            Doors(keys, hosts=hosts, strangers=strangers, addresses=addresses),
+            Access(keys, hosts=hosts, strangers=strangers, addresses=addresses),
         ],
         exception_handlers={
             QuandaryError: refused,

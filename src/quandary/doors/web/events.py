@@ -100,20 +100,15 @@ class Events:
                 try:
                     if await waiting(thread, next, news, True):
                         await self._look()
-                        away = self._is_back() if away else False
-                except Exception as error:  # noqa: BLE001 - whoever waits is told nothing without us
-                    away = away or self._is_away(error)
+                        if away:
+                            log.warning("open pages get news again")
+                        away = False
+                except Exception as error:
+                    if not away:  # said once; what is away now may be back soon
+                        trouble = None if isinstance(error, QuandaryError) else error
+                        log.warning("open pages get no news: %s", error, exc_info=trouble)
+                    away = True
                     await asyncio.sleep(1 / LOOKS_PER_SECOND)
-
-    def _is_away(self, error: Exception) -> bool:
-        """Say once that nothing can be seen; what is away now may be back soon."""
-        trouble = None if isinstance(error, QuandaryError) else error
-        log.warning("open pages get no news: %s", error, exc_info=trouble)
-        return True
-
-    def _is_back(self) -> bool:
-        log.warning("open pages get news again")
-        return False
 
     async def _look(self) -> None:
         runs: dict[str, None] = {}

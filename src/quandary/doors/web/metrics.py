@@ -1,7 +1,7 @@
 """Figures for whoever runs the server, as Prometheus reads them at /metrics.
 
 What waits is counted in the store, and what happened in its entries, so that every server on a
-journal tells the same of it, and goes on with it after a restart. What the server itself did, its
+journal tells the same of it, also after a restart. What the server itself did, its
 requests and open pages, begins with the server. No figure names a run, a project or a person.
 """
 
@@ -120,7 +120,7 @@ class Metrics:
                 "quandary_journal_behind", "Entries that were not counted yet.", counted.behind
             )
             self._whole = self._whole or not counted.behind
-            # Figures that are far too low would look as if they had begun anew.
+            # Figures that are far too low would look as if they had been reset.
             happened = list(_journal_families(counted.counts)) if self._whole else []
             return [*waiting, *told, behind, *happened]
         return []
@@ -241,7 +241,7 @@ def _journal_families(counts: Counts) -> Iterator[Metric]:
         yield family
     answers = CounterMetricFamily(
         "quandary_answers",
-        "Answers that were booked, by whose word it was and the way it came.",
+        "Answers that were recorded, by who gave them and through what.",
         labels=("who", "through"),
     )
     for (who, through), number in sorted(counts.answers.items()):

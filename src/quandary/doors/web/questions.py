@@ -195,14 +195,15 @@ def sheet(number: int, question: Question, fields: Mapping[str, list[str]], prob
 
 def _marked_tree(store: Store, run: str, ask: Ask) -> list[Line]:
     """The tree of a run as lines, with the levels that are asked about marked."""
-    tree = _tree(store, run)
-    if tree is None:
+    digest = read_beginning(store, run)[0].documents.get("tree", "")
+    written = store.document(digest) if digest else None
+    if written is None:
         return []
     levels: Levels = {
         frozenset((c.code, c.label, c.description) for c in question.choices if c.code != MORE)
         for question in ask.questions
     }
-    return lines(tree, levels)
+    return lines(msgspec.json.decode(written, type=Tree), levels)
 
 
 def lines(tree: Tree, levels: Levels | None = None) -> list[Line]:
@@ -221,9 +222,3 @@ def _below(level: Sequence[Option], depth: int, levels: Levels) -> Iterator[Line
         known = (option.code, option.label, option.description)
         yield Line(depth, option.code, option.label, option.description, known in here)
         yield from _below(option.options, depth + 1, levels)
-
-
-def _tree(store: Store, run: str) -> Tree | None:
-    digest = read_beginning(store, run)[0].documents.get("tree", "")
-    written = store.document(digest) if digest else None
-    return msgspec.json.decode(written, type=Tree) if written is not None else None

@@ -1,7 +1,7 @@
 """Who is at the door: codes, tokens, signed cookies, and the marks that forms carry.
 
 Nothing here does any input or output but for one file, the key that cookies are signed with, which
-outlives the server so that an open page goes on after a restart.
+outlives the server so that logins survive a restart.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Visitor(NamedTuple):
 
     @property
     def is_person(self) -> bool:
-        """Whether what they say is booked as a person's own word."""
+        """Whether what they say is recorded as a person's own."""
         return self.session is not None
 
     @property
     def name(self) -> str:
-        """Under which name it is booked."""
+        """Under which name it is recorded."""
         return self.session.user if self.session is not None else self.bearer
 
 
@@ -76,8 +76,8 @@ class Keys:
         self._metrics = _digest("[serve] metrics", metrics) if metrics else b""
         self._token = _hash(token) if token.strip() else b""
         self._users = {
-            name: _digest(f"[users.{name}] token", _token(value))
-            for name, value in (users or {}).items()
+            name: _digest(f"[users.{name}] token", isinstance(user, dict) and user.get("token"))
+            for name, user in (users or {}).items()
         }
         self._codes: dict[bytes, tuple[float, float]] = {}
         """When each ends, by the clock on the wall and by one that nobody can set back."""
@@ -154,7 +154,7 @@ class Keys:
     def seal(self, session: Session) -> str:
         """The session as a cookie."""
         body = base64.urlsafe_b64encode(msgspec.json.encode(session)).decode().rstrip("=")
-        return f"{body}.{self._sign(b'cookie', body, self._secret_of(session))}"
+        return f"{body}.{self._sign(b'cookie', body, self._users.get(session.user, b''))}"
 
     def unseal(self, cookie: str) -> Session | None:
         """The session in a cookie; nothing where it was made elsewhere, changed, or is too old.
@@ -170,12 +170,10 @@ class Keys:
             return None
         if session.user and session.user not in self._users:
             return None
-        if not _same(self._sign(b"cookie", body, self._secret_of(session)), signature):
+        secret = self._users.get(session.user, b"")
+        if not _same(self._sign(b"cookie", body, secret), signature):
             return None
         return session if session.until > time.time() and session.mark not in self._ended else None
-
-    def _secret_of(self, session: Session) -> bytes:
-        return self._users.get(session.user, b"")
 
     def form_mark(self, session: Session | None) -> str:
         """What a form of this visitor carries, and a form on somebody else's page cannot."""
@@ -227,10 +225,6 @@ def _hash(secret: str) -> bytes:
 def _same(expected: str, given: str) -> bool:
     """Compare without telling by the time it takes how much was right."""
     return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
-
-
-def _token(value: object) -> object:
-    return value.get("token") if isinstance(value, dict) else None
 
 
 def _digest(what: str, given: object) -> bytes:
