@@ -13,8 +13,8 @@ import pytest
 
 from quandary import __version__
 from quandary.doors.hosts import hooks
+from quandary.doors.hosts.host_files import CLAUDE, NAME, Servers, places, skill
 from quandary.doors.hosts.install import Hooks, carry_out, plan_install
-from quandary.doors.hosts.places import CLAUDE, NAME, Servers, places, skill
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "plugin"

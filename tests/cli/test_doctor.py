@@ -16,8 +16,8 @@ import pytest
 from quandary import __version__
 from quandary.cli import doctor
 from quandary.desk import notices
+from quandary.doors.hosts.host_files import HOSTS, places
 from quandary.doors.hosts.install import carry_out, lesson_entry, plan_install
-from quandary.doors.hosts.places import HOSTS, places
 from quandary.journal.sqlite import SqliteStore
 from quandary.settings import KNOWN
 from small_flows import answer, begin

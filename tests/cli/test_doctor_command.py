@@ -144,7 +144,7 @@ def test_a_claude_code_too_old_for_its_hooks_is_broken(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only where they are installed."""
-    monkeypatch.setattr("quandary.doors.hosts.places.temporary_folders", list)
+    monkeypatch.setattr("quandary.doors.hosts.host_files.temporary_folders", list)
     put(tmp_path, "claude", "echo '2.1.99 (Claude Code)'")
     assert agents(capsys)["CLAUDE"][0] == "note"
     assert program.call(capsys, "install", "claude").status == 0

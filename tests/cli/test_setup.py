@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from program import SCRIPT, call, environment
-from quandary.doors.hosts import places
+from quandary.doors.hosts import host_files
 
 SKILL = ".claude/skills/quandary/SKILL.md"
 SETTINGS = ".claude/settings.json"
@@ -21,7 +21,7 @@ HOOKS = "hooks PreToolUse and PostToolUse for AskUserQuestion"
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project that is the current folder, an empty home, and the program on PATH."""
-    monkeypatch.setattr(places, "temporary_folders", list)
+    monkeypatch.setattr(host_files, "temporary_folders", list)
     program = tmp_path / "bin" / "quandary"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def test_a_program_that_may_vanish_is_not_written_down(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The reason and the remedy are one line."""
-    monkeypatch.setattr(places, "temporary_folders", lambda: [str(tmp_path)])
+    monkeypatch.setattr(host_files, "temporary_folders", lambda: [str(tmp_path)])
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     status, out, err = call(capsys, "install", "claude")
     assert (status, out, err.count("\n")) == (2, "", 1)

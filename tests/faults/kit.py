@@ -53,7 +53,7 @@ HOOKED = {
     "tool_input": {"questions": [ASKED]},
     "tool_response": {"answers": {"Ship it now, or wait a day?": "Now"}},
 }
-STAYS = "from quandary.doors.hosts import places; places.temporary_folders = list"
+STAYS = "from quandary.doors.hosts import host_files; host_files.temporary_folders = list"
 """A program in a temporary folder could not be installed."""
 OPTIONS = [{"key": "E1", "title": "One"}, {"key": "E2", "title": "Two"}]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hosts.checks import check
 from hosts.clients import OURS
 from hosts.places import Place
-from quandary.doors.hosts.places import HOSTS
+from quandary.doors.hosts.host_files import HOSTS
 
 
 @check(OURS)

@@ -24,8 +24,8 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import coloured, put
 from quandary.desk import notices
 from quandary.doors.hosts import hooks
+from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
-from quandary.doors.hosts.places import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.errors import ParseError, QuandaryError
 from quandary.model.calls import fold
 from quandary.model.text import printable

@@ -11,8 +11,8 @@ import click
 
 from quandary.cli.screen import coloured, complain, put, tell
 from quandary.doors.hosts.hooks import host_timeout
+from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
-from quandary.doors.hosts.places import HOSTS, find_command, places
 from quandary.errors import QuandaryError
 from quandary.model.text import printable
 from quandary.settings import read_settings, user_settings

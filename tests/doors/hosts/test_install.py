@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 
 from quandary.doors.hosts import install as installing
+from quandary.doors.hosts.host_files import HOSTS, MATCHER, Places, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
-from quandary.doors.hosts.places import HOSTS, MATCHER, Places, places
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
 from quandary.settings import files

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.doors.hosts.places import HOOKS, MATCHER, NAME
+from quandary.doors.hosts.host_files import HOOKS, MATCHER, NAME
 from quandary.errors import ParseError, QuandaryError
 from quandary.settings import data_folder
 from quandary.settings.files import read_text, write_text
@@ -24,7 +24,7 @@ from quandary.settings.files import read_text, write_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.doors.hosts.places import Lesson, Places, Servers
+    from quandary.doors.hosts.host_files import Lesson, Places, Servers
 
 BOM = "\ufeff"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.doors.hosts import places
+from quandary.doors.hosts import host_files
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A disk with a folder for temporary files, an empty PATH, and no program beside Python."""
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(places, "temporary_folders", lambda: [str(tmp_path / "tmp")])
+    monkeypatch.setattr(host_files, "temporary_folders", lambda: [str(tmp_path / "tmp")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere" / "python"))
     monkeypatch.setattr(sys, "argv", ["quandary"])
     monkeypatch.setenv("PATH", "")
@@ -51,11 +51,11 @@ def environment(folder: Path) -> Path:
 
 @pytest.mark.parametrize("scope", ["project", "user"])
 def test_the_name_is_enough_where_it_leads_to_a_program(
-    disk: Path, monkeypatch: pytest.MonkeyPatch, scope: places.Scope
+    disk: Path, monkeypatch: pytest.MonkeyPatch, scope: host_files.Scope
 ) -> None:
     """No path is written that could go away."""
     on_path(monkeypatch, disk / "empty", program(disk / "bin").parent)
-    assert places.find_command(scope) == ("quandary", "")
+    assert host_files.find_command(scope) == ("quandary", "")
 
 
 def test_a_program_that_goes_away_is_passed_over(
@@ -64,7 +64,7 @@ def test_a_program_that_goes_away_is_passed_over(
     """The next one on PATH is what the name will lead to then."""
     first = program(disk / "home" / ".cache" / "uv" / "archive-v0" / "x" / "bin").parent
     on_path(monkeypatch, first, program(disk / "bin").parent)
-    assert places.find_command("project") == ("quandary", "")
+    assert host_files.find_command("project") == ("quandary", "")
 
 
 @pytest.mark.parametrize(
@@ -81,25 +81,25 @@ def test_a_program_that_goes_away_is_passed_over(
 )
 @pytest.mark.parametrize("scope", ["project", "user"])
 def test_a_place_that_is_emptied_is_refused(
-    disk: Path, monkeypatch: pytest.MonkeyPatch, folder: str, said: str, scope: places.Scope
+    disk: Path, monkeypatch: pytest.MonkeyPatch, folder: str, said: str, scope: host_files.Scope
 ) -> None:
     """The error names the program, the reason and the remedy."""
     monkeypatch.setenv("UV_CACHE_DIR", str(disk / "named"))
     place = program(disk / folder)
     on_path(monkeypatch, place.parent)
     with pytest.raises(QuandaryError) as caught:
-        places.find_command(scope)
+        host_files.find_command(scope)
     assert str(caught.value).startswith(f"{place} {said}")
     assert "uv tool install quandary" in str(caught.value)
 
 
 def test_a_link_counts_as_what_it_leads_to(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A places folder does not make its contents last."""
+    """A lasting folder does not make its contents last."""
     (disk / "bin").mkdir()
     (disk / "bin" / "quandary").symlink_to(program(disk / "tmp" / "x"))
     on_path(monkeypatch, disk / "bin")
     with pytest.raises(QuandaryError, match="temporary"):
-        places.find_command("user")
+        host_files.find_command("user")
 
 
 def test_an_environment_is_on_path_only_while_it_is_active(
@@ -108,21 +108,21 @@ def test_an_environment_is_on_path_only_while_it_is_active(
     """A project gets the name and the person a note; in a user's settings the path is better."""
     folder = environment(disk / "work" / ".venv")
     on_path(monkeypatch, folder)
-    word, note = places.find_command("project")
+    word, note = host_files.find_command("project")
     assert word == "quandary"
     assert str(disk / "work" / ".venv") in note
-    assert places.find_command("user") == (str(folder / "quandary"), "")
+    assert host_files.find_command("user") == (str(folder / "quandary"), "")
     on_path(monkeypatch, folder, program(disk / "bin").parent)
-    assert places.find_command("project") == places.find_command("user") == ("quandary", "")
+    assert host_files.find_command("project") == host_files.find_command("user") == ("quandary", "")
 
 
 def test_off_path_only_a_user_gets_the_path(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path of this machine has no place in files that others share."""
     folder = environment(disk / "env")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
-    assert places.find_command("user") == (str(folder / "quandary"), "")
+    assert host_files.find_command("user") == (str(folder / "quandary"), "")
     with pytest.raises(QuandaryError, match=r"not on PATH; install it .*, or use --user$"):
-        places.find_command("project")
+        host_files.find_command("project")
 
 
 def test_no_program_at_all_is_refused(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_no_program_at_all_is_refused(disk: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(disk)
     monkeypatch.setenv("PATH", "here")
     with pytest.raises(QuandaryError, match="not on PATH"):
-        places.find_command("user")
+        host_files.find_command("user")
 
 
 @pytest.mark.parametrize("name", ["TMPDIR", "XDG_RUNTIME_DIR"])
@@ -141,5 +141,5 @@ def test_the_environment_names_temporary_folders(
     """Besides those that every system has."""
     monkeypatch.undo()
     monkeypatch.setenv(name, str(disk / "elsewhere"))
-    folders = places.temporary_folders()
+    folders = host_files.temporary_folders()
     assert {str(disk / "elsewhere"), "/tmp", "/dev/shm"} <= set(folders)  # noqa: S108 - named only
