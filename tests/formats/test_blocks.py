@@ -171,7 +171,7 @@ def _with_tabs(line: str) -> str:
     return "".join(re.sub(" +$", "\t", stop) for stop in stops) + line[cut - cut % 4 :]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(documents())
 def test_any_document_has_the_structure_that_commonmark_gives_it(text: str) -> None:
     """Kinds, nesting, line numbers and contents are those of another implementation."""

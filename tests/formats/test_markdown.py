@@ -929,7 +929,7 @@ def test_any_text_can_be_read(text: str) -> None:
         assert all(diagnostic.line >= 1 for diagnostic in found.diagnostics)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(st.one_of(soups(), disturbed(), disturbed()))
 def test_the_short_cut_reads_what_the_long_way_reads(text: str) -> None:
     """Trees in canonical form are recognised faster, with the same outcome to the last column."""
@@ -937,7 +937,7 @@ def test_the_short_cut_reads_what_the_long_way_reads(text: str) -> None:
     assert everything(slowly) == everything(parse(text))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(soups())
 def test_places_are_places_in_the_text(text: str) -> None:
     """Whatever is reported or found has a line of the text, and a column on it or right behind."""
@@ -982,7 +982,7 @@ def lists(draw: DrawFn) -> list[str]:
     return [*lines, "- [ZZ] last"]
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(lists())
 def test_nothing_between_the_first_and_the_last_option_is_lost(lines: list[str]) -> None:
     """Each word is in a label, a description or a code, or someone is told where it went."""
@@ -1041,7 +1041,7 @@ def nested_items(text: str) -> Nest:
     return levels[0]
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(outlines())
 def test_options_nest_as_the_list_does(text: str) -> None:
     """However it is indented, an option belongs to the item that Markdown puts it in."""

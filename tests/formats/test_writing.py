@@ -211,7 +211,7 @@ def test_code_in_a_description_keeps_its_shape() -> None:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.one_of(trees(), written_trees()))
 @example(Tree("T", (Decision("D", (Option("A", "[ ] x"), Option("B", "\\[ ] x"))),)))
 @example(Tree("T", (Decision("D", (Option("XY", "[X] y", derived=True),)),)))
@@ -285,7 +285,7 @@ FRAGMENTS = (
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(
     st.sampled_from(("", "### ¶ASK_M\n", "## Decision: D\n", "### ¶ASK_M\n## Decision: D\n")),
     st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=3).map("".join), max_size=12),

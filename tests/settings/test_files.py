@@ -318,7 +318,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(outer=_rules, inner=_rules, deep=_rules)
 def test_the_files_found_are_those_that_git_would_add(
     repository: Path, outer: str, inner: str, deep: str
