@@ -9,7 +9,6 @@ import pytest
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.split import split, start
 from quandary.model.asks import MORE, Answer, Ask, Limits, Reply
-from quandary.model.calls import Do, Done
 from quandary.model.candidates import Candidate
 from quandary.model.tree import Extra
 
@@ -689,25 +688,10 @@ def test_the_question_comes_again(given: Answer, kind: str) -> None:
     assert ask.preamble.why
 
 
-def test_a_question_without_an_answer_comes_again() -> None:
-    """A reply to nothing is none."""
-    flow = split(PLATFORMS)
-    next(flow)
-    ask = flow.send(Reply(()))
-    assert isinstance(ask, Ask)
-    assert ask.key == "D1.1~2"
-
-
 def test_force_takes_a_bucket_at_once() -> None:
     """In any case of letters."""
     asks, _ = drive(split(PLATFORMS), Answer("", prefix="force", argument="inc"), "CUT")
     assert asks[1].key == "D1.2"
-
-
-def test_what_fits_two_choices_is_asked() -> None:
-    """Only those two are shown."""
-    ask = asked(split(PLATFORMS), Answer("", among=("DEF", "CUT"), text="de cut"))
-    assert codes(ask) == ["DEF", "CUT"]
 
 
 def test_words_beside_the_choices_are_kept() -> None:
@@ -735,18 +719,6 @@ def test_an_offer_taken_is_a_reason_to_hold() -> None:
     advice = Answer("", advice="Ask them.", offers=(Extra("A", "Ask the users first"),))
     ask = asked(split(PLATFORMS), advice, Answer("", extra="A"))
     assert ask.notes[-1].text == "Ask the users first"
-
-
-def test_a_file_is_shown_by_the_house() -> None:
-    """`@path` is a deed, and the question comes again with what came of it."""
-    flow = split(PLATFORMS)
-    ask = next(flow)
-    assert isinstance(ask, Ask)
-    do = flow.send(reply(ask, Answer("", prefix="reference", argument="plan.md")))
-    assert do == Do("D1.1+file", "read-file", "plan.md")
-    again = flow.send(Done("D1.1+file", text="the plan"))
-    assert isinstance(again, Ask)
-    assert "the plan" in again.preamble.why
 
 
 def test_remarks_are_in_the_result() -> None:

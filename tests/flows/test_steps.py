@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.flows.steps import LONGEST_SHOWN, route_codes
 from quandary.flows.walk import walk
-from quandary.model.asks import MORE, Ask, Item, Limits
+from quandary.model.asks import MORE, Ask, Item
 from quandary.model.calls import Call, Output
-from quandary.model.chart import Chart, Page, Route, Step
+from quandary.model.chart import Chart, Step
 from scripted_walks import DONE, ScriptedWalk, chart, task
 
 DECISION = chart(
@@ -91,28 +91,6 @@ def test_a_question_of_the_person_is_passed_on() -> None:
     ]
     assert trip.result is not None
     assert trip.result["questions"] == ["Which tests?"]
-
-
-@settings(max_examples=30)
-@given(st.integers(1, 25), st.integers(2, 6))
-def test_every_route_can_be_reached_however_many_there_are(count: int, room: int) -> None:
-    """Page after page, each route is shown once."""
-    targets = [task(f"t{n}", f"Target {n}") for n in range(count)]
-    routes = tuple(Route("a", f"t{n}", f"way {n}") for n in range(count))
-    decision = Step("a", "Which?", "decision", ("HUMAN",))
-    drawn = Chart("C", (Page("1", "", (decision, *targets), routes),))
-    shown: list[str] = []
-    replies: dict[str, object] = {}
-    while True:
-        trip = ScriptedWalk(walk(drawn, cli="X", limits=Limits(options=room)), dict(replies))
-        question = waiting(trip).questions[0]
-        assert len(question.choices) <= room
-        shown += [c.label for c in question.choices if c.code != MORE]
-        assert {c.label for c in question.options} >= {route.label for route in routes}
-        if question.choices[-1].code != MORE:
-            break
-        replies[question.key] = MORE
-    assert shown == [route.label for route in routes]
 
 
 @given(st.lists(st.text(max_size=16), min_size=1, max_size=12, unique=True))
