@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows import decide, send, wording
-from quandary.flows.places import Record
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.calls import Do, Done
@@ -198,7 +197,7 @@ class _Gate:
         while result is None:
             if self.terms.require:
                 self.asking.notes.append(Note("person", PERSON, self.item.id))
-            record = self.asking.records[self.item.id] = Record(self.item)
+            record = self.asking.records[self.item.id] = decide.Record(self.item)
             level, self.why = self.asking.level(self.item, why=self.why), ""
             yield from self.asking.settle([level])
             result = yield from self._act(record.path(0))

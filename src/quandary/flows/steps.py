@@ -14,7 +14,6 @@ from quandary.flows.asking import Inquiry
 from quandary.flows.responses import match_route, read_output
 from quandary.flows.wording import summary
 from quandary.model import keys
-from quandary.model import keys as question_ids
 from quandary.model.asks import Choice, Item
 from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
 
@@ -440,7 +439,7 @@ class Visit:
             text=summary(shorten(self.task)) or plan.name,
             asked=ending,
             choices=choices,
-            id=question_ids.joined(terms.chart.name, plan.name),
+            id=keys.joined(terms.chart.name, plan.name),
             item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
             blocks=tuple(
                 filter(None, (f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback))
@@ -457,7 +456,7 @@ def route_codes(routes: tuple[str, ...]) -> dict[str, str]:
     """Codes for routes: their words where these differ, numbered where they do not."""
     found: dict[str, str] = {}
     for route in routes:
-        word = question_ids.slug(route).upper()[:_LONGEST_CODE].strip("-") or "WAY"
+        word = keys.slug(route).upper()[:_LONGEST_CODE].strip("-") or "WAY"
         code, number = word, 1
         while code in found:
             number += 1
