@@ -412,10 +412,10 @@ class Teller:
             return ""
         if every[-1].role in ("work", "tie"):
             return every[-1].route
-        if any(e.role == "vote" and e.agent != HUMAN and e.accepted is None for e in every):
+        votes = {e.name: e for e in every if e.role == "vote"}
+        if any(vote.accepted is None for vote in votes.values()):
             return ""  # votes were pruned, and those that are left need not be the majority
-        votes = {e.name: e.route for e in every if e.role == "vote"}
-        counted = Counter(filter(None, votes.values())).most_common(2)
+        counted = Counter(filter(None, (vote.route for vote in votes.values()))).most_common(2)
         tied = len(counted) > 1 and counted[0][1] == counted[1][1]
         return counted[0][0] if counted and not tied else ""
 
