@@ -485,7 +485,7 @@ def test_no_acknowledged_answer_is_lost_when_the_server_is_restarted() -> None:
     with databases.served() as server, server.schema() as url:
         store = PostgresStore(url)
         runs = [small_flows.begin(store, questions=1_000_000).run for _ in range(2)]
-        writers = [processes.spawn("steady", url, run, 4) for run in runs]
+        writers = [processes.spawn("steady", url, run, 5) for run in runs]
         deadline = time.monotonic() + 30
         while any(len(store.entries(run)) < 20 for run in runs) and time.monotonic() < deadline:
             time.sleep(0.1)  # a busy machine takes its time to start them
