@@ -7,7 +7,7 @@ The first word behind a fence says what becomes of the block, in a folder made f
 - `python`: is executed, from the root of the repository;
 - `sh`, `yaml`: every `quandary …` in it must be a command with options that exist;
 - `json`, `toml`, `mmd`: can be read, and a setting is one that exists;
-- `mermaid`: is what `quandary show` draws of the example;
+- `mermaid`, from left to right: is what `quandary show` draws of the example;
 - any language followed by a file name: is what that file holds from there on.
 
 Names of runs, moments and digests differ each time, so the pages show others in their place.
@@ -125,7 +125,7 @@ def played(text: str) -> str:
                 (folder / block.file).write_text(block.body, encoding="utf-8")
             elif block.language == "console":
                 real = session(block.body, folder, disguise)
-            elif block.language == "mermaid":
+            elif block.language == "mermaid" and block.body.startswith("flowchart LR"):
                 real = session(PICTURE, folder).removeprefix(PICTURE)
             parts += [text[end : block.start], real]
             end = block.start + len(block.body)
