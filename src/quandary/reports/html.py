@@ -90,35 +90,23 @@ def report(told: Told) -> str:
     tone = _TONES.get(story.outcome or "", "open")
     run = _text(story.run)
     parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{heading}</title>",
-        f"<style>\n{STYLE}</style>",
-        "</head>",
-        "<body>",
-        "<header>",
-        f"<h1><bdi>{name}</bdi></h1>",
-        f'<p class="outcome {tone}"><strong>{_text(words.headline(story))}</strong></p>',
-        "<dl>",
+        f"<title>{heading}</title>\n<style>\n{STYLE}</style>\n</head>",
+        f"<body>\n<header>\n<h1><bdi>{name}</bdi></h1>",
+        f'<p class="outcome {tone}"><strong>{_text(words.headline(story))}</strong></p>\n<dl>',
         *(f"<dt>{name}</dt><dd><bdi>{_text(text)}</bdi></dd>" for name, text in words.about(story)),
-        "</dl>",
-        "</header>",
-        "<main>",
+        "</dl>\n</header>\n<main>",
         *(_pages(told.chart, story) if told.chart is not None else ()),
         "<h2>What happened</h2>" if story.stops else "",
         *(line for stop in story.stops for line in _stop(stop)),
         *_others(story),
-        "</main>",
-        f"<footer>Run {run}, reported by Quandary {_text(__version__)}.",
+        f"</main>\n<footer>Run {run}, reported by Quandary {_text(__version__)}.",
         f"<code>quandary verify {run}</code> checks that its journal was not changed.</footer>",
-        "</body>",
-        "</html>",
+        "</body>\n</html>\n",
     ]
-    return "\n".join(filter(None, parts)) + "\n"
+    return "\n".join(filter(None, parts))
 
 
 def _text(text: str) -> str:
@@ -130,8 +118,7 @@ def _text(text: str) -> str:
 
 
 def _pages(chart: Chart, story: Story) -> Iterator[str]:
-    reached = {stop.page for stop in story.stops}
-    pages = [page for page in chart.pages if page.id in reached]
+    pages = words.pages(chart, story)
     if not pages:
         return
     yield "<h2>The chart</h2>"
@@ -145,9 +132,8 @@ def _pages(chart: Chart, story: Story) -> Iterator[str]:
         drawn = picture(page, chart, story, f"page-{number}")
         if drawn:
             label = _text(page.name or chart.name) or "The chart"
-            yield f'<div class="chart" role="region" aria-label="{label}" tabindex="0">'
-            yield drawn
-            yield "</div>"
+            opening = f'<div class="chart" role="region" aria-label="{label}" tabindex="0">'
+            yield f"{opening}\n{drawn}\n</div>"
         else:
             yield f"<p>The page has {len(page.steps):,} steps, too many to be drawn.</p>"
 
@@ -180,11 +166,8 @@ def _attempt(attempt: Attempt, *, alone: bool) -> Iterator[str]:
 
 def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
     for exchange in exchanges:
-        yield '<details class="exchange">'
-        yield (
-            f"<summary><bdi>{_text(words.asked(exchange))}</bdi>: "
-            f"{_text(words.answer(exchange))}</summary>"
-        )
+        asked, answer = _text(words.asked(exchange)), _text(words.answer(exchange))
+        yield f'<details class="exchange">\n<summary><bdi>{asked}</bdi>: {answer}</summary>'
         for name, text in words.texts(exchange):
             yield f'<div class="text"><span class="legend">{name}</span>{_pre(text)}</div>'
         yield "</details>"
@@ -196,17 +179,11 @@ def _pre(text: str) -> str:
 
 
 def _others(story: Story) -> Iterator[str]:
-    for name, exchanges in (
-        ("Asked, and it is not known at which step", story.unplaced),
-        ("Taken back, and tried or answered anew", story.taken_back),
-    ):
-        if exchanges:
-            yield f"<h2>{name}</h2>"
-            yield from _exchanges(exchanges)
+    for name, exchanges in words.others(story):
+        yield f"<h2>{name}</h2>"
+        yield from _exchanges(exchanges)
     if story.remarks:
-        yield "<h2>Also noted</h2>"
-        yield "<ul>"
-        for remark in story.remarks:
-            said = _text(f"{remark.kind} {remark.key} {remark.text}")
-            yield f"<li>{words.moment(remark.at)} <bdi>{said}</bdi></li>"
+        yield "<h2>Also noted</h2>\n<ul>"
+        for moment, said in words.noted(story):
+            yield f"<li>{moment} <bdi>{escape(said)}</bdi></li>"
         yield "</ul>"

@@ -29,24 +29,16 @@ def report(told: Told) -> str:
         found += ["", f"The chart ({REACHED} reached, {TAKEN} taken)", *drawn(told.chart, story)]
     for stop in story.stops:
         found += ["", *_stop(stop)]
-    for name, exchanges in (
-        ("Asked, and it is not known at which step", story.unplaced),
-        ("Taken back, and tried or answered anew", story.taken_back),
-    ):
-        if exchanges:
-            found += ["", name, *_exchanges(exchanges)]
-    if story.remarks:
-        found += ["", "Also noted"]
-    for remark in story.remarks:
-        said = words.one_line(f"{remark.kind} {remark.key} {remark.text}")
-        found.append(f"  {words.moment(remark.at)}  {said}")
+    for name, exchanges in words.others(story):
+        found += ["", name, *_exchanges(exchanges)]
+    found += ["", "Also noted"] if story.remarks else []
+    found += [f"  {moment}  {said}" for moment, said in words.noted(story)]
     return "\n".join(found) + "\n"
 
 
 def drawn(chart: Chart, story: Story) -> Iterator[str]:
     """The pages that the run came to, each step with its ways, and those marked that it took."""
-    reached = {stop.page for stop in story.stops}
-    pages = [page for page in chart.pages if page.id in reached]
+    pages = words.pages(chart, story)
     for page in pages:
         yield ""
         if len(pages) > 1:
@@ -56,10 +48,7 @@ def drawn(chart: Chart, story: Story) -> Iterator[str]:
 
 def _page(page: Page, chart: Chart, story: Story) -> Iterator[str]:
     ways = Map(page, chart)
-    visits: dict[str, int] = {}
-    for stop in story.stops:
-        if stop.page == page.id:
-            visits[stop.id] = stop.visit
+    visits = {stop.id: stop.visit for stop in story.stops if stop.page == page.id}
     taken = {(leg.source, leg.target, leg.label) for leg in story.legs if leg.page == page.id}
     for step in ways.steps.values():
         often = visits.get(step.id, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -21,18 +22,10 @@ from quandary.flows.prompts import critique_of
 from quandary.flows.step_plans import Defaults, plan_step
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Outcome
-from quandary.journal.entries import (
-    Answered,
-    Asked,
-    Began,
-    Called,
-    Noted,
-    Returned,
-    readable,
-)
+from quandary.journal.entries import Answered, Asked, Began, Called, Noted, Returned, readable
 from quandary.journal.history import Standing, fold
 from quandary.model import keys
-from quandary.model.asks import MORE, Item, Preamble
+from quandary.model.asks import MORE, Item
 from quandary.model.calls import HUMAN, Assignment, Call, Decision, Output, Process, Validation
 from quandary.model.chart import Chart, Map
 from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story
@@ -43,13 +36,14 @@ if TYPE_CHECKING:
     from quandary.flows.step_plans import Planned
     from quandary.journal.entries import AnyBody, Matter, Status
     from quandary.journal.store import Store
-    from quandary.model.asks import Answer, Ask, Question
+    from quandary.model.asks import Answer, Ask, Choice, Question
     from quandary.model.calls import Expects, Role
-    from quandary.model.chart import Page, Route, Step
+    from quandary.model.chart import Route, Step
     from quandary.reports.story import Verdict
 
     Place = tuple[str, str, int]
     """One visit: the page, the step, and the number of the visit there."""
+    Decided = Callable[["Here"], str]
 
 T = TypeVar("T")
 
@@ -105,7 +99,9 @@ class Teller:
         self._tried: dict[Place, int] = {}
         """The last attempt at each visit."""
         self._places: dict[str, Here] = {}
-        self._requests: dict[str, Call | Ask] = {}
+        self._routes: dict[str, tuple[str, ...]] = {}
+        """What the calls for a decision can be answered with."""
+        self._asks: dict[str, tuple[Question, ...]] = {}
         self._fresh: list[str] = []
         """The keys of what still has its texts."""
 
@@ -121,20 +117,13 @@ class Teller:
 
     def forget_texts(self, most: int) -> None:
         """Let go of what was said in full; whoever only follows a run does not need it again."""
-        left = []
-        for key in self._fresh:
-            exchange = self.exchanges.get(key)
-            request = self._requests.get(key)
-            if exchange is not None and exchange.answered:
-                output = exchange.output[:most] if exchange.output else exchange.output
-                self.exchanges[key] = replace(exchange, prompt="", output=output, stderr="")
-            elif exchange is not None:
-                left.append(key)
-            if isinstance(request, Call):
-                self._requests[key] = replace(request, prompt="")
-            elif request is not None:
-                self._requests[key] = replace(request, preamble=Preamble(""))
-        self._fresh = left
+        known = [self.exchanges[key] for key in self._fresh if key in self.exchanges]
+        for exchange in known:
+            if exchange.answered:
+                output = exchange.output and exchange.output[:most]
+                told = replace(exchange, prompt="", output=output, stderr="")
+                self.exchanges[exchange.key] = told
+        self._fresh = [exchange.key for exchange in known if not exchange.answered]
 
     # -- entry by entry ----------------------------------------------------------------------------
 
@@ -149,10 +138,9 @@ class Teller:
         elif isinstance(body, Answered):
             self._answer(body, matter)
         elif isinstance(body, Returned):
-            before, call = self.exchanges.get(body.key), self._requests.get(body.key)
-            if before is not None:
-                call = call if isinstance(call, Call) else None
-                self.exchanges[body.key] = _returned(before, call, body, matter)
+            if body.key in self.exchanges:
+                before, routes = self.exchanges[body.key], self._routes.get(body.key, ())
+                self.exchanges[body.key] = _returned(before, routes, body, matter)
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
@@ -187,19 +175,15 @@ class Teller:
             self._place(key)
 
     def _ask(self, body: Asked | Called, agent: str, request: Call | Ask | None) -> None:
-        call = request if isinstance(request, Call) else None
-        ask = None if isinstance(request, Call) else request
         self._fresh.append(body.key)
-        if request is not None:
-            self._requests[body.key] = request
-        self.exchanges[body.key] = Exchange(
-            key=body.key,
-            agent=agent,
-            expects=call.expects if call else None,
-            prompt=call.prompt if call else _shown(ask) if ask else None,
-            asked=body.at,
-            pruned=request is None,
-        )
+        exchange = Exchange(key=body.key, agent=agent, asked=body.at, pruned=request is None)
+        if isinstance(request, Call):
+            self._routes[body.key] = request.routes
+            exchange = replace(exchange, expects=request.expects, prompt=request.prompt)
+        elif request is not None:
+            self._asks[body.key] = request.questions
+            exchange = replace(exchange, prompt=_shown(request))
+        self.exchanges[body.key] = exchange
         assigned = body.assignment or self._assignment_of(body.key, agent)
         if assigned is not None:
             self._assigned[body.key] = assigned
@@ -254,14 +238,9 @@ class Teller:
             self.taken_back.append(self.exchanges[body.key])
             self._reopen()
         here = self._places.get(body.key)
-        ask = self._requests.get(body.key)
-        self.exchanges[body.key] = _answered(
-            self.exchanges[body.key],
-            None if isinstance(ask, Call) else ask,
-            body,
-            matter,
-            here.plan.routes if here is not None else (),
-        )
+        before, asked = self.exchanges[body.key], self._asks.get(body.key, ())
+        routes = here.plan.routes if here is not None else ()
+        self.exchanges[body.key] = _answered(before, asked, body, matter, routes)
         if body.amends:
             self._follow()
 
@@ -351,11 +330,7 @@ class Teller:
     def _stop(self, number: int, here: Here) -> Stop:
         every = [self.exchanges[key] for key in here.keys]
         attempts = self._attempts(here)
-        checked = [
-            attempt.verdict
-            for attempt in attempts
-            if attempt.verdict and any(e.role == "check" for e in attempt.exchanges)
-        ]
+        checked = [a.verdict for a in attempts if any(e.role == "check" for e in a.exchanges)]
         stands = here is self._route.at
         failed = attempts and attempts[-1].verdict == "failed" and not here.route
         error = attempts[-1].critique if failed and not stands else ""
@@ -372,7 +347,7 @@ class Teller:
             cli=", ".join(dict.fromkeys(voters)) or (working[-1].agent if working else ""),
             route=here.route,
             attempts=attempts,
-            validation=checked[-1] if checked else None,
+            validation=next(filter(None, reversed(checked)), None),
             output=here.route or _handed_in(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
@@ -385,8 +360,7 @@ class Teller:
         groups: dict[int, list[Exchange]] = {}
         for key in here.keys:
             groups.setdefault(self._assigned[key].attempt, []).append(self.exchanges[key])
-        stands = here is self._route.at
-        over = not stands or self._outcome == "failed"
+        over = here is not self._route.at or self._outcome == "failed"
         found = []
         for number, group in enumerate(groups.values(), 1):
             last = number == len(groups)
@@ -423,38 +397,34 @@ class Teller:
 # -- the way through the chart -------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class Here:
     """One visit to a step."""
 
-    def __init__(self, ways: Map, step: Step, plan: Planned, visit: int, depth: int) -> None:
-        self.ways = ways
-        self.step = step
-        self.plan = plan
-        self.visit = visit
-        self.depth = depth
-        self.place: Place = (ways.page.id, step.id, visit)
-        self.keys: list[str] = []
-        """What was asked here."""
-        self.route = ""
-        """The label of the way that was taken from here."""
-        self.stuck = False
-        """The run ended on coming here."""
+    ways: Map
+    step: Step
+    plan: Planned
+    visit: int
+    depth: int
+    stuck: bool
+    """The run ended on coming here."""
+    keys: list[str] = field(default_factory=list)
+    """What was asked here."""
+    route: str = ""
+    """The label of the way that was taken from here."""
+
+    @property
+    def place(self) -> Place:
+        return self.ways.page.id, self.step.id, self.visit
 
 
 class Follower:
     """Goes through a chart as a run did, from one visit at which somebody was asked to the next."""
 
     def __init__(
-        self,
-        chart: Chart,
-        defaults: Defaults,
-        codenames: tuple[str, ...],
-        decided: Callable[[Here], str],
+        self, chart: Chart, defaults: Defaults, names: tuple[str, ...], decided: Decided
     ) -> None:
-        self.chart = chart
-        self.defaults = defaults
-        self.codenames = codenames
-        self.decided = decided
+        self.chart, self.defaults, self.codenames, self.decided = chart, defaults, names, decided
         self.stops: list[Here] = []
         self.legs: list[Leg] = []
         self.at: Here | None = None
@@ -463,10 +433,9 @@ class Follower:
         """It cannot be told where the run went from there."""
         self._outer: list[Here] = []
         """The steps that stand for the pages which are being walked."""
-        self._maps: dict[str, Map] = {}
         self._visits: Counter[tuple[str, str]] = Counter()
         if chart.first is not None:
-            ways = self._map(chart.first)
+            ways = Map(chart.first, chart)
             self._arrive(ways, ways.start)
 
     def take(self, place: Place) -> Here | None:
@@ -534,7 +503,7 @@ class Follower:
                 called = self.chart.called(step) if here.plan.kind == "subprocess" else None
                 if called is not None and not here.stuck:
                     self._outer.append(here)
-                    ways = self._map(called)
+                    ways = Map(called, self.chart)
                     step = ways.start
                     continue
                 if here.plan.asks or here.stuck:
@@ -548,12 +517,10 @@ class Follower:
         plan = plan_step(ways, step, self.defaults, self.codenames)
         self._visits[ways.page.id, step.id] += 1
         depth, visit = len(self._outer), self._visits[ways.page.id, step.id]
-        here = Here(ways, step, plan, visit, depth)
-        here.stuck = visit > self.defaults.max_visits or (
-            plan.kind == "subprocess" and depth >= DEEPEST
-        )
-        self.stops.append(here)
-        return here
+        too_deep = plan.kind == "subprocess" and depth >= DEEPEST
+        stuck = too_deep or visit > self.defaults.max_visits
+        self.stops.append(Here(ways, step, plan, visit, depth, stuck))
+        return self.stops[-1]
 
     def _step_by(self, here: Here, route: Route | None) -> Step | None:
         if route is None:
@@ -561,35 +528,31 @@ class Follower:
         self.legs.append(Leg(here.ways.page.id, route.source, route.target, route.label))
         return here.ways.follow(route)
 
-    def _map(self, page: Page) -> Map:
-        return self._maps.setdefault(page.id, Map(page, self.chart))
-
 
 # -- what was asked, and what came back ----------------------------------------------------------
 
 
-def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matter) -> Exchange:
+_OF_OUTPUTS = ("stderr", "status", "seconds", "timed_out", "interrupted", "truncated")
+
+
+def _returned(
+    before: Exchange, routes: tuple[str, ...], body: Returned, matter: Matter
+) -> Exchange:
     """A call with its output."""
     after = _reopened(before, body)
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
-    routes = call.routes if call is not None else ()
     _, meaning, problem, _ = interpret(output, before.expects or "process", routes)
     judged = meaning if isinstance(meaning, Validation) else None
     against = judged is not None and not judged.fully_completed
     return replace(
         after,
+        **{name: getattr(output, name) for name in _OF_OUTPUTS},
         output=output.text,
         meaning=meaning,
         problem=critique_of(judged) if judged is not None and against else problem,
-        stderr=output.stderr,
-        status=output.status,
-        seconds=output.seconds,
         tokens=tokens_of(output),
-        timed_out=output.timed_out,
-        interrupted=output.interrupted,
-        truncated=output.truncated,
         route=(meaning.route or meaning.answer) if isinstance(meaning, Decision) else "",
         accepted=meaning is not None and not against,
         retry=judged is None or judged.should_retry,
@@ -597,17 +560,24 @@ def _returned(before: Exchange, call: Call | None, body: Returned, matter: Matte
 
 
 def _answered(
-    before: Exchange, ask: Ask | None, body: Answered, matter: Matter, routes: tuple[str, ...]
+    before: Exchange,
+    asked: Sequence[Question],
+    body: Answered,
+    matter: Matter,
+    routes: tuple[str, ...],
 ) -> Exchange:
     """A question with its answer; it chooses a way where its step has several."""
     after = _reopened(before, body)
     answer = next(iter(matter.answers or body.answers), None)
     if answer is None:
         return after
-    question = ask.question(answer.key) if ask is not None else None
-    labels, said = _labels(answer, question), _said(answer)
+    options = next((question.options for question in asked if question.key == answer.key), None)
+    shown = {choice.code: choice.label for choice in options or ()} | {MORE: "More…"}
+    labels = ", ".join(shown.get(code, code) for code in answer.picked)
+    raw = "" if answer.picked else answer.raw
+    said = (answer.text or answer.comment or answer.advice or raw or "").strip()
     after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
-    code = _code(answer, question)
+    code = _code(answer, options)
     if not code:
         return after
     if routes and before.role != "again":
@@ -625,11 +595,11 @@ def _reopened(before: Exchange, body: Answered | Returned) -> Exchange:
     return Exchange(**kept, answered=body.at, who=body.who, through=body.through, by=body.by)
 
 
-def _code(answer: Answer, question: Question | None) -> str:
+def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
     """The choice that an answer makes; nothing where it is none, and the question comes again."""
-    if answer.prefix == "force" and question is not None:
+    if answer.prefix == "force" and options is not None:
         wanted = answer.argument.strip().casefold()
-        codes = (choice.code for choice in question.options)
+        codes = (choice.code for choice in options)
         return next((code for code in codes if code.casefold() == wanted), "")
     beside = answer.prefix or answer.extra or answer.tree or answer.advice or answer.among
     if beside or len(answer.picked) != 1 or (answer.text or "").strip():
@@ -644,19 +614,6 @@ def _shown(ask: Ask) -> str:
         choices = "\n".join(f"- {choice.shown}" for choice in question.choices)
         parts += [question.text, choices]
     return "\n\n".join(filter(None, parts))
-
-
-def _labels(answer: Answer, question: Question | None) -> str:
-    """What was chosen, in the words that were shown; in codes where those are gone."""
-    known = {choice.code: choice.label for choice in question.options} if question else {}
-    known[MORE] = "More…"
-    return ", ".join(known.get(code, code) for code in answer.picked)
-
-
-def _said(answer: Answer) -> str:
-    """The words of an answer, beside or in place of a choice."""
-    raw = "" if answer.picked else answer.raw
-    return (answer.text or answer.comment or answer.advice or raw or "").strip()
 
 
 # -- what came of it -----------------------------------------------------------------------------
@@ -697,8 +654,6 @@ def _place_of(assigned: Assignment) -> Place:
 
 def _read(value: object, kind: type[T]) -> T | None:
     """A part of what a run was begun with, if it is there and is what it should be."""
-    if value is None:
-        return None
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -12,6 +12,9 @@ from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
 from quandary.model.chart import Kind
 from quandary.model.text import printable
+
+if TYPE_CHECKING:
+    from quandary.model.chart import Chart, Page
 
 Verdict = Literal["passed", "failed"]
 
@@ -156,8 +159,6 @@ MOST_ON_A_LINE = 20
 """A longer route is told step by step only."""
 NO_ITEM = "1"
 """What the item of a walk is called that was begun without any."""
-PRUNED = "(taken out of the journal)"
-NOTHING = "(nothing)"
 
 _ROLES = {
     "work": "does it",
@@ -184,6 +185,7 @@ def headline(story: Story) -> str:
 
 def about(story: Story) -> list[tuple[str, str]]:
     """The facts of a run, each with its name."""
+    route = [f"{stop.name} [{stop.route}]" if stop.route else stop.name for stop in story.stops]
     facts = [
         ("item", story.item if story.item != NO_ITEM else ""),
         ("why", story.error),
@@ -191,15 +193,33 @@ def about(story: Story) -> list[tuple[str, str]]:
         ("began", moment(story.began)),
         ("ended", moment(story.ended)),
         ("spent", f"{count(story.calls, 'call')}, {spent(story.seconds, story.tokens)}"),
-        ("route", " → ".join(route(story)) if len(story.stops) <= MOST_ON_A_LINE else ""),
+        ("route", " → ".join(route) if len(story.stops) <= MOST_ON_A_LINE else ""),
         ("pruned", f"{count(story.pruned, 'entry')} without texts" if story.pruned else ""),
     ]
     return [(name, one_line(text)) for name, text in facts if text]
 
 
-def route(story: Story) -> list[str]:
-    """The steps that it came to, each with the way that was taken from it."""
-    return [f"{stop.name} [{stop.route}]" if stop.route else stop.name for stop in story.stops]
+def pages(chart: Chart, story: Story) -> list[Page]:
+    """The pages that the run came to."""
+    reached = {stop.page for stop in story.stops}
+    return [page for page in chart.pages if page.id in reached]
+
+
+def others(story: Story) -> list[tuple[str, tuple[Exchange, ...]]]:
+    """What was asked and is no part of the route, under its headings."""
+    found = [
+        ("Asked, and it is not known at which step", story.unplaced),
+        ("Taken back, and tried or answered anew", story.taken_back),
+    ]
+    return [(name, exchanges) for name, exchanges in found if exchanges]
+
+
+def noted(story: Story) -> list[tuple[str, str]]:
+    """The remarks, each on one line and with its time."""
+    return [
+        (moment(remark.at), one_line(f"{remark.kind} {remark.key} {remark.text}"))
+        for remark in story.remarks
+    ]
 
 
 def title(stop: Stop) -> str:
@@ -209,17 +229,14 @@ def title(stop: Stop) -> str:
 
 def came_of(stop: Stop) -> str:
     """What came of a visit, on one line."""
-    parts = [f"route: {stop.route}"] if stop.route else []
-    if len(stop.attempts) > 1:
-        parts.append(count(len(stop.attempts), "attempt"))
-    if stop.validation:
-        parts.append(f"validation {stop.validation}")
-    if stop.attempts:
-        parts += [stop.cli, spent(stop.seconds, stop.tokens)]
-    if stop.error:
-        parts.append(f"given up: {stop.error}")
-    elif stop.current:
-        parts.append("the run stands here")
+    stands = "the run stands here" if stop.current else ""
+    parts = [
+        f"route: {stop.route}" if stop.route else "",
+        count(len(stop.attempts), "attempt") if len(stop.attempts) > 1 else "",
+        f"validation {stop.validation}" if stop.validation else "",
+        *([stop.cli, spent(stop.seconds, stop.tokens)] if stop.attempts else []),
+        f"given up: {stop.error}" if stop.error else stands,
+    ]
     return one_line(", ".join(filter(None, parts)))
 
 
@@ -248,17 +265,14 @@ def answer(exchange: Exchange) -> str:
     """What came back, on one line."""
     if not exchange.answered:
         return "no answer yet"
-    parts = [_gist(exchange)]
-    if exchange.status is not None:
-        parts.append(f"exit status {exchange.status}")
-    if exchange.timed_out:
-        parts.append("out of time")
-    if exchange.interrupted:
-        parts.append("interrupted")
-    if exchange.truncated:
-        parts.append("printed more than is kept")
-    if exchange.agent != HUMAN:
-        parts.append(spent(exchange.seconds, exchange.tokens))
+    parts = [
+        _gist(exchange),
+        f"exit status {exchange.status}" if exchange.status is not None else "",
+        "out of time" if exchange.timed_out else "",
+        "interrupted" if exchange.interrupted else "",
+        "printed more than is kept" if exchange.truncated else "",
+        spent(exchange.seconds, exchange.tokens) if exchange.agent != HUMAN else "",
+    ]
     return one_line(", ".join(filter(None, parts)))
 
 
@@ -273,10 +287,10 @@ def _gist(exchange: Exchange) -> str:
 
 def texts(exchange: Exchange) -> list[tuple[str, str]]:
     """What was written on the way there and back, each text with its name."""
-    gone = exchange.pruned
-    found = [("prompt", exchange.prompt or (PRUNED if gone else NOTHING))]
+    nothing = "(taken out of the journal)" if exchange.pruned else "(nothing)"
+    found = [("prompt", exchange.prompt or nothing)]
     if exchange.answered:
-        found.append(("output", exchange.output or (PRUNED if gone else NOTHING)))
+        found.append(("output", exchange.output or nothing))
     if exchange.problem and exchange.problem != exchange.output:
         found.append(("feedback" if exchange.role == "check" else "problem", exchange.problem))
     return [*found, ("standard error", exchange.stderr)] if exchange.stderr.strip() else found

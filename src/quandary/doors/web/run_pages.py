@@ -164,8 +164,7 @@ def _walk(store: Store, run: str, *, under_way: bool) -> Walk | None:
     story, chart = found.story, found.chart
     # Whoever watches wants to see where it stands, and not where it once began.
     shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
-    reached = {stop.page for stop in story.stops}
-    pages = [page for page in chart.pages if page.id in reached] if chart is not None else []
+    pages = report_words.pages(chart, story) if chart is not None else []
     pictures = [
         (page.name or story.chart, Markup(drawn))  # noqa: S704 - it escapes what it shows
         for number, page in enumerate(pages, 1)
