@@ -10,11 +10,14 @@ from quandary.model.calls import Call, Do, Done, Output
 
 Request = Ask | Call | tuple[Call, ...] | Do
 Response = Reply | Output | tuple[Output, ...] | Done
-Flow = Generator[Request, Response, dict[str, Any]]
+T = TypeVar("T")
+Steps = Generator[Request, Response, T]
+"""A part of a flow, with what comes of it."""
+Flow = Steps[dict[str, Any]]
 R = TypeVar("R", Reply, Output, Done)
 
 
-def send(request: Ask | Call | Do, kind: type[R]) -> Generator[Request, Response, R]:
+def send(request: Ask | Call | Do, kind: type[R]) -> Steps[R]:
     """Yield a request; what came back has to be of the kind that answers it."""
     response = yield request
     if not isinstance(response, kind):

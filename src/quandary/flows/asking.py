@@ -17,27 +17,16 @@ from msgspec.structs import replace
 
 from quandary.flows import send, wording
 from quandary.model import keys
-from quandary.model.asks import (
-    MORE,
-    Answer,
-    Ask,
-    Choice,
-    Item,
-    Kind,
-    Limits,
-    Note,
-    Preamble,
-    Question,
-    Reply,
-)
+from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Note, Preamble, Question, Reply
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Literal
 
-    from quandary.flows import Request, Response
+    from quandary.flows import Steps
+    from quandary.model.asks import Kind, Limits
 
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
@@ -73,24 +62,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 P = TypeVar("P", bound=Place)
 
 
-class Remarks:
+class Remarks(msgspec.Struct):
     """What was said about an item beside the answers."""
 
-    def __init__(self) -> None:
-        self.comments: list[str] = []
-        self.tags: list[str] = []
-        self.questions: list[str] = []
+    comments: list[str] = []
+    tags: list[str] = []
+    questions: list[str] = []
 
-    def as_result(self) -> dict[str, str | list[str]]:
+    def as_result(self) -> dict[str, Sequence[str]]:
         """The remarks under the names that results have for them."""
-        said: dict[str, str | list[str]] = {}
-        if self.comments:
-            said["comment"] = "\n".join(self.comments)
-        if self.tags:
-            said["tags"] = self.tags
-        if self.questions:
-            said["questions"] = self.questions
-        return said
+        comment = "\n".join(self.comments)
+        said = {"comment": comment, "tags": self.tags, "questions": self.questions}
+        return {name: value for name, value in said.items() if value}
 
 
 class Asking(ABC, Generic[P]):
@@ -149,19 +132,18 @@ class Asking(ABC, Generic[P]):
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def settle(self, places: Sequence[P]) -> Generator[Request, Response, None]:
+    def settle(self, places: Sequence[P]) -> Steps[None]:
         """Ask these together; then what each answer leaves open, one question at a time.
 
         A question that was left out is asked again.
         """
         while places:
-            opened, missed = yield from self._show(places)
+            opened, places = yield from self._show(places)
             while opened:
                 more, again = yield from self._show(opened[:1])
                 opened = [*more, *again, *opened[1:]]
-            places = missed
 
-    def _show(self, places: Sequence[P]) -> Generator[Request, Response, tuple[list[P], list[P]]]:
+    def _show(self, places: Sequence[P]) -> Steps[tuple[list[P], list[P]]]:
         """Ask once; the places that the answers leave open, and those that got no answer."""
         asked = [(place, self.question(place)) for place in places]
         reply = yield from send(self.ask(asked), Reply)
@@ -202,9 +184,7 @@ class Asking(ABC, Generic[P]):
 
     # -- an answer, or what stands in its place ----------------------------------------------------
 
-    def _take(
-        self, place: P, question: Question, answer: Answer
-    ) -> Generator[Request, Response, list[P]]:
+    def _take(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
         """What an answer leaves open: nothing where it settles the place."""
         among = place.among if MORE in answer.picked else ()
         if place.why or place.notes or place.among:
@@ -250,9 +230,8 @@ class Asking(ABC, Generic[P]):
     def _blank(self, place: P) -> list[P]:
         """A blank Other opens its menu; where nothing is behind it, the question comes again."""
         opened = self.open_menu(place)
-        if opened is None:
-            return self.again(place, "Other was left empty, and it has no further options.")
-        return opened
+        why = "Other was left empty, and it has no further options."
+        return self.again(place, why) if opened is None else opened
 
     def _pick(self, place: P, answer: Answer) -> list[P]:
         """Codes are the answer, and words where they may be; More… leads to the next page."""
@@ -261,10 +240,8 @@ class Asking(ABC, Generic[P]):
         if MORE in answer.picked and (place.multi or not words):
             if words:
                 self.keep_words(place, words)
-            place = self._tick(place, codes)
-            if place.among:
-                return [replace(place, turned=place.turned + 1)]
-            return [replace(place, page=place.page + 1)]
+            turned = "turned" if place.among else "page"
+            return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
         unknown = [code for code in gathered if self.label(place, code) is None]
         if unknown:
@@ -277,9 +254,7 @@ class Asking(ABC, Generic[P]):
             self.note("matched", place, f"> Matched: {self._labels(place, codes)}")
         return self.choose(place, gathered, words, "custom")
 
-    def ask_aside(
-        self, place: P, question: Question, name: str
-    ) -> Generator[Request, Response, list[P]]:
+    def ask_aside(self, place: P, question: Question, name: str) -> Steps[list[P]]:
         """Ask another tree before the question comes again, where there is one at hand."""
         del question
         yield from ()
@@ -306,9 +281,7 @@ class Asking(ABC, Generic[P]):
 
     # -- prefixes ----------------------------------------------------------------------------------
 
-    def _prefixed(
-        self, place: P, question: Question, answer: Answer
-    ) -> Generator[Request, Response, list[P]]:
+    def _prefixed(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
         argument = answer.argument.strip()
         if answer.prefix == "force":
             return self._force(place, argument)
@@ -329,13 +302,11 @@ class Asking(ABC, Generic[P]):
         word = argument.casefold()
         if word in ("", "skip", "dismiss"):
             if not self.skips:
-                why = "This question cannot be skipped."
-                return self.again(place, why)
+                return self.again(place, "This question cannot be skipped.")
             return self.choose(place, (), word or "skip", "force")
-        code = self.resolve(place, argument)
-        if code is None:
-            return self.again(place, f"There is no option {argument} here.")
-        return self.force(place, code)
+        if (code := self.resolve(place, argument)) is not None:
+            return self.force(place, code)
+        return self.again(place, f"There is no option {argument} here.")
 
     def _tag(self, place: P, tag: str) -> list[P]:
         """`#name` tags the item, and the question comes again."""
@@ -354,18 +325,14 @@ class Asking(ABC, Generic[P]):
         why = f"Chosen so far: {self._labels(place, place.gathered)}. What else?"
         return [replace(place, why=why)]
 
-    def _refer(
-        self, place: P, question: Question, path: str
-    ) -> Generator[Request, Response, list[P]]:
+    def _refer(self, place: P, question: Question, path: str) -> Steps[list[P]]:
         """`@path` shows a file, and the question comes again."""
         done = yield from send(Do(f"{question.key}+file", "read-file", path), Done)
         if done.error:
             return self.again(place, done.error)
         return self.again(place, f"{path}:\n\n{done.text}", kind="reference")
 
-    def _ask_back(
-        self, place: P, question: Question, asked: str
-    ) -> Generator[Request, Response, list[P]]:
+    def _ask_back(self, place: P, question: Question, asked: str) -> Steps[list[P]]:
         """`Q:` asks something back. It is kept; an advisor answers it, or whoever relays."""
         if not asked:
             return self.again(place, "Type a question after Q:.")
@@ -379,7 +346,7 @@ class Asking(ABC, Generic[P]):
         why = f"You asked: {asked}\n\n{said or 'There was no answer.'}"
         return self.again(place, why, kind="advice")
 
-    def _consult(self, question: Question, prompt: str) -> Generator[Request, Response, str]:
+    def _consult(self, question: Question, prompt: str) -> Steps[str]:
         if not self.advisor:
             return ""
         output = yield from send(Call(f"{question.key}+advice", self.advisor, prompt), Output)
@@ -408,11 +375,7 @@ def page_of(
     """The choices of the page at hand, and those that typed text may name besides."""
     every = [*choices, *behind]
     fitting = [choice for choice in every if choice.code in place.among]
-    shown = (
-        page_choices(fitting, place.turned, room)
-        if fitting
-        else page_choices(choices, place.page, room)
-    )
+    shown = page_choices(fitting or choices, place.turned if fitting else place.page, room)
     codes = {choice.code for choice in shown}
     return shown, [choice for choice in every if choice.code not in codes]
 
@@ -428,8 +391,7 @@ def page_choices(choices: Sequence[Choice], page: int, room: int) -> list[Choice
     rest = choices[begin:]
     if len(rest) <= room:
         return list(rest)
-    more = Choice(MORE, "More…", f"{len(rest) - step} further options")
-    return [*rest[:step], more]
+    return [*rest[:step], Choice(MORE, "More…", f"{len(rest) - step} further options")]
 
 
 # -- one question of a split, a gate or a walk -----------------------------------------------------
@@ -480,11 +442,9 @@ class Selection(NamedTuple):
 class Chooser(Asking[Inquiry]):
     """Asks the inquiries of one run."""
 
-    def __init__(self, context: str, limits: Limits) -> None:
-        super().__init__(context, limits)
-        self._chosen = Selection()
+    _chosen = Selection()
 
-    def inquire(self, inquiry: Inquiry) -> Generator[Request, Response, Selection]:
+    def inquire(self, inquiry: Inquiry) -> Steps[Selection]:
         """Ask until there is an answer. Whatever else comes back, the question comes again."""
         yield from self.settle([inquiry])
         return self._chosen
@@ -529,8 +489,7 @@ class Chooser(Asking[Inquiry]):
         return next((choice.label for choice in place.every if choice.code == code), None)
 
     def resolve(self, place: Inquiry, typed: str) -> str | None:
-        by_case = {choice.code.casefold(): choice.code for choice in place.every}
-        return by_case.get(typed.casefold())
+        return {c.code.casefold(): c.code for c in place.every}.get(typed.casefold())
 
     def explain(self, place: Inquiry, question: Question, *, deep: bool) -> str:
         """The question and its choices with their descriptions; deep, those of all pages."""

@@ -17,23 +17,12 @@ from quandary.flows import wording
 from quandary.flows.asking import Asking, Place, page_of
 from quandary.model import keys
 from quandary.model.asks import Choice, Item, Kind, Limits, Question
-from quandary.model.tree import (
-    OTHER,
-    Extra,
-    Option,
-    Tree,
-    find,
-    is_multi,
-    named_of,
-    other_of,
-    trace,
-    walk,
-)
+from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from quandary.flows import Flow, Request, Response
+    from quandary.flows import Flow, Steps
     from quandary.flows.asking import Remarks
 
 VERSION = 1
@@ -81,18 +70,9 @@ def decide(
     values: Mapping[str, str] | None = None,
 ) -> Flow:
     """Ask about every item until each has a path through the tree."""
-    terms = Terms(
-        tree,
-        context,
-        tuple(items),
-        question,
-        None if extras is None else tuple(extras),
-        kind,
-        limits or Limits(),
-        tuple(trees),
-        advisor,
-        dict(values or {}),
-    )
+    about, offered = tuple(items), None if extras is None else tuple(extras)
+    shown, known, given = limits or Limits(), tuple(trees), dict(values or {})
+    terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given)
     return _flow(terms)
 
 
@@ -118,11 +98,8 @@ def _flow(terms: Terms) -> Flow:
     decider = Decider(replace(terms, items=items))
     for item in items:
         for root in range(len(terms.tree.decisions)):
-            wording.require_filled(
-                decider.root_text(item, root),
-                f"the question on item {item.id}",
-                item.title or item.label,
-            )
+            where, title = f"the question on item {item.id}", item.title or item.label
+            wording.require_filled(decider.root_text(item, root), where, title)
     return decider.flow()
 
 
@@ -155,7 +132,7 @@ class Level(Place, frozen=True, kw_only=True):
     def page_of(self, room: int) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
         """The choices of the page at hand, and those that typed text may name besides."""
         menu = self.menu
-        named = [_choice(o) for o in (self.options if self.in_menu else named_of(self.options))]
+        named = [_choice(option) for option in self.options if option is not menu]
         behind = [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
         shown, further = page_of(self, named, behind, room)
         return tuple(shown), tuple(further)
@@ -164,11 +141,8 @@ class Level(Place, frozen=True, kw_only=True):
         """The path that a typed code or path of codes names, in any case; also behind Other."""
         wanted = typed.strip().strip("/").upper()
         by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(self.options)}
-        if wanted in by_case:
-            return by_case[wanted]
-        if self.menu is not None:
-            return by_case.get(f"{self.menu.code}/{wanted}".upper())
-        return None
+        behind = f"{self.menu.code}/{wanted}".upper() if self.menu is not None else wanted
+        return by_case.get(wanted) or by_case.get(behind)
 
     def part(self, code: str) -> Part:
         """What choosing this option records: the same, whichever way it was come by."""
@@ -185,12 +159,6 @@ class Level(Place, frozen=True, kw_only=True):
         other = self.menu.code if self.menu is not None else OTHER
         above = self.path if self.in_menu else (*self.path, other)
         return Part((_LAST, *self.order), "/".join((*above, f"{kind}:{text}")), text)
-
-    def in_order(self, codes: Sequence[str]) -> Sequence[str]:
-        """Codes as they stand in the tree."""
-        if len(codes) < 2:
-            return codes
-        return sorted(codes, key=lambda code: self.part(code).order)
 
 
 class Record:
@@ -233,13 +201,8 @@ class Record:
 def _choice(option: Option, code: str = "") -> Choice:
     """An option as it is shown; an author recommends it with `(recommended)` after its label."""
     label, marks = _RECOMMENDED.subn("", option.label or option.code)
-    return Choice(
-        code or option.code,
-        label or option.code,
-        option.description,
-        bool(option.options),
-        recommended=bool(marks),
-    )
+    shown, branch = label or option.code, bool(option.options)
+    return Choice(code or option.code, shown, option.description, branch, recommended=bool(marks))
 
 
 def level_problems(tree: Tree) -> list[str]:
@@ -248,8 +211,7 @@ def level_problems(tree: Tree) -> list[str]:
     for decision in tree.decisions:
         if not decision.options:
             problems.append(f"decision {decision.name} has no options")
-        levels = [decision.options, *(o.options for _, o in decision.walk())]
-        for level in levels:
+        for level in (decision.options, *(o.options for _, o in decision.walk())):
             codes = [option.code.upper() for option in level]
             twice = sorted({code for code in codes if codes.count(code) > 1})
             problems += [f"code [{code}] is used twice on line {level[0].line}" for code in twice]
@@ -329,25 +291,18 @@ class Decider(Asking[Level]):
         """The first level of a decision, for an item."""
         options = self.terms.tree.decisions[root].options
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
-        return Level(
-            item=item,
-            blocks=(block,) if block else (),
-            multi=is_multi(options),
-            root=root,
-            options=options,
-            why=why or self.why,
-        )
+        blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
+        return Level(item=item, blocks=blocks, multi=multi, root=root, options=options, why=why)
 
     def result(self) -> dict[str, Any]:
         """A path for every item and decision, with what was said beside it."""
         tree = self.terms.tree
-        chosen: list[dict[str, Any]] = []
-        for record in self.records.values():
-            for root, decision in enumerate(tree.decisions):
-                entry = record.chosen(root, self.remarks_on(record.item.id))
-                if self._several:
-                    entry["decision"] = decision.name
-                chosen.append(entry)
+        chosen = [
+            record.chosen(root, self.remarks_on(record.item.id))
+            | ({"decision": decision.name} if self._several else {})
+            for record in self.records.values()
+            for root, decision in enumerate(tree.decisions)
+        ]
         name = tree.name if self._several else tree.decisions[0].name
         result: dict[str, Any] = {"treeName": name, "chosenItems": chosen}
         if self.notes and not self.depth:
@@ -429,8 +384,7 @@ class Decider(Asking[Level]):
     # -- answers -----------------------------------------------------------------------------------
 
     def label(self, place: Level, code: str) -> str | None:
-        option = find(place.options, code)
-        return option.label if option is not None else None
+        return option.label if (option := find(place.options, code)) is not None else None
 
     def resolve(self, place: Level, typed: str) -> str | None:
         return place.resolve(typed)
@@ -449,21 +403,21 @@ class Decider(Asking[Level]):
     ) -> list[Level]:
         """Leaves are settled, branches open their own level, in the tree's order."""
         place = replace(place, gathered=()) if place.gathered else place
-        opened = [level for code in place.in_order(codes) for level in self._open(place, code)]
+        in_order = sorted(codes, key=lambda code: place.part(code).order)
+        opened = [level for code in in_order for level in self._open(place, code)]
         if words:
             self._record(place, place.words(kind, words))
         return opened
 
     def _open(self, place: Level, code: str) -> list[Level]:
-        option = find(place.options, code)
-        if option is None:
-            return []
-        if place.menu is not None and option is place.menu:
+        way = trace(place.options, code)
+        option = way[-1]
+        if option is place.menu:
             return self._blank(place)
         if option.options:
-            path = (*place.path, *(step.code for step in trace(place.options, code)))
+            path = (*place.path, *(step.code for step in way))
             why = f"{option.label}: here are its options."
-            return [self._below(place, option, path, code, why=why)]
+            return [self._below(place, option, path, code, why)]
         self._record(place, place.part(code))
         return []
 
@@ -481,18 +435,11 @@ class Decider(Asking[Level]):
             self.note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._open(place, f"{menu.code}/{only.code}")]
         why = "Other: here are the further options."
-        path = (*place.path, menu.code)
-        return [*opened, self._below(place, menu, path, menu.code, why=why, in_menu=True)]
+        below = self._below(place, menu, (*place.path, menu.code), menu.code, why)
+        return [*opened, replace(below, in_menu=True)]
 
     def _below(
-        self,
-        place: Level,
-        option: Option,
-        path: tuple[str, ...],
-        code: str,
-        *,
-        why: str,
-        in_menu: bool = False,
+        self, place: Level, option: Option, path: tuple[str, ...], code: str, why: str
     ) -> Level:
         return Level(
             item=place.item,
@@ -503,7 +450,6 @@ class Decider(Asking[Level]):
             path=path,
             order=place.part(code).order,
             why=why,
-            in_menu=in_menu,
         )
 
     def force(self, place: Level, code: str) -> list[Level]:
@@ -514,9 +460,7 @@ class Decider(Asking[Level]):
     def _record(self, place: Level, part: Part) -> None:
         self.records[place.item.id].add(place.root, part)
 
-    def ask_aside(
-        self, place: Level, question: Question, name: str
-    ) -> Generator[Request, Response, list[Level]]:
+    def ask_aside(self, place: Level, question: Question, name: str) -> Steps[list[Level]]:
         """Another tree is asked inline; what comes of it is kept, and the question comes again."""
         tree = next((tree for tree in self.terms.trees if tree.name == name), None)
         if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
@@ -524,9 +468,8 @@ class Decider(Asking[Level]):
         terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
-        for chosen in result["chosenItems"]:
-            kept = {"tree": tree.name, "path": chosen["path"]}
-            self.records[place.item.id].asides.append(kept)
+        chosen = [{"tree": name, "path": chosen["path"]} for chosen in result["chosenItems"]]
+        self.records[place.item.id].asides += chosen
         return [replace(place, why=f"{tree.name} is decided. Back to the question.")]
 
     def run_inside(self, terms: Terms, prefix: str, why: str = "") -> Flow:
