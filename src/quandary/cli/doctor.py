@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from difflib import get_close_matches
 from functools import cache
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
@@ -26,7 +28,10 @@ from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
+from quandary.doors.web.tokens import Keys
 from quandary.errors import ParseError, QuandaryError
+from quandary.journal.store import NoStore, open_store, place_of
+from quandary.journal.verify import verify
 from quandary.model.calls import fold
 from quandary.model.text import printable
 from quandary.settings import (
@@ -42,7 +47,7 @@ from quandary.settings.agents import known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from quandary.doors.hosts.install import InstalledHook
     from quandary.settings import Origin
@@ -84,29 +89,30 @@ def doctor_command(form: str, where: str | None) -> int:
     which host, and the agents that are installed. It changes nothing and sends nothing; other
     programs are only asked for their versions.
     """
-    areas = {
+    hosts = [*examine_hosts()]
+    hooked = any(finding.what.startswith("claude") for finding in hosts)
+    areas: dict[str, list[Finding]] = {
         "program": [*examine_program()],
         "extras": [*examine_extras()],
         "settings": [*examine_settings()],
         "store": [*examine_store(where)],
-        "hosts": [*examine_hosts()],
+        "hosts": hosts,
+        "agents": [*examine_agents(hooked=hooked)],
+        "logs": [*examine_logs()],
     }
-    hooked = any(finding.what.startswith("claude") for finding in areas["hosts"])
-    areas |= {"agents": [*examine_agents(hooked=hooked)], "logs": [*examine_logs()]}
     broken = sum(finding.status == "broken" for found in areas.values() for finding in found)
     if form == "json":
         listed = [{"area": area, **f._asdict()} for area, found in areas.items() for f in found]
         document = {"version": __version__, "ok": not broken, "findings": listed}
         put(msgspec.json.encode(document) + b"\n")
         return 1 if broken else 0
-    colours = coloured()
     for area, found in areas.items():
         put(f"{area}\n" if found else "")
-        for finding in found:
-            mark = f"{finding.status:<6}"
-            mark = click.style(mark, fg=_COLOURS[finding.status]) if colours else mark
-            put(f"  {mark}  {printable(finding.what)}: {printable(finding.text)}\n")
-            put(f"          → {printable(finding.remedy)}\n" if finding.remedy else "")
+        for status, what, text, remedy in found:
+            mark = f"{status:<6}"
+            mark = click.style(mark, fg=_COLOURS[status]) if coloured() else mark
+            put(f"  {mark}  {printable(what)}: {printable(text)}\n")
+            put(f"          → {printable(remedy)}\n" if remedy else "")
         put("\n" if found else "")
     put(f"{broken} broken.\n" if broken else "Nothing is broken.\n")
     return 1 if broken else 0
@@ -180,29 +186,27 @@ def _examine_command(what: str, command: str, verb: str, remedy: str) -> Finding
 
 def examine_extras() -> Iterator[Finding]:
     """What can be added to the program, and whether it is there."""
-    from importlib import metadata  # noqa: PLC0415 - slow
-
     try:
         needed = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
         yield Finding("note", NAME, "is not installed as a package")
         return
-    wanted: dict[str, dict[str, str]] = {}
-    for line in needed:
-        found = _REQUIREMENT.match(line)
-        if found is not None and found["extra"] != "all":
-            wanted.setdefault(found["extra"], {})[found["name"]] = ""
+    wanted: dict[str, list[str]] = {}
+    for found in filter(None, map(_REQUIREMENT.match, needed)):
+        if found["extra"] != "all":
+            wanted.setdefault(found["extra"], []).append(found["name"])
     for extra, names in sorted(wanted.items()):
-        for name in names:
-            with suppress(metadata.PackageNotFoundError):
-                names[name] = metadata.version(name)
-        missing = ", ".join(name for name, version in names.items() if not version)
+        present, missing = [], []
+        for name in dict.fromkeys(names):
+            try:
+                present.append(f"{name} {metadata.version(name)}")
+            except metadata.PackageNotFoundError:
+                missing.append(name)
         if missing:
             remedy = f"pip install 'quandary[{extra}]'"
-            yield Finding("note", extra, f"not installed ({missing})", remedy)
+            yield Finding("note", extra, f"not installed ({', '.join(missing)})", remedy)
         else:
-            versions = (f"{name} {version}" for name, version in names.items())
-            yield Finding("ok", extra, ", ".join(versions))
+            yield Finding("ok", extra, ", ".join(present))
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -233,7 +237,7 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
         remedy = "correct it; until then no command that reads it works"
         yield Finding("broken", path, str(error).removeprefix(f"{path}: "), remedy)
         return
-    wrong = [fault for item in part.values.items() for fault in _find_faults(part, *item)]
+    wrong = [fault for item in part.values.items() if (fault := _find_fault(origin, *item))]
     yield from (Finding("broken", path, *fault) for fault in wrong)
     for name in OWN if origin == "project" else ():
         if part.values.get(name):
@@ -250,22 +254,25 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
         yield Finding("ok", path, f"sets {names}" if names else "nothing is set")
 
 
-def _find_faults(part: Part, key: str, value: object) -> Iterator[tuple[str, str]]:
+def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | None:
     """What is wrong with one setting, and what to do about it."""
-    name = key if key in KNOWN else key.lower() if key.isupper() else key
+    name = key.lower() if key.isupper() else key
     kind = KNOWN.get(name)
     if kind is None:
-        yield f"there is no setting {key}", _suggest(key, KNOWN)
-    elif kind is list:
-        if not isinstance(value, str | list):
-            yield f"{key} is a list of texts, not {value!r}", "write it in brackets"
-    elif type(value) is not kind:
-        yield f"{key} is {_KINDS[kind]}, not {value!r}", "correct its value"
-    elif isinstance(value, dict) and not (name in OWN and part.origin == "project"):
+        return f"there is no setting {key}", _suggest(key, KNOWN)
+    if kind is list:
+        fits = isinstance(value, str | list)
+        return (
+            None if fits else (f"{key} is a list of texts, not {value!r}", "write it in brackets")
+        )
+    if type(value) is not kind:
+        return f"{key} is {_KINDS[kind]}, not {value!r}", "correct its value"
+    if isinstance(value, dict) and not (name in OWN and origin == "project"):
         try:
             CHECKS[name](value)
         except QuandaryError as error:
-            yield str(error), "correct it; until then it has no effect"
+            return str(error), "correct it; until then it has no effect"
+    return None
 
 
 def _suggest(name: str, known: Iterable[str], prefix: str = "") -> str:
@@ -306,22 +313,13 @@ def _check_serve(table: dict[str, Any]) -> None:
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')
     if table.get("metrics"):
-        from quandary.doors.web.tokens import Keys  # noqa: PLC0415 - only where there is one
-
         Keys(b"", metrics=table["metrics"])
 
 
-def _check_users(table: dict[str, Any]) -> None:
-    from quandary.doors.web.tokens import Keys  # noqa: PLC0415 - only where there are users
-
-    Keys(b"", users=table)
-
-
-def _require_keys(name: str, table: dict[str, Any], known: Iterable[str]) -> None:
-    names = list(known)
-    unknown = next((key for key in table if key not in names), None)
-    if unknown is not None:
-        raise ParseError(f"[{name}] has no key {unknown} (there are {', '.join(names)})")
+def _require_keys(name: str, table: dict[str, Any], known: Collection[str]) -> None:
+    for key in table:
+        if key not in known:
+            raise ParseError(f"[{name}] has no key {key} (there are {', '.join(known)})")
 
 
 CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -330,7 +328,7 @@ CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
     "notify": _check_notify,
     "questions": _check_questions,
     "serve": _check_serve,
-    "users": _check_users,
+    "users": lambda table: Keys(b"", users=table),
 }
 """Each raises where its table makes no sense."""
 
@@ -340,35 +338,32 @@ CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 def examine_store(where: str | None = None) -> Iterator[Finding]:
     """The journal: whether it can be read, how large it is, and whether it is what was written."""
-    from quandary.journal.store import NoStore, open_store, place_of  # noqa: PLC0415 - heavy
-    from quandary.journal.verify import verify  # noqa: PLC0415 - the same
-
     place = "journal"
     try:
         place = place_of(where)
         with closing(open_store(where, create=False)) as store:
             last, entries = store.last(), store.newest()
-            runs = last.runs if last else 0
             paths = [path for path in (place, f"{place}-wal") if os.path.exists(path)]
             size = sum(os.path.getsize(path) for path in paths) // 1024
-            large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
-            told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
-            if entries > MANY:
-                text = f"{told}; too many entries to verify in passing"
-                yield Finding("ok", place, text, "quandary verify looks at all of them")
-                return
-            problems = verify(store).problems
+            problems = verify(store).problems if entries <= MANY else ()
     except NoStore:
         yield Finding("ok", place, "nothing has been recorded there yet")
+        return
     except QuandaryError as error:
         remedy = "see quandary verify, or name another store with --store"
         yield Finding("broken", place, str(error), remedy)
+        return
+    runs = last.runs if last else 0
+    large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
+    told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
+    if entries > MANY:
+        text = f"{told}; too many entries to verify in passing"
+        yield Finding("ok", place, text, "quandary verify looks at all of them")
+    elif problems:
+        text = f"{told}; {len(problems)} problems, the first: {problems[0].text}"
+        yield Finding("broken", place, text, "quandary verify names them all")
     else:
-        if problems:
-            text = f"{told}; {len(problems)} problems, the first: {problems[0].text}"
-            yield Finding("broken", place, text, "quandary verify names them all")
-        else:
-            yield Finding("ok", place, f"{told}, all as they were written")
+        yield Finding("ok", place, f"{told}, all as they were written")
 
 
 # -- hosts -----------------------------------------------------------------------------------------
@@ -380,28 +375,23 @@ def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
     seen = None if root is None else os.path.relpath(root)
     roots = [None] if seen is None else ["" if seen == os.curdir else seen, None]
     found = [one for host in HOSTS for scope in roots for one in _examine_host(host, scope)]
-    sources = [one for scope in roots for one in _hook_sources(places("claude", scope).hooks or "")]
     yield from found
-    for plugin in (source for source in sources if source.startswith("the plugin ")):
-        yield Finding("ok", "claude", f"{plugin} is switched on")
+    sources = []  # where Claude Code has our hooks from: settings, or a plugin that they name
+    for path in (places("claude", scope).hooks or "" for scope in roots):
+        with suppress(QuandaryError):  # said already
+            text = _text(path)
+            calls, enabled = our_hooks(text), load_json(text).get("enabledPlugins")
+            sources += [path] if calls else []
+            for name, on in enabled.items() if isinstance(enabled, dict) else ():
+                if on is True and name.startswith("quandary@"):
+                    sources.append(f"the plugin {name}")
+                    yield Finding("ok", "claude", f"the plugin {name} is switched on")
     if len(sources) > 1:
         text = f"every question is recorded more than once, by {' and '.join(sources)}"
         yield Finding("note", "claude", text, "keep one of them; see quandary uninstall")
     if not found and not sources:
         text = "quandary is installed for none, so no agent knows of it"
         yield Finding("note", "hosts", text, "quandary install claude, or another")
-
-
-def _hook_sources(path: str) -> list[str]:
-    """Where Claude Code has our hooks from: a file of settings, or the plugin that it names."""
-    try:
-        text = _text(path)
-        calls, enabled = our_hooks(text), load_json(text).get("enabledPlugins")
-    except QuandaryError:
-        return []  # said already
-    names = enabled.items() if isinstance(enabled, dict) else ()
-    plugins = [name for name, on in names if on is True and name.startswith("quandary@")]
-    return [*([path] if calls else []), *(f"the plugin {name}" for name in plugins)]
 
 
 def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
@@ -473,8 +463,6 @@ def _text(path: str) -> str:
 
 def examine_agents(*, hooked: bool) -> Iterator[Finding]:
     """Every agent that is installed, with its version; what the settings rely on must be there."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only here
-
     chosen = {}
     try:
         found = read_settings()
@@ -493,11 +481,10 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
             for agent in agents
             if (path := paths[agent.name]) and programs.get(agent.name) == agent.argv[0]
         }
-    for agent in (agent for agent in agents if paths[agent.name]):
+    for agent in agents:
         if agent.name in versions:
-            version = versions[agent.name].result()
-            yield _judge_agent(agent, version, hooked=hooked)
-        else:
+            yield _judge_agent(agent, versions[agent.name].result(), hooked=hooked)
+        elif paths[agent.name]:
             yield Finding("ok", agent.name, f"{agent.argv[0]}, as your settings say")
     missing = ", ".join(name for name, path in paths.items() if path is None)
     if missing:
@@ -513,22 +500,18 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
 
 
 def _judge_agent(agent: Agent, version: Version, *, hooked: bool) -> Finding:
-    tried = agent.tried
     text = f"version {version.text}"
     if version.trouble:
         text = f"{agent.argv[0]} {version.trouble}"
         return Finding("note", agent.name, text, "see whether it runs at all")
-    if hooked and agent.name == "CLAUDE" and _numbers(version.text) < _numbers(HOOKS_SINCE):
+    numbers, least = ([*map(int, v.split("."))] for v in (version.text, HOOKS_SINCE))
+    if hooked and agent.name == "CLAUDE" and numbers < least:
         text = f"{text} cannot call our hooks; no question would get through"
         return Finding("broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
-    if version.text == tried:
+    if version.text == agent.tried:
         return Finding("ok", agent.name, f"{text}, the one that was tried")
-    known = f"; what is known about it was tried with {tried}" if tried else ", never tried"
-    return Finding("note", agent.name, text + known)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+    tried = f"; what is known about it was tried with {agent.tried}"
+    return Finding("note", agent.name, text + (tried if agent.tried else ", never tried"))
 
 
 def examine_logs() -> Iterator[Finding]:
@@ -536,5 +519,5 @@ def examine_logs() -> Iterator[Finding]:
     for name in ("hook", "notify"):
         line = printable(notices.last_trouble(name))
         if line:
-            remedy = "delete it when that is over"
-            yield Finding("note", notices.trouble_log(name), f"last: {line[:300]}", remedy)
+            text, remedy = f"last: {line[:300]}", "delete it when that is over"
+            yield Finding("note", notices.trouble_log(name), text, remedy)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -11,13 +12,12 @@ from quandary.cli import console
 from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, put, tell
 from quandary.errors import QuandaryError
-from quandary.journal.counts import Statistics, Tally, occasions, summarize_questions
+from quandary.journal.counts import occasions, summarize_questions
 from quandary.journal.policy import (
     ID,
     PREFERENCES,
     SUPPRESSING,
     Policy,
-    SetPreference,
     fixed_reasons,
     list_preferences,
     set_preference,
@@ -26,8 +26,7 @@ from quandary.model.text import printable
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from quandary.journal.counts import Tally
     from quandary.journal.store import Store
 
 _origin = click.option(
@@ -86,16 +85,13 @@ def check(id_: str, summary: str, where: str | None) -> int:
         from quandary.settings.files import read_standard_input  # noqa: PLC0415 - rarely piped
 
         summary = read_standard_input()
-    project = console.current_project()
-    trouble = ""
-    store: Store | None = None
-    settings = None
+    store, settings, trouble = None, None, ""
     try:
         settings = read_settings()
         store = console.open_journal(where, existing=True, notify=False)
     except QuandaryError as error:
         trouble = str(error)
-    verdict = Policy(store, settings, project, trouble).check(id_, summary)
+    verdict = Policy(store, settings, console.current_project(), trouble).check(id_, summary)
     decided = "AUTO_DECIDE" if verdict.decide else "ASK_NORMALLY"
     put(msgspec.json.encode({"verdict": decided, "note": verdict.note or None}) + b"\n")
     return 0
@@ -145,54 +141,34 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    found = list(
-        _standing(list_preferences(console.view_journal(where), console.current_project()))
-    )
-    inert = [
-        {"id": kept.id, "preference": kept.preference, "why": why} for kept, why in found if why
-    ]
-    counts: dict[str, Any] = {
-        "set": len(found),
-        "in_force": len(found) - len(inert),
-        "inert": len(inert),
-        "by_preference": {
-            name: sum(kept.preference == name for kept, _ in found) for name in PREFERENCES
-        },
-        "inert_preferences": inert,
-    }
+    kept = list_preferences(console.view_journal(where), console.current_project())
+    settings = read_settings()
+    own = {one.id for one in kept if one.scope}
+    inert = []
+    for one in kept:
+        why = ""
+        if not one.scope and one.id in own:
+            why = "this project has a preference of its own"
+        elif one.preference in SUPPRESSING:
+            why = next(fixed_reasons(settings, one.id), "")
+        if why:
+            inert.append({"id": one.id, "preference": one.preference, "why": why})
+    counts = {"set": len(kept), "in_force": len(kept) - len(inert), "inert": len(inert)}
     if form == "json":
-        put(msgspec.json.encode(counts) + b"\n")
+        used = Counter(one.preference for one in kept)
+        by_preference = {name: used[name] for name in PREFERENCES}
+        document = {**counts, "by_preference": by_preference, "inert_preferences": inert}
+        put(msgspec.json.encode(document) + b"\n")
         return 0
-    put(f"{counts['set']} set, {counts['in_force']} in force, {counts['inert']} inert\n")
+    put("{set} set, {in_force} in force, {inert} inert\n".format(**counts))
     for entry in inert:
-        put(f"  {entry['preference']} for {entry['id']}: {entry['why']}\n")
+        put("  {preference} for {id}: {why}\n".format(**entry))
     return 0
 
 
-def _standing(found: list[SetPreference]) -> Iterator[tuple[SetPreference, str]]:
-    """Each preference with the reason why it decides nothing."""
-    settings = read_settings()
-    own = {kept.id for kept in found if kept.scope}
-    for kept in found:
-        why = ""
-        if not kept.scope and kept.id in own:
-            why = "this project has a preference of its own"
-        elif kept.preference in SUPPRESSING:
-            why = next(fixed_reasons(settings, kept.id), "")
-        yield kept, why
-
-
 def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
-    here = is_terminal()
-    set_preference(
-        store,
-        id_,
-        preference,
-        scope=scope,
-        origin="terminal" if here else origin or "",
-        who="person" if here else "agent",
-        through="terminal" if here else "command",
-    )
+    said = "terminal" if is_terminal() else origin or ""
+    set_preference(store, id_, preference, scope=scope, origin=said, **console.caller().source)
 
 
 def _valid(id_: str) -> None:
@@ -232,53 +208,39 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     Questions that always got the same answer are listed; `quandary prefer set` can silence them.
     Nothing is ever silenced automatically.
     """
-    store = console.view_journal(where)
-    found = summarize_questions(
-        list(occasions(store, None if everywhere else console.current_project()))
-    )
+    project = None if everywhere else console.current_project()
+    found = summarize_questions(list(occasions(console.view_journal(where), project)))
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0
     if not found.asked:
         tell("no questions here yet; `quandary ask` asks one")
         return 0
-    put(_text(found, limit))
+    put(f"{found.asked} asked, {found.answered} answered, {found.last_hour} in the last hour\n")
+    if found.last_hour > MANY:
+        put("That is a lot for one hour; people who are asked too much stop reading.\n")
+    put("\n")
+    for tally in found.questions[:limit]:
+        put(_tally(tally))
+    if len(found.questions) > limit:
+        put(f"… and {len(found.questions) - limit} more (--limit)\n")
+    if found.candidates:
+        put("\nAlways answered the same, and harmless as far as the text shows. ")
+        put("To stop being asked:\n")
+        put("".join(f"  quandary prefer set {id_} never-ask\n" for id_ in found.candidates))
     return 0
 
 
-def _text(found: Statistics, limit: int) -> str:
-    lines = [f"{found.asked} asked, {found.answered} answered, {found.last_hour} in the last hour"]
-    if found.last_hour > MANY:
-        lines.append("That is a lot for one hour; people who are asked too much stop reading.")
-    lines.append("")
-    for tally in found.questions[:limit]:
-        lines += _tally(tally)
-    if len(found.questions) > limit:
-        lines.append(f"… and {len(found.questions) - limit} more (--limit)")
-    if found.candidates:
-        lines.append("")
-        lines.append(
-            "Always answered the same, and harmless as far as the text shows. To stop being asked:"
-        )
-        lines += [f"  quandary prefer set {id_} never-ask" for id_ in found.candidates]
-    return "\n".join(lines) + "\n"
-
-
-def _tally(tally: Tally) -> list[str]:
+def _tally(tally: Tally) -> str:
     who = ", ".join(f"{count} by {name}" for name, count in tally.by.items())
     parts = [f"asked {tally.asked}", f"answered {tally.answered}" + (f" ({who})" if who else "")]
     if tally.median_seconds is not None:
-        parts.append(f"median {_length(tally.median_seconds)}")
+        units = ((86400, "d"), (3600, "h"), (60, "min"), (0, "s"))
+        size, unit = next(one for one in units if tally.median_seconds >= one[0])
+        parts.append(f"median {tally.median_seconds / (size or 1):.1f} {unit}")
     if tally.recommended:
         parts.append(f"advice followed {tally.followed} of {tally.recommended}")
     title = " ".join(printable(tally.text).split())
     answers = "; ".join(f"{said or '(blank)'}: {n}" for said, n in list(tally.answers.items())[:4])
-    shown = [printable(tally.id), f"  {title[:96]}", f"  {', '.join(parts)}"]
-    return [*shown, f"  {printable(answers)}"] if answers else shown
-
-
-def _length(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
+    shown = f"{printable(tally.id)}\n  {title[:96]}\n  {', '.join(parts)}\n"
+    return f"{shown}  {printable(answers)}\n" if answers else shown

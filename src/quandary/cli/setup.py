@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from difflib import unified_diff
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from quandary.doors.hosts.install import Change, Plan
 
-
 _VERBS = {
     (True, False): ("created", "would create"),
     (False, False): ("changed", "would change"),
@@ -33,14 +34,13 @@ _VERBS = {
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The host, and for whom."""
-    for option in (
-        click.option("--dry-run", is_flag=True, help="Show what would change; change nothing."),
-        click.option("--user", is_flag=True, help="For you, in every project."),
-        click.option("--project", is_flag=True, help="For this project, and all who work on it."),
-        click.argument("host", type=click.Choice(list(HOSTS))),
+    for name, text in (
+        ("--dry-run", "Show what would change; change nothing."),
+        ("--user", "For you, in every project."),
+        ("--project", "For this project, and all who work on it."),
     ):
-        command = option(command)
-    return command
+        command = click.option(name, is_flag=True, help=text)(command)
+    return click.argument("host", type=click.Choice(list(HOSTS)))(command)
 
 
 @click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
@@ -56,10 +56,8 @@ def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bo
     root = _root(project=project, user=user)
     command = find_command("user" if root is None else "project")
     timeout = host_timeout(user_settings() if root is None else read_settings())
-    where = places(host, root)
-    plan = _follow(
-        lambda: plan_install(where, command.word, mcp=mcp, timeout=timeout), dry_run=dry_run
-    )
+    make = partial(plan_install, places(host, root), command.word, mcp=mcp, timeout=timeout)
+    plan = _follow(make, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
     for note in filter(None, (*plan.notes, command.note)):
@@ -75,8 +73,8 @@ def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> in
     Files that nobody has changed since are byte for byte what they were before. Instructions that
     somebody has edited are left, and named.
     """
-    where = places(host, _root(project=project, user=user))
-    plan = _follow(lambda: plan_uninstall(where), dry_run=dry_run)
+    make = partial(plan_uninstall, places(host, _root(project=project, user=user)))
+    plan = _follow(make, dry_run=dry_run)
     if not plan.changes and not plan.left:
         tell(f"nothing to do: quandary is not installed for {host}")
     for reason in plan.left:
@@ -123,19 +121,13 @@ def _follow(make: Callable[[], Plan], *, dry_run: bool) -> Plan:
 
 def _diff(change: Change) -> Iterator[str]:
     """The change as `patch` takes it; on a terminal with nothing hidden."""
-    from difflib import unified_diff  # noqa: PLC0415 - only for --dry-run
-
-    name = printable(change.path)
-    before = name if change.before is not None else os.devnull
-    after = name if change.after is not None else os.devnull
+    texts = (change.before, change.after)
+    before, after = (os.devnull if text is None else printable(change.path) for text in texts)
     # For `patch`, lines end with line feeds only.
-    old, new = (
-        re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in (change.before, change.after)
-    )
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in texts)
     for line in unified_diff(old, new, before, after):
         text = line.removesuffix("\n")
         end = "\n" if text != line else "\n\\ No newline at end of file\n"
-        if sys.stdout.isatty():
-            text = printable(text)
+        text = printable(text) if sys.stdout.isatty() else text
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
         yield (click.style(text, fg=colour) if colour else text) + end

@@ -151,10 +151,9 @@ def _claude(root: str | None) -> Places:
 
 def _codex(root: str | None) -> Places:
     home = os.environ.get("CODEX_HOME") or _home(".codex")
-    folder = root if root is not None else home
+    folder, base = (home, home) if root is None else (root, os.path.join(root, ".codex"))
     over = os.path.join(folder, "AGENTS.override.md")
     hidden = os.path.isfile(over) and os.path.getsize(over) > 0
-    base = os.path.join(root, ".codex") if root is not None else home
     return Places(
         _section(os.path.join(folder, "AGENTS.md"), CODEX),
         servers=Servers(os.path.join(base, "config.toml"), "mcp_servers"),
@@ -163,38 +162,32 @@ def _codex(root: str | None) -> Places:
 
 
 def _gemini(root: str | None) -> Places:
-    base = os.path.join(os.environ.get("GEMINI_CLI_HOME") or _home(), ".gemini")
-    folder = root if root is not None else base
-    settings = os.path.join(root, ".gemini") if root is not None else base
-    return Places(
-        _section(os.path.join(folder, "GEMINI.md"), TYPED),
-        servers=Servers(os.path.join(settings, "settings.json"), "mcpServers"),
-    )
+    home = os.path.join(os.environ.get("GEMINI_CLI_HOME") or _home(), ".gemini")
+    folder, base = (home, home) if root is None else (root, os.path.join(root, ".gemini"))
+    servers = Servers(os.path.join(base, "settings.json"), "mcpServers")
+    return Places(_section(os.path.join(folder, "GEMINI.md"), TYPED), servers=servers)
 
 
 def _cursor(root: str | None) -> Places:
-    base = os.path.join(root, ".cursor") if root is not None else _home(".cursor")
-    if root is None:
-        path = os.path.join(base, "skills", "quandary", "SKILL.md")
-        lesson = Lesson(path, skill(TYPED))
-    else:
-        path = os.path.join(base, "rules", "quandary.mdc")
+    base = _home(".cursor") if root is None else os.path.join(root, ".cursor")
+    lesson = Lesson(os.path.join(base, "skills", "quandary", "SKILL.md"), skill(TYPED))
+    if root is not None:
         body = _add_heading(TYPED, description=f'"{SUMMARY}"', alwaysApply="true")
-        lesson = Lesson(path, body)
+        lesson = Lesson(os.path.join(base, "rules", "quandary.mdc"), body)
     return Places(lesson, servers=Servers(os.path.join(base, "mcp.json"), "mcpServers"))
 
 
 def _vscode(root: str | None) -> Places:
     if root is not None:
-        path = os.path.join(root, ".github", "copilot-instructions.md")
-        servers = Servers(os.path.join(root, ".vscode", "mcp.json"), "servers", "stdio")
-        return Places(_section(path, TYPED), servers=servers)
-    path = _home(".copilot", "instructions", "quandary.instructions.md")
-    body = _add_heading(TYPED, description=f'"{SUMMARY}"', applyTo='"**"')
-    data = os.environ.get("XDG_CONFIG_HOME") or _home(".config")
-    data = _home("Library", "Application Support") if sys.platform == "darwin" else data
-    listed = os.path.join(data, "Code", "User", "mcp.json")
-    return Places(Lesson(path, body), servers=Servers(listed, "servers", "stdio"))
+        lesson = _section(os.path.join(root, ".github", "copilot-instructions.md"), TYPED)
+        base = os.path.join(root, ".vscode")
+    else:
+        body = _add_heading(TYPED, description=f'"{SUMMARY}"', applyTo='"**"')
+        lesson = Lesson(_home(".copilot", "instructions", "quandary.instructions.md"), body)
+        data = os.environ.get("XDG_CONFIG_HOME") or _home(".config")
+        data = _home("Library", "Application Support") if sys.platform == "darwin" else data
+        base = os.path.join(data, "Code", "User")
+    return Places(lesson, servers=Servers(os.path.join(base, "mcp.json"), "servers", "stdio"))
 
 
 def _home(*parts: str) -> str:
@@ -286,13 +279,10 @@ def why_not(path: str) -> str | None:
     caches = [folder for name in _CACHE_VARIABLES if (folder := os.environ.get(name))]
     for place in {os.path.abspath(path), os.path.realpath(path)}:
         parts = [part.casefold() for part in place.split(os.sep)]
-        if any(_is_below(place, folder) for folder in temporary_folders()):
+        if _is_below(place, temporary_folders()):
             return "is in a temporary folder"
-        if (
-            any(_is_below(place, folder) for folder in caches)
-            or not _CACHES.isdisjoint(parts)
-            or ("uv", "cache") in pairwise(parts)
-        ):
+        named = not _CACHES.isdisjoint(parts) or ("uv", "cache") in pairwise(parts)
+        if named or _is_below(place, caches):
             return "is in a cache, which can be emptied at any time"
     return None
 
@@ -310,6 +300,6 @@ def _environment(path: str) -> str | None:
     return folder if os.path.isfile(os.path.join(folder, "pyvenv.cfg")) else None
 
 
-def _is_below(path: str, folder: str) -> bool:
-    bases = {os.path.abspath(folder), os.path.realpath(folder)}
+def _is_below(path: str, folders: list[str]) -> bool:
+    bases = (base(folder) for folder in folders for base in (os.path.abspath, os.path.realpath))
     return any(path.startswith(base.rstrip(os.sep) + os.sep) for base in bases)

@@ -85,24 +85,21 @@ def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None
     changes: list[Change] = []
     notes = list(places.notes)
     for path, entry in _entries(places, command, timeout, mcp=mcp):
-        text = _read(path)
-        copy = _read_copy(path, text)
+        text, copy = _read(path)
         try:
             if text is not None and entry.is_current(text):
                 continue
-            if _is_edited(entry, text or ""):
+            if _is_edited(entry, text):
                 notes.insert(0, f"{path} was edited and stays as it is")
                 continue
-            base = text
-            if copy is not None:
-                base = copy.text
-            elif text is not None and (without := entry.remove(text)) is not None:
-                base = without
+            without = None if text is None or copy is not None else entry.remove(text)
+            base = copy.text if copy is not None else text if without is None else without
             after = entry.add(base or "")
+        except CannotEdit as error:
+            message = f"{path}: {error}; nothing was changed; add this yourself"
+            raise CannotEdit(message, _snippet(entry)) from None
         except QuandaryError as error:
-            hint = "; add this yourself" if isinstance(error, CannotEdit) else ""
-            message = f"{path}: {error}; nothing was changed{hint}"
-            raise CannotEdit(message, entry.snippet if hint else "") from None
+            raise CannotEdit(f"{path}: {error}; nothing was changed") from None
         folders, folder = copy.folders if copy is not None else 0, os.path.realpath(path)
         while text is None and not os.path.lexists(folder := os.path.dirname(folder)):
             folders += 1
@@ -115,10 +112,9 @@ def plan_uninstall(places: Places) -> Plan:
     """The plan that takes out whatever install put there."""
     changes, left = [], []
     for path, entry in _entries(places, NAME, None, mcp=True):
-        text = _read(path)
+        text, copy = _read(path)
         if text is None:
             continue
-        copy = _read_copy(path, text)
         if copy is not None:
             changes.append(Change(path, text, copy.text, entry.what, folders=copy.folders))
             continue
@@ -129,7 +125,7 @@ def plan_uninstall(places: Places) -> Plan:
             if NAME not in text:
                 continue
             message = f"{path}: {error}; nothing was changed; remove this yourself"
-            raise CannotEdit(message, entry.snippet) from None
+            raise CannotEdit(message, _snippet(entry)) from None
         if edited:
             left.append(f"{path} was edited; delete what you do not need")
         elif after is not None:
@@ -144,19 +140,19 @@ def carry_out(plan: Plan) -> None:
     done: list[Change] = []
     try:
         for change in plan.changes:
-            if _read(change.path) != change.before:
+            if _read(change.path)[0] != change.before:
                 raise QuandaryError(  # noqa: TRY301 - what was done is undone below
                     f"{change.path} has just been changed by others; try again"
                 )
             if change.copy is not None:
                 kept = msgspec.json.encode(change.copy).decode()
-                _write_file(_copy_path(change.path), kept, 0o700)
+                _write(_copy_path(change.path), kept, mode=0o700)
             done.append(change)
-            _write(change)
+            _write(change.path, change.after, change.folders)
     except BaseException:
         for change in reversed(done):
             with suppress(QuandaryError):
-                _write(change._replace(before=change.after, after=change.before))
+                _write(change.path, change.before, change.folders)
         raise
     for change in plan.changes:
         if change.copy is None:
@@ -165,10 +161,16 @@ def carry_out(plan: Plan) -> None:
                 os.rmdir(os.path.dirname(_copy_path(change.path)))
 
 
-def _is_edited(entry: Entry, text: str) -> bool:
+def _is_edited(entry: Entry, text: str | None) -> bool:
     """Whether somebody has changed a text of ours; then it is theirs."""
-    found = entry.find(text) if isinstance(entry, Marked) else None
+    found = entry.find(text or "") if isinstance(entry, Marked) else None
     return found is not None and found.edited
+
+
+def _snippet(entry: Entry) -> str:
+    """The text to paste where we cannot edit the file."""
+    text = (entry.table or entry) if isinstance(entry, Server) else entry
+    return text.body if isinstance(text, Marked) else text.add("")
 
 
 def _entries(
@@ -185,54 +187,40 @@ def _entries(
 # -- files and their copies ------------------------------------------------------------------------
 
 
-def _read(path: str) -> str | None:
-    return read_text(path) if os.path.exists(path) else None
+def _read(path: str) -> tuple[str | None, Copy | None]:
+    """A file, and the copy of one that is still as install left it."""
+    if not os.path.exists(path):
+        return None, None
+    text = read_text(path)
+    with suppress(QuandaryError, msgspec.DecodeError):
+        copy = msgspec.json.decode(read_text(_copy_path(path)), type=Copy)
+        return text, copy if copy.left == _digest(text) else None
+    return text, None
 
 
-def _write(change: Change) -> None:
-    """One file, with the folders that come and go with it."""
-    if change.after is not None:
-        _write_file(change.path, change.after)
+def _write(path: str, text: str | None, folders: int = 0, mode: int = 0o777) -> None:
+    """A file, or none, with the folders that come and go with it."""
+    real = os.path.realpath(path)
+    try:
+        if text is not None:
+            os.makedirs(os.path.dirname(real), mode, exist_ok=True)
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(real)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise QuandaryError(f"{path}: cannot be changed ({reason})") from None
+    if text is not None:
+        write_text(path, text)
         return
-    real = os.path.realpath(change.path)
-    folder = os.path.dirname(real)
-    try:
-        os.unlink(real)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise _cannot_change(change.path, error) from None
     with suppress(OSError):  # there is something else in it
-        for _ in range(change.folders):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
-
-
-def _write_file(path: str, text: str, mode: int = 0o777) -> None:
-    """A file, with the folders above it."""
-    try:
-        os.makedirs(os.path.dirname(os.path.realpath(path)), mode, exist_ok=True)
-    except OSError as error:
-        raise _cannot_change(path, error) from None
-    write_text(path, text)
-
-
-def _cannot_change(path: str, error: OSError) -> QuandaryError:
-    return QuandaryError(f"{path}: cannot be changed ({(error.strerror or str(error)).lower()})")
+        for _ in range(folders):
+            os.rmdir(real := os.path.dirname(real))
 
 
 def _copy_path(path: str) -> str:
     name = sha256(os.path.realpath(path).encode(errors="surrogateescape")).hexdigest()[:16]
     return os.path.join(data_folder(), "installed", f"{name}.json")
-
-
-def _read_copy(path: str, text: str | None) -> Copy | None:
-    """The copy of a file that is still as install left it."""
-    try:
-        copy = msgspec.json.decode(read_text(_copy_path(path)), type=Copy)
-    except (QuandaryError, msgspec.DecodeError):
-        return None
-    return copy if text is not None and copy.left == _digest(text) else None
 
 
 def _digest(text: str) -> str:
@@ -254,11 +242,6 @@ class Marked(NamedTuple):
     """Empty where the whole file is ours."""
     opening: str = "<!-- "
     closing: str = " -->"
-
-    @property
-    def snippet(self) -> str:
-        """The text to paste where we cannot edit the file."""
-        return self.body
 
     def is_current(self, text: str) -> bool:
         """Whether our text is there, word for word."""
@@ -374,27 +357,16 @@ class Hooks(NamedTuple):
     command: str
     timeout: int | None = None
     """Seconds that the hook before a question may take, where that is longer than usual."""
-
-    @property
-    def what(self) -> str:
-        """What a person would call it."""
-        return f"hooks {' and '.join(HOOKS)} for AskUserQuestion"
-
-    @property
-    def snippet(self) -> str:
-        """The text to paste where we cannot edit the file."""
-        return self.add("")
+    what: str = f"hooks {' and '.join(HOOKS)} for AskUserQuestion"
 
     def is_current(self, text: str) -> bool:
         """Whether both events call us; who wrote that line by hand need not have it twice."""
-        wanted = {"pre": self.timeout or 0, "post": 0}
-        current = {
+        least = dict(zip(HOOKS, (self.timeout or 0, 0), strict=True))
+        return set(HOOKS) == {
             call.event
             for call in our_hooks(text)
-            if call.by_hand
-            or (call.command == self.command and call.timeout >= wanted[HOOKS[call.event]])
+            if call.by_hand or (call.command == self.command and call.timeout >= least[call.event])
         }
-        return current == set(HOOKS)
 
     def add(self, text: str) -> str:
         """One more group for each event, behind those that are there."""
@@ -411,18 +383,16 @@ class Hooks(NamedTuple):
     def remove(self, text: str) -> str | None:
         """Without our hooks, and without the groups that held nothing else."""
         data = load_json(text)
-        found = False
-        for event, groups, group, handler in [*_handlers(data)]:
-            if _is_ours(handler, ["hook", HOOKS[event]]):
-                found = True
-                group["hooks"].remove(handler)
-                if not group["hooks"]:
-                    groups.remove(group)
-                if not groups:
-                    del data["hooks"][event]
-        if found and not data["hooks"]:
+        ours = [one for one in _handlers(data) if _is_ours(one[-1], ["hook", HOOKS[one[0]]])]
+        for event, groups, group, handler in ours:
+            group["hooks"].remove(handler)
+            if not group["hooks"]:
+                groups.remove(group)
+            if not groups:
+                del data["hooks"][event]
+        if ours and not data["hooks"]:
             del data["hooks"]
-        return _write_json(data, text) if found else None
+        return _write_json(data, text) if ours else None
 
 
 def _handlers(data: dict[str, Any]) -> Iterator[tuple[str, list[Any], dict[str, Any], Any]]:
@@ -483,7 +453,7 @@ class Server(NamedTuple):
     what: str = "the MCP server"
 
     @property
-    def _table(self) -> Marked | None:
+    def table(self) -> Marked | None:
         """What is written where the list is TOML."""
         if not self.servers.path.endswith(".toml"):
             return None
@@ -491,11 +461,6 @@ class Server(NamedTuple):
         lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry]
         body = "\n".join([f"[{self.servers.key}.{NAME}]", *lines, ""])
         return Marked(body, self.what, "# quandary:begin", "# ", "")
-
-    @property
-    def snippet(self) -> str:
-        """The text to paste where we cannot edit the file."""
-        return self._table.body if self._table else self.add("")
 
     def is_current(self, text: str) -> bool:
         """Whether it is there; an entry of our name that somebody else made is never touched."""
@@ -508,11 +473,11 @@ class Server(NamedTuple):
     def add(self, text: str) -> str:
         """The list with one more server."""
         key, entry = self.servers.key, self.servers.entry(self.command)
-        if self._table is None:
+        if self.table is None:
             data = load_json(text)
             _member(data, key, dict, key)[NAME] = entry
             return _write_json(data, text)
-        after = self._table.add(text)
+        after = self.table.add(text)
         with suppress(ParseError):
             if self.find(after) == entry:
                 return after
@@ -520,8 +485,8 @@ class Server(NamedTuple):
 
     def remove(self, text: str) -> str | None:
         """The list without it."""
-        if self._table is not None:
-            return self._table.remove(text)
+        if self.table is not None:
+            return self.table.remove(text)
         if not _is_ours(self.find(text), ["mcp"]):
             return None
         data = load_json(text)
@@ -532,7 +497,7 @@ class Server(NamedTuple):
 
     def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
         """What a file says of a server with our name."""
-        data = load_json(text) if self._table is None else _load_toml(text)
+        data = load_json(text) if self.table is None else _load_toml(text)
         listed = data.get(self.servers.key)
         return listed.get(NAME) if isinstance(listed, dict) else None
 
