@@ -123,7 +123,6 @@ class Commands(RuleBasedStateMachine):
                 approved=approved,
                 given=Given({f"p{here}": "done", "extra": 1} if proven else {f"p{here}": "___"}),
                 source=AGENT,
-                project="here",
             )
         except QuandaryError as error:
             refused = str(error)

@@ -6,6 +6,7 @@ arguments of its flow and calls `begin`.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
@@ -26,6 +27,7 @@ from quandary.formats.items import read_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from quandary.cli.program import Command
     from quandary.desk.begin import Beginning
     from quandary.flows.split import Relation
 
@@ -55,6 +57,7 @@ class Way(NamedTuple):
         return given.settings(self.pairs)
 
 
+_HOSTS, _COUNT = click.Choice(["claude", "codex"]), click.IntRange(min=1)
 _OPTIONS = (
     click.option("--expires", metavar="AGE", help="Withdraw the run after 30m, 12h, 2d …"),
     click.option(
@@ -62,12 +65,8 @@ _OPTIONS = (
         type=click.Choice(["terminal", "text", "relay"]),
         help="Ask here, print text to be shown, or print a form; by default here, if possible.",
     ),
-    click.option(
-        "--host", type=click.Choice(["claude", "codex"]), default="claude", show_default=True
-    ),
-    click.option(
-        "--header-max", type=click.IntRange(min=1), help="The longest header the host shows."
-    ),
+    click.option("--host", type=_HOSTS, default="claude", show_default=True),
+    click.option("--header-max", type=_COUNT, help="The longest header the host shows."),
     click.option("--set", "pairs", multiple=True, metavar="key=value", help="Fill a {slot}."),
     click.option(
         "--answers", metavar="FILE", help="A JSON list of replies, one for each Ask in turn."
@@ -83,13 +82,12 @@ _OPTIONS = (
 def asking_options(command: Callable[..., int]) -> Callable[..., int]:
     """The options of every command that asks; the command gets them as `way`."""
 
+    @wraps(command)
     def gathered(**options: Any) -> int:  # noqa: ANN401 - whatever click read
         way = Way(**{name: options.pop(name) for name in Way._fields})
         usual = "terminal" if is_terminal() and not way.answers else "relay"
         return command(**options, way=way._replace(via=way.via or usual))
 
-    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
-    gathered.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's own
     wrapped: Callable[..., int] = gathered
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
@@ -114,20 +112,21 @@ def begin(way: Way, beginning: Beginning) -> int:
     return console.show(store, state, proof=way.proof)
 
 
+def _item_option(about: str) -> Callable[[Command], Command]:
+    pattern = "'ID|Label|Title|Context'"
+    return click.option("--item", "texts", multiple=True, metavar=pattern, help=about)
+
+
+def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
+    return given.as_rows(given.from_options(texts) + (given.from_file(file) if file else []))
+
+
 @click.command(
     cls=OneSource, epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage."
 )
 @click.argument("source")
-@click.option(
-    "--item",
-    "item_texts",
-    multiple=True,
-    metavar="'ID|Label|Title|Context'",
-    help="What to decide about; may be repeated.",
-)
-@click.option(
-    "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
-)
+@_item_option("What to decide about; may be repeated.")
+@click.option("--items", "file", metavar="FILE", help="JSON list, JSON lines or CSV of items.")
 @click.option("--context", metavar="TEXT", default="", help="What is decided and why. Required.")
 @click.option("--question", metavar="TEXT", default="", help="The question; {slots} are filled.")
 @click.option(
@@ -141,8 +140,8 @@ def begin(way: Way, beginning: Beginning) -> int:
 @asking_options
 def ask_command(
     source: str,
-    item_texts: tuple[str, ...],
-    items_file: str | None,
+    texts: tuple[str, ...],
+    file: str | None,
     context: str,
     question: str,
     extra_texts: tuple[str, ...],
@@ -155,11 +154,10 @@ def ask_command(
     show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
     returns to `quandary reply RUN -`, and repeat until `status` is done. Every answer is kept.
     """
-    items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
     wanted = Asking(
         context,
         source,
-        items=given.as_rows(items),
+        items=_rows(texts, file),
         question=question,
         extras=list(extra_texts),
         kind=kind or UNSET,
@@ -210,21 +208,15 @@ def split_command(
     type=click.Choice(["person"]),
     help="Only a person's own answer counts, at a terminal or in the browser.",
 )
-@click.option(
-    "--item",
-    "item_texts",
-    multiple=True,
-    metavar="'ID|Label|Title|Context'",
-    help="What to review, in place of the files in DIR.",
-)
-@click.option("--items", "items_file", metavar="FILE", help="The same from a file.")
+@_item_option("What to review, in place of the files in DIR.")
+@click.option("--items", "file", metavar="FILE", help="The same from a file.")
 @asking_options
 def gate_command(
     folder: str,
     custom: str | None,
     require: str | None,
-    item_texts: tuple[str, ...],
-    items_file: str | None,
+    texts: tuple[str, ...],
+    file: str | None,
     way: Way,
 ) -> int:
     """Ask a person whether the track in DIR may leave its current phase, and where to.
@@ -233,14 +225,12 @@ def gate_command(
     what is missing. The choice is carried out at once and kept in the track's history. Words that
     are none of the choices move nothing: the result hands them back.
     """
-    items = given.from_options(item_texts) + (given.from_file(items_file) if items_file else [])
-    taken = "-" in (items_file, way.answers)
+    rows = _rows(texts, file)
+    taken = "-" in (file, way.answers)
     shown = proof.read_proof("" if taken else read_pipe(proof.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
-    wanted = Gating(
-        folder, shown.values, custom or "", bool(require), given.as_rows(items), way.values
-    )
+    wanted = Gating(folder, shown.values, custom or "", bool(require), rows, way.values)
     typed = shown.values if shown.lines else ()
     beginning = desk.gate(console.open_journal(way.where), wanted, way.showing, typed)
     for stuck in beginning.warnings:

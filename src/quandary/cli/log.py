@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -61,18 +62,11 @@ def log_command(
     project = None if everywhere or run is not None else console.current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
-    if run is not None:
-        chosen = [run]
-    else:
-        size = 10_000 if words else limit
-        chosen = [row.id for row in store.runs(project=project, limit=size, newest=True)]
-    logs: list[tuple[str, list[Event]]] = []
-    for name in chosen:
-        found = _matching(store, name, words, whole=form == "markdown")
-        if found:
-            logs.append((name, found))
-        if len(logs) == limit:
-            break
+    size = 10_000 if words else limit
+    rows = store.runs(project=project, limit=size, newest=True) if run is None else ()
+    chosen = [row.id for row in rows] if run is None else [run]
+    each = ((name, _matching(store, name, words, whole=form == "markdown")) for name in chosen)
+    logs = list(islice((pair for pair in each if pair[1]), limit))
     if form == "json":
         listed = [{"run": name, "entries": found} for name, found in logs]
         put(msgspec.json.encode({"runs": listed}) + b"\n")
@@ -133,11 +127,11 @@ def record(store: Store, run: str, found: list[Event]) -> str:
 
 
 def _outcome(state: State, found: list[Event]) -> Iterator[str]:
-    ended = [event for event in found if event.kind == "ended"]
     if state.status != "done":
         why = f": {_plain(state.error)}" if state.error else ""
         yield f"**{state.status.capitalize()}**{why}"
         return
+    ended = [event for event in found if event.kind == "ended"]
     yield f"Decided on {moment(ended[-1].at)}:" if ended else "Decided:"
     yield ""
     result = state.result if isinstance(state.result, dict) else {}
@@ -169,18 +163,12 @@ def show_questions(
     store: Store, form: str, *, run: str | None, project: str | None, words: str, limit: int
 ) -> int:
     """Print the newest questions of a project or of a run, those that have all the words."""
-    wanted = words.casefold().split()
-    found = [
-        occasion
-        for occasion in occasions(store, project)
-        if run in (None, occasion.run) and _has(occasion, wanted)
-    ]
+    found = [one for one in occasions(store, project) if run in (None, one.run)]
+    for word in words.casefold().split():
+        found = [o for o in found if word in f"{o.id} {o.text} {' '.join(o.answer)}".casefold()]
     found = sorted(found, key=lambda occasion: occasion.asked, reverse=True)[:limit]
     if form == "json":
-        rows = [
-            {**occasion._asdict(), "seconds": occasion.seconds, "followed": occasion.followed}
-            for occasion in found
-        ]
+        rows = [{**o._asdict(), "seconds": o.seconds, "followed": o.followed} for o in found]
         put(msgspec.json.encode({"questions": rows}) + b"\n")
     else:
         mark = "- " if form == "markdown" else ""
@@ -190,18 +178,10 @@ def show_questions(
     return 0
 
 
-def _has(occasion: Occasion, words: list[str]) -> bool:
-    said = f"{occasion.id} {occasion.text} {' '.join(occasion.answer)}".casefold()
-    return all(word in said for word in words)
-
-
 def _line(occasion: Occasion) -> str:
     text = " ".join(printable(occasion.text).split())
     answer = printable("; ".join(occasion.answer)) or "(blank)"
-    if not occasion.answered:
-        outcome = "not answered"
-    else:
-        advice = {True: ", as recommended", False: ", not as recommended", None: ""}
-        source = f"{occasion.who} ({occasion.through})"
-        outcome = f"{answer}{advice[occasion.followed]} — {source}"
+    advice = {True: ", as recommended", False: ", not as recommended", None: ""}
+    outcome = f"{answer}{advice[occasion.followed]} — {occasion.who} ({occasion.through})"
+    outcome = outcome if occasion.answered else "not answered"
     return f"{moment(occasion.asked)}  {occasion.id or occasion.key}  {text} → {outcome}"

@@ -47,19 +47,15 @@ def phase_command() -> None:
 )
 @click.argument("folder", metavar="DIR")
 @click.option(
-    "--phases",
-    "file",
-    required=True,
-    metavar="FILE",
-    help="A JSON list of phases, or an object with one.",
+    "--phases", required=True, metavar="FILE", help="A JSON list of phases, or an object with one."
 )
-def start(folder: str, file: str) -> int:
+def start(folder: str, phases: str) -> int:
     """Begin a track in DIR with the phases that FILE declares.
 
     Each phase has a "label" and a "name"; "proof" lists what has to be shown on leaving it,
     "gate": false leaves out the menu, "approval": "person" lets only a person pass it.
     """
-    given = read_input(file)
+    given = read_input(phases)
     path = tracks.path_in(folder)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -67,7 +63,7 @@ def start(folder: str, file: str) -> int:
         raise QuandaryError(f"{folder}: no folder can be made there ({error.strerror})") from None
     with tracks.lock(folder):
         before = read_text(path) if os.path.lexists(path) else None
-        text = tracks.write_new(given, file, before, path)
+        text = tracks.write_new(given, phases, before, path)
         tracks.save(folder, text)
     _tell_stand(tracks.parse(text, path).track)
     return 0
@@ -79,14 +75,10 @@ def start(folder: str, file: str) -> int:
 @click.argument("folder", metavar="DIR")
 @click.argument("target", metavar="'LABEL: Name'")
 @click.option(
-    "--user-approved",
-    "approved",
-    default="",
-    metavar="REASON",
-    help="The user's approval; it is recorded.",
+    "--user-approved", default="", metavar="REASON", help="The user's approval; it is recorded."
 )
 @store_option
-def go(folder: str, target: str, approved: str, where: str | None) -> int:
+def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
     """Move the track in DIR to a phase.
 
     Proof of the phase that is left is a JSON object on standard input. Going back, skipping ahead
@@ -100,10 +92,9 @@ def go(folder: str, target: str, approved: str, where: str | None) -> int:
         console.open_journal(where),
         phases.folder_of(folder),
         target,
-        approved=approved,
+        approved=user_approved,
         given=given,
         source=Source(**console.caller().source),
-        project=console.current_project(),
     )
     _tell_stand(track, run=passage.run)
     return 0
@@ -160,14 +151,10 @@ def describe_track(kept: Kept, store: Store | None) -> dict[str, Any]:
 
 def describe_stand(track: Track) -> dict[str, Any]:
     """Where a track stands, what comes next, and what it has to prove before."""
-    current, following, before = track.current, track.next, track.previous
-    return {
-        "currentPhase": current.title if current is not None else None,
-        "nextPhase": following.title if following is not None else None,
-        "previousPhase": before.title if before is not None else None,
-        "finished": track.finished,
-        "proof": [_field(field) for field in current.proof] if current is not None else [],
-    }
+    phases = {"current": track.current, "next": track.next, "previous": track.previous}
+    titles = {f"{name}Phase": found and found.title for name, found in phases.items()}
+    proof = [_field(field) for field in track.current.proof] if track.current is not None else []
+    return {**titles, "finished": track.finished, "proof": proof}
 
 
 def _phase(track: Track, phase: Phase) -> dict[str, Any]:
@@ -189,19 +176,8 @@ def _field(field: Any) -> dict[str, Any]:  # noqa: ANN401 - a Field
 def _history(passage: Passage, store: Store | None) -> dict[str, Any]:
     """An entry of the history; who let it pass is the journal's word wherever it has one."""
     (who, through, by), journalled = phases.who_let_pass(store, passage)
-    said = {
-        "phase": passage.phase,
-        "from": passage.source,
-        "at": passage.at,
-        "who": who,
-        "through": through,
-        "by": by,
-        "reason": passage.reason,
-        "proof": passage.proof,
-        "run": passage.run,
-        "finished": passage.finished,
-    }
-    return {name: value for name, value in said.items() if value} | {"journalled": journalled}
+    said = msgspec.structs.replace(passage, who=who, through=through, by=by)
+    return {**msgspec.to_builtins(said), "journalled": journalled}
 
 
 # -- for people ----------------------------------------------------------------------------------

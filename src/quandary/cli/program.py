@@ -103,17 +103,15 @@ def explained(error: BaseException) -> tuple[str, int] | None:
     """What to say of an error of click's, and the exit status it leads to."""
     if isinstance(error, click.Abort):
         return "interrupted", INTERRUPTED
-    return (_usage(error), 2) if isinstance(error, click.ClickException) else None
-
-
-def _usage(error: click.ClickException) -> str:
+    if not isinstance(error, click.ClickException):
+        return None
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     if context is None or context.parent is None or message.endswith("?"):
-        return message
+        return message, 2
     if type(error).__name__ == "NoArgsIsHelpError":  # a whole help page, where one line is wanted
         message = f"say which: {', '.join(context.command.list_commands(context))}"
-    return f"{message.rstrip('.')}; see {context.command_path} --help"
+    return f"{message.rstrip('.')}; see {context.command_path} --help", 2
 
 
 # -- options that several commands have -----------------------------------------------------------

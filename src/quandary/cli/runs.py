@@ -10,14 +10,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from quandary.cli.console import (
-    ask_here,
-    caller,
-    current_project,
-    open_run,
-    show,
-    view_journal,
-)
+from quandary.cli.console import ask_here, caller, current_project, open_run, show, view_journal
 from quandary.cli.program import store_option
 from quandary.cli.screen import coloured, is_terminal, put, tell, width
 from quandary.desk import reply as desk
@@ -45,29 +38,25 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run")
 @click.option(
-    "--wait",
-    "seconds",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="Wait that long for an answer.",
+    "--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait that long for an answer."
 )
 @click.option("--via", type=click.Choice(["terminal", "relay"]), help="Ask here, or print JSON.")
 @click.option("--proof", is_flag=True, help="When done, print only treeName and chosenItems.")
 @store_option
 def next_command(
-    run: str, seconds: float | None, via: str | None, proof: bool, where: str | None
+    run: str, wait: float | None, via: str | None, proof: bool, where: str | None
 ) -> int:
     """Show what RUN waits for, or its result.
 
     On a terminal the question is asked right here. With --wait the command returns as soon as
     somebody answers, or when the time is up.
     """
-    if seconds is not None and isnan(seconds):
+    if wait is not None and isnan(wait):
         raise click.UsageError("--wait is a number of seconds")
     store, run = open_run(where, run)
     state = finish(store, Caller("policy", "mending"), runs.look(store, run))
-    if seconds is not None:
-        state = runs.wait(store, run, state.n, seconds)
+    if wait is not None:
+        state = runs.wait(store, run, state.n, wait)
     elif via == "terminal" or (via is None and is_terminal() and not proof):
         return ask_here(store, state, proof=proof)
     return show(store, state, proof=proof)
@@ -93,8 +82,7 @@ def advise_command(
         raise click.UsageError("TEXT is empty; answer what the person asked")
     extras = tuple(given.extras(offers, "--option") or ())
     store, run = open_run(where, run)
-    state = desk.advise(store, Caller("agent", "relay"), run, text, extras, to)
-    return show(store, state)
+    return show(store, desk.advise(store, Caller("agent", "relay"), run, text, extras, to))
 
 
 @click.command()
@@ -123,9 +111,8 @@ def read_command(source: str | None, text: str | None, cases: str | None, mode: 
 
 def _line(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id may be anything
     """The reading as the contract has it: kinds that only a run knows count as prefix or words."""
-    kind = {"extra": "prefix", "tree": "prefix", "blank": "own-words"}.get(
-        reading.kind, reading.kind
-    )
+    known: dict[str, str] = {"extra": "prefix", "tree": "prefix", "blank": "own-words"}
+    kind = known.get(reading.kind, reading.kind)
     codes = [code.rpartition("/")[2] for code in reading.codes]
     matched = "Other" if reading.kind == "blank" else reading.matched
     said = {**more, "kind": kind, "codes": codes, "matched": matched}
@@ -185,8 +172,7 @@ def runs_command(
     if form == "json":
         put(encode_runs(store, rows) + b"\n")
         return 0
-    for row in rows:
-        put(_runs_line(row, about(store, row.id)))
+    put("".join(_runs_line(row, about(store, row.id)) for row in rows))
     if not rows:
         tell("no runs here yet; `quandary ask` begins one")
     return 0
@@ -241,11 +227,8 @@ def amend_command(
         reply = desk.read_reply(desk.arguments_of(store, run), found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         raise Rejected("that is no answer; nothing was changed")
-    key = found.question.key
-    state = desk.amend(store, caller(by), run, reply, key=key, why=why)
-    if person:
-        return ask_here(store, state)
-    return show(store, state)
+    state = desk.amend(store, caller(by), run, reply, key=found.question.key, why=why)
+    return ask_here(store, state) if person else show(store, state)
 
 
 def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:
@@ -255,11 +238,12 @@ def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer
             tell(f"{number}. {found.question.text} → {answer_text(found.answer, found.question)}")
         number = click.prompt("Which one", type=click.IntRange(1, len(answers)), err=True)
         return answers[number - 1]
-    for found in answers:
-        if found.question.key == to:
-            return found
-    keys = ", ".join(found.question.key for found in answers)
-    raise QuandaryError(f"run {run} has no answer to {to} that counts; there are {keys}")
+    known = {found.question.key: found for found in answers}
+    if to not in known:
+        raise QuandaryError(
+            f"run {run} has no answer to {to} that counts; there are {', '.join(known)}"
+        )
+    return known[to]
 
 
 @click.command()

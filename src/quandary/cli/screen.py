@@ -31,14 +31,12 @@ def width() -> int:
 
 def put(text: str | bytes) -> None:
     """Write to standard output as it is."""
-    out = sys.stdout
     if isinstance(text, bytes):
-        out.flush()
-        out.buffer.write(text)
-        out.buffer.flush()
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
     else:
-        out.write(text)
-        out.flush()
+        sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def tell(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import nullcontext
@@ -21,8 +22,9 @@ from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from quandary.cli.program import Command
     from quandary.formats.charts import Loaded
     from quandary.formats.lint import Checked, Diagnostic
     from quandary.model.chart import Chart, Page, Step
@@ -97,34 +99,26 @@ def _complete_rule(_context: click.Context, _parameter: click.Parameter, typed: 
     return [name for name in RULES if name.startswith(typed)]
 
 
-@click.command(
-    epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.",
-)
+def _rules_option(name: str, about: str) -> Callable[[Command], Command]:
+    return click.option(
+        name, multiple=True, metavar="RULE", shell_complete=_complete_rule, help=about
+    )
+
+
+def _format_option(forms: str, about: str) -> Callable[[Command], Command]:
+    choice = click.Choice(forms.split())
+    return click.option(
+        "--format", "form", type=choice, default="text", show_default=True, help=about
+    )
+
+
+@click.command(epilog="Exit status: 0 no errors, 1 errors found, 2 something could not be read.")
 @click.argument("paths", nargs=-1, metavar="PATH...", type=PATH)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
-    default="text",
-    show_default=True,
-    help="How to report.",
-)
+@_format_option("text json github sarif", "How to report.")
 @click.option("--fix", is_flag=True, help="Fix in place what can be fixed safely.")
 @click.option("--fenced", is_flag=True, help="Check examples in code fences too.")
-@click.option(
-    "--select",
-    multiple=True,
-    metavar="RULE",
-    shell_complete=_complete_rule,
-    help="Check only this rule; may be repeated.",
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="RULE",
-    shell_complete=_complete_rule,
-    help="Leave this rule out; may be repeated.",
-)
+@_rules_option("--select", "Check only this rule; may be repeated.")
+@_rules_option("--ignore", "Leave this rule out; may be repeated.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def check_command(
     paths: tuple[str, ...],
@@ -154,14 +148,12 @@ def check_command(
                 text, fixed = better, fixed + solved  # noqa: PLW2901
         read.append((path, parse(text)))
     checked = check_files(read, rules, fenced=fenced)
-    if form == "json":
-        put(json_report(checked))
-    elif form == "sarif":
-        put(sarif_report(checked))
-    elif form == "github":
-        put(github_report(checked))
-    else:
-        put(text_report(checked, colour=coloured()))
+    reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
+        "json": json_report,
+        "sarif": sarif_report,
+        "github": github_report,
+    }
+    put(reports[form](checked) if form in reports else text_report(checked, colour=coloured()))
     if checked and form in ("text", "github"):
         tell(summary(checked, fixed, fixable=0 if fix else _fixable(checked)))
     found = {diagnostic.severity for file in checked for diagnostic in file.diagnostics}
@@ -226,37 +218,22 @@ def summary(files: Sequence[Checked], fixed: int = 0, *, fixable: int = 0) -> st
 
 def json_report(files: Sequence[Checked]) -> bytes:
     """The report that programs rely on; its shape is a contract."""
-    report = {
-        "files": [
-            {
-                "path": _unicode(file.path),
-                "trees": [
-                    {
-                        "name": _unicode(tree.name),
-                        "line": tree.line,
-                        "fenced": tree.fenced,
-                        "decisions": [
-                            {"name": _unicode(d.name), "options": d.count, "depth": d.depth}
-                            for d in tree.decisions
-                        ],
-                    }
-                    for tree in file.trees
-                ],
-                "diagnostics": [
-                    {
-                        **msgspec.structs.asdict(problem),
-                        "message": _unicode(problem.message),
-                        "tree": _unicode(problem.tree) or None,
-                    }
-                    for problem in file.diagnostics
-                ],
-            }
-            for file in files
-        ],
-        "errors": _total(files, "error"),
-        "warnings": _total(files, "warning"),
-    }
-    return msgspec.json.encode(report) + b"\n"
+    listed = []
+    for file in files:
+        trees, problems = [], []
+        for tree in file.trees:
+            decisions = [
+                {"name": _unicode(d.name), "options": d.count, "depth": d.depth}
+                for d in tree.decisions
+            ]
+            about = {"name": _unicode(tree.name), "line": tree.line, "fenced": tree.fenced}
+            trees.append({**about, "decisions": decisions})
+        for problem in file.diagnostics:
+            said = {"message": _unicode(problem.message), "tree": _unicode(problem.tree) or None}
+            problems.append(msgspec.structs.asdict(problem) | said)
+        listed.append({"path": _unicode(file.path), "trees": trees, "diagnostics": problems})
+    totals = {"errors": _total(files, "error"), "warnings": _total(files, "warning")}
+    return msgspec.json.encode({"files": listed, **totals}) + b"\n"
 
 
 def github_report(files: Sequence[Checked]) -> str:
@@ -297,10 +274,19 @@ def sarif_report(files: Sequence[Checked]) -> bytes:
 
 
 def _results(file: Checked) -> Iterator[dict[str, Any]]:
+    """The problems of a file. A fingerprint is the same wherever in the file one has moved."""
+    import re  # noqa: PLC0415 - only SARIF wants fingerprints
+    from hashlib import sha256  # noqa: PLC0415 - OpenSSL is slow to load
+
     artifact = {"uri": uri(file.path)}
     numbers = {name: number for number, name in enumerate(RULES)}
-    prints = _fingerprints(file.diagnostics)
-    for problem, fingerprint in zip(file.diagnostics, prints, strict=True):
+    twins: dict[tuple[str, str, str], int] = {}
+    for problem in file.diagnostics:
+        message = _unicode(problem.message)
+        still = re.sub(r"\b(lines?) \d+", r"\1", message)
+        content = (problem.rule, _unicode(problem.tree), still)
+        twins[content] = twins.get(content, 0) + 1
+        fingerprint = sha256(msgspec.json.encode((*content, twins[content]))).hexdigest()[:32]
         line, column = _place(problem)
         region = {"startLine": line, "startColumn": column}
         yield {
@@ -308,23 +294,10 @@ def _results(file: Checked) -> Iterator[dict[str, Any]]:
             "ruleIndex": numbers[problem.rule],
             "level": problem.severity,
             # Braces are placeholders in a SARIF message unless doubled.
-            "message": {"text": _unicode(problem.message).translate(_IN_SARIF)},
+            "message": {"text": message.translate(_IN_SARIF)},
             "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
             "partialFingerprints": {"quandary/v1": fingerprint},
         }
-
-
-def _fingerprints(problems: Sequence[Diagnostic]) -> Iterator[str]:
-    """What tells the problems of a file apart, the same wherever in the file they have moved."""
-    import re  # noqa: PLC0415 - only SARIF wants fingerprints
-    from hashlib import sha256  # noqa: PLC0415 - OpenSSL is slow to load
-
-    twins: dict[tuple[str, str, str], int] = {}
-    for problem in problems:
-        message = re.sub(r"\b(lines?) \d+", r"\1", _unicode(problem.message))
-        content = (problem.rule, _unicode(problem.tree), message)
-        twins[content] = twins.get(content, 0) + 1
-        yield sha256(msgspec.json.encode((*content, twins[content]))).hexdigest()[:32]
 
 
 def uri(path: str) -> str:
@@ -361,7 +334,7 @@ def _unicode(text: str) -> str:
 
 
 @click.command(
-    epilog="Exit status: 0 done, 1 something would change (--check, --diff), 2 unreadable input.",
+    epilog="Exit status: 0 done, 1 something would change (--check, --diff), 2 unreadable input."
 )
 @click.argument("paths", nargs=-1, metavar="PATH...", type=PATH)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; say what would change.")
@@ -404,13 +377,11 @@ def _diff(path: str, before: str, after: str) -> str:
     """What would change: in a pipe as `patch` takes it, on a terminal with nothing hidden."""
     from difflib import unified_diff  # noqa: PLC0415 - only for --diff
 
-    def split_lines(text: str) -> list[str]:  # for `patch`, only line feeds end a line
-        *lines, last = text.split("\n")
-        return [line + "\n" for line in lines] + ([last] if last else [])
-
     lines = []
     name = printable(path)
-    for line in unified_diff(split_lines(before), split_lines(after), name, name):
+    # For `patch`, only line feeds end a line.
+    old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
+    for line in unified_diff(old, new, name, name):
         text = line.removesuffix("\n")
         end = "\n" if text != line else "\n\\ No newline at end of file\n"
         if sys.stdout.isatty():
@@ -433,8 +404,8 @@ def rule_command(name: str | None) -> None:
     known = explanations()
     if name is None:
         longest = max(map(len, known))
-        for entry in known.values():
-            put(f"{_bold(entry.name.ljust(longest))}  {entry.severity:7}  {entry.summary}\n")
+        for rule, entry in known.items():
+            put(f"{_bold(rule.ljust(longest))}  {entry.severity:7}  {entry.summary}\n")
         return
     if name not in known:
         raise QuandaryError(f"there is no rule {name}; {suggestion(name)}")
@@ -459,13 +430,8 @@ def _bold(text: str) -> str:
 
 @click.command(cls=OneSource)
 @click.argument("source", type=PATH)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "mermaid", "dot"]),
-    default="text",
-    show_default=True,
-    help="Text for people, JSON for programs, Mermaid or Graphviz for pictures.",
+@_format_option(
+    "text json mermaid dot", "Text for people, JSON for programs, Mermaid or Graphviz for pictures."
 )
 @click.option("--page", metavar="NAME", help="Only this page of a chart, and those that it runs.")
 @click.option("--chart", "as_chart", is_flag=True, help="Show a tree as the chart it is walked as.")
@@ -481,7 +447,7 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
     """
     from quandary.formats.sources import CHARTS, load, split  # noqa: PLC0415 - only for `show`
 
-    path, name = split(source) if source else (None, "")
+    path, name = split(source)
     text = read_input("-") if path == "-" else None
     drawn = path is not None and path.lower().endswith(CHARTS)
     if text is not None and not drawn:
@@ -535,26 +501,16 @@ def _pretty(shown: dict[str, Any]) -> bytes:
 def _chart(loaded: Loaded, pages: list[Page]) -> dict[str, Any]:
     from quandary.model.chart import Map  # noqa: PLC0415 - trees need none of it
 
-    chart = loaded.chart
-    shown = []
+    chart, shown = loaded.chart, []
     for page in pages:
         plan = Map(page, chart)
-        shown.append(
-            {
-                "id": page.id,
-                "name": page.name,
-                "start": plan.start.id if plan.start is not None else None,
-                "steps": [_step(chart, step, plan) for step in page.steps],
-                "also": [{"id": s.id, "kind": s.kind, "text": s.text} for s in page.scenery],
-            }
-        )
-    return {
-        "name": chart.name,
-        "start": chart.start or None,
-        "digest": chart.digest,
-        "pages": shown,
-        "problems": [msgspec.to_builtins(problem) for problem in loaded.problems],
-    }
+        start = plan.start.id if plan.start is not None else None
+        steps = [_step(chart, step, plan) for step in page.steps]
+        also = [{"id": s.id, "kind": s.kind, "text": s.text} for s in page.scenery]
+        about = {"id": page.id, "name": page.name, "start": start}
+        shown.append({**about, "steps": steps, "also": also})
+    about = {"name": chart.name, "start": chart.start or None, "digest": chart.digest}
+    return {**about, "pages": shown, "problems": msgspec.to_builtins(loaded.problems)}
 
 
 def _step(chart: Chart, step: Step, plan: Any) -> dict[str, Any]:  # noqa: ANN401 - imported late

@@ -26,6 +26,7 @@ from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Refusal, Track, Transition
+from quandary.settings import project_of
 from quandary.settings.files import SKIPPED
 
 if TYPE_CHECKING:
@@ -142,10 +143,10 @@ def repair(store: Store, folder: str, kept: Kept) -> None:
     A move that the file has was made. One that it has not never will be: its command is gone.
     """
     made = {passage.run for passage in kept.history}
-    for row in unfinished_runs(store, folder):
-        if row.flow == "phase" and row.id in made:
+    for row in unfinished_runs(store, folder, "phase"):
+        if row.id in made:
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
-        elif row.flow == "phase":
+        else:
             why = "the command was interrupted before the track had moved"
             runs.withdraw(store, row.id, why, **_REPAIR)
 
@@ -158,19 +159,18 @@ def finish_gates(store: Store, folder: str) -> list[str]:
     from quandary.desk.reply import actions  # noqa: PLC0415 - which calls us
 
     stuck = []
-    for row in list(unfinished_runs(store, folder)):
-        if row.flow == "gate":
-            try:
-                runs.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
-            except QuandaryError as error:
-                stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
+    for row in list(unfinished_runs(store, folder, "gate")):
+        try:
+            runs.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
+        except QuandaryError as error:
+            stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
     return stuck
 
 
-def unfinished_runs(store: Store, folder: str) -> Iterator[Run]:
+def unfinished_runs(store: Store, folder: str, *flows: str) -> Iterator[Run]:
     """The runs that were interrupted while they moved the track of a folder."""
     for row in store.each_run(waits="house"):
-        if row.flow in FLOWS and beginning_of(store, row.id)[1].get("folder") == folder:
+        if row.flow in (flows or FLOWS) and beginning_of(store, row.id)[1].get("folder") == folder:
             yield row
 
 
@@ -185,7 +185,6 @@ def move_track(
     approved: str,
     given: Given,
     source: Source,
-    project: str,
 ) -> tuple[Passage, Track]:
     """Move a track as a command says, if the rules, the proof and the approval allow it."""
     parts = rules.split(target)
@@ -213,7 +212,7 @@ def move_track(
             proof=values,
         )
         grant = run_named_in(store, judged.reason) if chosen is not None else None
-        passage = _carry_out(store, folder, kept, judged, passage, source, project, grant)
+        passage = _carry_out(store, folder, kept, judged, passage, source, grant)
     return passage, tracks.track_after(kept, judged)
 
 
@@ -238,7 +237,6 @@ def _carry_out(
     transition: Transition,
     passage: Passage,
     source: Source,
-    project: str,
     grant: str | None,
 ) -> Passage:
     """Journal the intent, replace the file, journal that it is done."""
@@ -252,7 +250,8 @@ def _carry_out(
         "approval": grant or "",
         "context": f"{os.path.basename(folder)}: {way}",
     }
-    state = runs.begin(store, "phase", arguments, project=project, **source._asdict())
+    project, who = project_of(os.curdir), source._asdict()
+    state = runs.begin(store, "phase", arguments, project=project, **who)
     passage = msgspec.structs.replace(passage, run=state.run)
     written = False
 
@@ -266,7 +265,7 @@ def _carry_out(
         return Done(deed.key)
 
     try:
-        state = runs.advance(store, state.run, **source._asdict(), deeds=write)
+        state = runs.advance(store, state.run, **who, deeds=write)
     except StoreError as error:
         moved = f"the track is at {passage.phase} now, and the next command completes the journal"
         raise StoreError(f"{error}; {moved}" if written else str(error)) from error
@@ -288,16 +287,14 @@ def _granted(store: Store, folder: str, kept: Kept, transition: Transition) -> O
         return chosen
     if not transition.needs_person:
         return None
-    what = f"{_title(transition.source)} can be left only on a person's own word"
-    if run is None:
-        raise Rejected(
-            f"{what}: have them choose in quandary gate DIR, at a terminal or in the browser, and "
-            "name that run with --user-approved RUN"
-        )
-    raise Rejected(
-        f"{what}, and in run {run} no person chose to go to {transition.target.title} from where "
+    why = (
+        ": have them choose in quandary gate DIR, at a terminal or in the browser, and name that "
+        "run with --user-approved RUN"
+        if run is None
+        else f", and in run {run} no person chose to go to {transition.target.title} from where "
         "the track stands now; have them choose in quandary gate DIR"
     )
+    raise Rejected(f"{_title(transition.source)} can be left only on a person's own word{why}")
 
 
 def _title(phase: rules.Phase | None) -> str:
@@ -328,10 +325,9 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
 
 
 def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept) -> Done:
-    label, name = rules.split(move.target) or ("", "")
-    judged = (
-        rules.finish(kept.track) if move.finish else rules.go(kept.track, label, name, move.reason)
-    )
+    parts = rules.split(move.target) or ("", "")
+    track = kept.track
+    judged = rules.finish(track) if move.finish else rules.go(track, *parts, move.reason)
     if isinstance(judged, Refusal):
         return Done(deed.key, error=judged.reason)
     if judged.needs_person and not chosen.source.in_person:
@@ -375,16 +371,12 @@ def list_artifacts(store: Store, deed: Do) -> Done:
     folder = deed.argument
     reviewed = _reviewed(store, folder)
     found = list(_files(folder))
-    artifacts = []
-    for path in found[:MOST]:
-        artifact = _artifact(folder, path)
-        said = reviewed.get((artifact["path"], artifact["digest"]), "")
-        artifacts.append({**artifact, "reviewed": said} if said else artifact)
-    listed = {
-        "now": chance.stamp(chance.now()),
-        "artifacts": artifacts,
-        "more": max(len(found) - MOST, 0),
-    }
+    artifacts = [_artifact(folder, path) for path in found[:MOST]]
+    for artifact in artifacts:
+        if said := reviewed.get((artifact["path"], artifact["digest"])):
+            artifact["reviewed"] = said
+    now, more = chance.stamp(chance.now()), max(len(found) - MOST, 0)
+    listed = {"now": now, "artifacts": artifacts, "more": more}
     return Done(deed.key, text=msgspec.json.encode(listed).decode())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -61,13 +62,13 @@ class Event(msgspec.Struct, frozen=True):
 
 def events(store: Store, run: str) -> Iterator[Event]:
     """What happened to a run, from the beginning."""
-    for event, _ in events_with_words(store, run):
-        yield event
+    return (event for event, _ in events_with_words(store, run))
 
 
 def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
     """What happened to a run, each event with all that was said, which is more than is told."""
-    teller = _Teller(store)
+    flow = ""
+    questions: dict[str, Question] = {}
     for entry in store.entries(run):
         try:
             body, matter = entry.read(), entry.read_matter()
@@ -75,7 +76,12 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
             told = f"cannot be read; see quandary verify {run}"
             yield Event(entry.n, "", entry.kind, "", "", "", told), told
         else:
-            text = teller.text(body, matter) + (" (pruned)" if entry.pruned else "")
+            if isinstance(body, Began):
+                flow = body.flow
+            if matter.ask is not None:
+                questions |= {question.key: question for question in matter.ask.questions}
+            text = _text(store, body, matter, flow, questions)
+            text += " (pruned)" if entry.pruned else ""
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
             yield Event(entry.n, body.at, entry.kind, *body.source, text, _keys(body)), said
 
@@ -88,7 +94,7 @@ def moment(at: str, *, seconds: bool = False) -> str:
 def about(store: Store, run: str) -> str:
     """What a run is about, as its first entry says."""
     try:
-        return _Teller(store).tell_beginning(*read_beginning(store, run))
+        return _beginning(store, *read_beginning(store, run))
     except Unreadable:
         return ""
 
@@ -132,74 +138,59 @@ def _keys(body: AnyBody) -> tuple[str, ...]:
     return ()
 
 
-class _Teller:
-    """Tells entry after entry of one run, and knows what was asked before."""
+def _text(
+    store: Store, body: AnyBody, matter: Matter, flow: str, questions: dict[str, Question]
+) -> str:
+    """What an entry of a run says; the `questions` are those that were asked before."""
+    if isinstance(body, Began):
+        said = _beginning(store, body, matter.arguments or {})
+    elif isinstance(body, Asked):
+        asked = matter.ask.questions if matter.ask else ()
+        said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
+    elif isinstance(body, Answered):
+        answers = matter.answers or body.answers
+        said = "; ".join(answer_text(answer, questions.get(answer.key)) for answer in answers)
+        if body.amends:
+            said += f" (amends entry {body.amends}{f': {matter.why}' if matter.why else ''})"
+        elif body.origin:
+            said += f" (taken over from run {body.origin})"
+    elif isinstance(body, Ended):
+        came = []
+        with suppress(AttributeError, IndexError, KeyError, TypeError):  # changed; `verify` tells
+            came = outcome_lines(flow, matter.result)
+        told = "; ".join([*came, matter.error] if matter.error else came)
+        said = f"{body.status}: {told}" if told else body.status
+    elif isinstance(body, Noted):
+        said = f"{body.kind}: {matter.text}" if matter.text else body.kind
+    elif isinstance(body, Called):
+        said = body.agent or body.deed
+    else:
+        said = "came back" if body.ok else "failed"
+    return said
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.flow = ""
-        self.questions: dict[str, Question] = {}
 
-    def text(self, body: AnyBody, matter: Matter) -> str:
-        """What an entry says."""
-        if isinstance(body, Began):
-            said = self.tell_beginning(body, matter.arguments or {})
-        elif isinstance(body, Asked):
-            asked = matter.ask.questions if matter.ask else ()
-            self.questions |= {question.key: question for question in asked}
-            said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
-        elif isinstance(body, Answered):
-            said = self._answered(body, matter)
-        elif isinstance(body, Ended):
-            said = self._ended(body, matter)
-        elif isinstance(body, Noted):
-            said = f"{body.kind}: {matter.text}" if matter.text else body.kind
-        elif isinstance(body, Called):
-            said = body.agent or body.deed
-        else:
-            said = "came back" if body.ok else "failed"
-        return said
-
-    def tell_beginning(self, body: Began, arguments: dict[str, Any]) -> str:
-        """What a run is about: its tree or chart, and what it was begun for."""
-        self.flow = body.flow
-        drawn = self._document(body.documents.get("tree") or body.documents.get("chart"))
-        name = drawn.get("name") if isinstance(drawn, dict) else None
-        origin = f" (with answers of run {body.origin})" if body.origin else ""
-        about = _about(body.flow, arguments) or self._options(body)
-        return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
-
-    def _options(self, body: Began) -> str:
-        """The options that a split is about, where nothing else was said."""
-        found = self._document(body.documents.get("options"))
+def _beginning(store: Store, body: Began, arguments: dict[str, Any]) -> str:
+    """What a run is about: its tree or chart, and what it was begun for."""
+    drawn = _document(store, body.documents.get("tree") or body.documents.get("chart"))
+    name = drawn.get("name") if isinstance(drawn, dict) else None
+    origin = f" (with answers of run {body.origin})" if body.origin else ""
+    about = _about(body.flow, arguments)
+    if not about:  # of a split, the options
+        found = _document(store, body.documents.get("options"))
         options = found if isinstance(found, list) else []
         titles = [str(option.get("title", "")) for option in options if isinstance(option, dict)]
-        more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
-        return ", ".join(filter(None, titles[:3])) + more
+        about = ", ".join(filter(None, titles[:3]))
+        about += f" and {len(titles) - 3} more" if len(titles) > 3 else ""
+    return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
 
-    def _document(self, digest: str | None) -> object:
-        """What a run began with; nothing where it is lost or damaged, as `verify` tells."""
-        written = self.store.document(digest) if digest else None
-        try:
-            return msgspec.json.decode(written) if written else None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
 
-    def _answered(self, body: Answered, matter: Matter) -> str:
-        answers = matter.answers or body.answers
-        said = "; ".join(answer_text(answer, self.questions.get(answer.key)) for answer in answers)
-        if body.amends:
-            why = f": {matter.why}" if matter.why else ""
-            return f"{said} (amends entry {body.amends}{why})"
-        return f"{said} (taken over from run {body.origin})" if body.origin else said
-
-    def _ended(self, body: Ended, matter: Matter) -> str:
-        try:
-            came = outcome_lines(self.flow, matter.result)
-        except (AttributeError, IndexError, KeyError, TypeError):
-            came = []  # it was changed, as `verify` tells
-        told = "; ".join([*came, matter.error] if matter.error else came)
-        return f"{body.status}: {told}" if told else body.status
+def _document(store: Store, digest: str | None) -> object:
+    """What a run began with; nothing where it is lost or damaged, as `verify` tells."""
+    written = store.document(digest) if digest else None
+    try:
+        return msgspec.json.decode(written) if written else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _about(flow: str, arguments: dict[str, Any]) -> str:
