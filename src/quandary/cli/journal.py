@@ -23,6 +23,7 @@ from quandary.journal.chance import stamp
 from quandary.journal.entries import Source
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 from quandary.journal.store import open_store, place_of
+from quandary.model.text import count
 from quandary.settings.files import read_input, write_text
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
-_DIGEST = re.compile(r"\d+-[0-9a-f]{64}")
+
 _NOTABLE = 100_000
 """So many bytes are worth a word."""
 _MANY = 20
@@ -50,10 +51,9 @@ def verify_command(run: str | None, expect: str | None, where: str | None) -> in
     Prints the store's digest. Keep it elsewhere and give it to --expect later: this reveals even
     that everything was rewritten.
     """
-    if expect is not None and not _DIGEST.fullmatch(expect):
-        raise click.UsageError(
-            "--expect takes the digest that an earlier `quandary verify` printed"
-        )
+    if expect is not None and not re.fullmatch(r"\d+-[0-9a-f]{64}", expect):
+        message = "--expect takes the digest that an earlier `quandary verify` printed"
+        raise click.UsageError(message)
     report = archive.examine(console.open_journal(where, existing=True), run, expect)
     _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
     if not report.runs:
@@ -122,10 +122,10 @@ def _print_amount(wanted: Wanted, amount: Amount, run: str | None, done: str) ->
     if not amount.runs:
         tell(f"nothing to prune: no run that ended before {wanted.before} has such texts")
         return
-    documents = f", and {_count(amount.documents, 'document')}" if amount.documents else ""
+    documents = f", and {count(amount.documents, 'document')}" if amount.documents else ""
     much = f" ({_size(amount.bytes)})" if amount.bytes >= _NOTABLE else ""
-    entries = _count(amount.entries, "entry", "entries")
-    tell(f"{done}: {entries}{much} of {_count(amount.runs, 'run')}{documents}")
+    entries = "1 entry" if amount.entries == 1 else f"{amount.entries} entries"
+    tell(f"{done}: {entries}{much} of {count(amount.runs, 'run')}{documents}")
 
 
 @click.command(epilog="Exit status: 0 exported; 1 the run is not as it was written.")
@@ -183,8 +183,7 @@ def _about(exported: Exported, file: str) -> str:
     """What the run is about. A chain holds whatever was put into it, but this has to be a story."""
     with closing(archive.open_exported(exported)) as store:
         try:
-            for _ in events(store, exported.run):
-                pass
+            list(events(store, exported.run))
             return about(store, exported.run)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise ParseError(f"{file}: no run that `quandary export` wrote") from None
@@ -256,8 +255,8 @@ def recover(file: str, into: str | None) -> int:
         raise Rejected(f"{name} exists already; name a new store with --into")
     with _new_store(name) as new:
         report, losses, left = recovery.recover(place, new)
-    for loss in losses[:_MANY]:
-        complain(f"lost: {loss.what} of run {loss.run}" if loss.run else f"lost: {loss.what}")
+    for run, what in losses[:_MANY]:
+        complain(f"lost: {what} of run {run}" if run else f"lost: {what}")
     if len(losses) > _MANY:
         complain(f"lost: {len(losses) - _MANY} more parts of runs")
     if not losses:
@@ -311,12 +310,12 @@ def _print_report(report: Report, more: str = "") -> None:
     for problem in report.problems:
         entry = f" entry {problem.n}" if problem.n else ""
         complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
-    put(f"{report.digest}  {_count(report.runs, 'run')}, {report.entries} entries{more}\n")
+    put(f"{report.digest}  {count(report.runs, 'run')}, {report.entries} entries{more}\n")
 
 
-def _show_entries(count: int, total: int) -> None:
-    _show_progress(f"{count:,} of {total:,} entries")
-    if count >= total:
+def _show_entries(copied: int, total: int) -> None:
+    _show_progress(f"{copied:,} of {total:,} entries")
+    if copied >= total:
         _show_progress("")
 
 
@@ -327,13 +326,9 @@ def _show_progress(text: str) -> None:
         sys.stderr.flush()
 
 
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def _size(count: int) -> str:
+def _size(number: int) -> str:
     """A number of bytes as people read it."""
     for scale, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}"
-    return f"{count} bytes"
+        if number >= scale:
+            return f"{number / scale:.1f} {unit}"
+    return f"{number} bytes"

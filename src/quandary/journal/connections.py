@@ -9,6 +9,7 @@ import logging
 import threading
 from contextlib import contextmanager, suppress
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -22,6 +23,7 @@ from quandary.journal.store import CREATE_INDEXES, CREATE_TABLES, NoStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -114,11 +116,9 @@ class Connections:
 
         return self._patiently(attempt)
 
-    @contextmanager
-    def once(self) -> Iterator[Connection]:
+    def once(self) -> AbstractContextManager[Connection]:
         """One of them for something that can be left undone: it is not waited for, nor repeated."""
-        with self._pool.connection(timeout=_MOMENT) as connection:
-            yield connection
+        return self._pool.connection(timeout=_MOMENT)
 
     @property
     def holding(self) -> Connection | None:
@@ -215,10 +215,9 @@ class Connections:
 
 # -- what can go wrong -----------
 
-_GAVE_WAY = frozenset({"40001", "40P01"})
-"""Two transactions were in each other's way, and this one was taken back."""
-_AWAY = frozenset({"25P03", "53300", "57P01", "57P02", "57P03"})
-"""The server goes down, comes up, or has no room for one more."""
+_PASSING = frozenset({"40001", "40P01", "25P03", "53300", "57P01", "57P02", "57P03"})
+"""Two transactions were in each other's way, and this one was taken back; or the server goes down,
+comes up, or has no room for one more."""
 _STARTING = ("is starting up", "is shutting down", "in recovery mode", "not yet accepting")
 
 _EXPLANATIONS: dict[type[psycopg.Error], str] = {
@@ -246,38 +245,29 @@ def passing(error: psycopg.Error) -> bool:
     state = error.sqlstate
     if state is None:
         return isinstance(error, OperationalError) and not isinstance(error, PoolClosed)
-    return state in _GAVE_WAY or state in _AWAY or state.startswith("08")
+    return state in _PASSING or state.startswith("08")
 
 
 def starting(error: psycopg.Error) -> bool:
     """Whether a server that took no connection is about to."""
-    said = str(error)
-    return error.sqlstate == "57P03" or any(words in said for words in _STARTING)
+    return error.sqlstate == "57P03" or any(words in str(error) for words in _STARTING)
 
 
 def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:
     """What happened, and what to do about it."""
-    told = _first_line(error)
+    # The words of the server, without where the connection went: that is said already.
+    said = error.diag.message_primary or str(error).strip().partition("\n")[0]
+    told = said.rpartition(" failed: ")[2].strip() or type(error).__name__
     for kind, text in _EXPLANATIONS.items():
         if isinstance(error, kind):
             return text.format(place=place, told=told, patience=f"{patience:g}")
-    if error.sqlstate is None and isinstance(error, OperationalError):
-        return _unreachable(place, told)
-    return f"{place}: {told}"
-
-
-def _unreachable(place: str, told: str) -> str:
+    if error.sqlstate is not None or not isinstance(error, OperationalError):
+        return f"{place}: {told}"
     if "authentication failed" in told or "no password supplied" in told:
         return f"{place} rejects this user or password; correct them and try again"
     if told.startswith("FATAL:") and "database" in told and "does not exist" in told:
         return f"{place}: there is no such database; `createdb` makes it"
     return f"{place} cannot be reached ({told}); is the server running, and is that its address?"
-
-
-def _first_line(error: psycopg.Error) -> str:
-    """The words of the server, without where the connection went: that is said already."""
-    said = error.diag.message_primary or str(error).strip().partition("\n")[0]
-    return said.rpartition(" failed: ")[2].strip() or type(error).__name__
 
 
 # -- the tables ------
@@ -294,13 +284,12 @@ _WORDS = (
 column, as in the embedded store, whatever language the server speaks."""
 
 
-def _in_words_of_the_server(sql: str) -> str:
-    return reduce(lambda sql, words: sql.replace(*words), _WORDS, sql)
-
-
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        *map(_in_words_of_the_server, CREATE_TABLES.values()),
+        *(
+            reduce(lambda s, words: s.replace(*words), _WORDS, sql)
+            for sql in CREATE_TABLES.values()
+        ),
         "ALTER TABLE run SET (fillfactor = 80)",
         *CREATE_INDEXES,
         # Whoever begins a run locks this row, so it is there before the first of them.
@@ -347,9 +336,8 @@ def prepare(connection: Connection, place: str, *, create: bool = True) -> None:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
             version = _version(connection, place)
-            for statements in MIGRATIONS[version:]:
-                for statement in statements:
-                    connection.execute(statement)
+            for statement in chain.from_iterable(MIGRATIONS[version:]):
+                connection.execute(statement)
             connection.execute("UPDATE quandary SET version = %s", (len(MIGRATIONS),))
 
 
@@ -364,20 +352,21 @@ def _version(connection: Connection, place: str) -> int:
     schema, encoding, ours, anything = connection.execute(_OURS).fetchone() or ("", "", False, True)
     if schema is None:
         raise StoreError(f"{place} has no schema for tables; create the one that search_path names")
-    if not ours and anything:
-        raise _foreign(place)
-    if not ours:
-        if encoding != "UTF8":
-            raise StoreError(
-                f"{place} cannot store every text ({encoding}); create the database with UTF8"
-            )
-        return 0
-    try:
-        row = connection.execute("SELECT version FROM quandary WHERE one = 1").fetchone()
-    except errors.UndefinedColumn:
-        raise _foreign(place) from None
+    if not ours and not anything:
+        if encoding == "UTF8":
+            return 0
+        raise StoreError(
+            f"{place} cannot store every text ({encoding}); create the database with UTF8"
+        )
+    row = None
+    with suppress(errors.UndefinedColumn):
+        if ours:
+            row = connection.execute("SELECT version FROM quandary WHERE one = 1").fetchone()
     if row is None:
-        raise _foreign(place)
+        raise StoreError(
+            f"{place} belongs to another program; name another database, or a schema of its own "
+            "with ?options=-csearch_path%3DNAME"
+        )
     version = int(row[0])
     if version > len(MIGRATIONS):
         raise StoreError(
@@ -385,10 +374,3 @@ def _version(connection: Connection, place: str) -> int:
             f"{len(MIGRATIONS)}); upgrade this one"
         )
     return version
-
-
-def _foreign(place: str) -> StoreError:
-    return StoreError(
-        f"{place} belongs to another program; name another database, or a schema of its own "
-        "with ?options=-csearch_path%3DNAME"
-    )

@@ -11,6 +11,7 @@ import threading
 from collections import Counter, defaultdict
 from copy import deepcopy
 from datetime import datetime, timedelta
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.entries import Entry
     from quandary.journal.store import Store
-    from quandary.model.asks import Answer, Ask, Question
+    from quandary.model.asks import Answer, Question
 
 PAGE = 5000
 SETTLED = 5
@@ -46,14 +47,14 @@ class Occasion(NamedTuple):
     id: str
     text: str
     asked: str
-    answered: str
+    answered: str = ""
     """When; nothing while it waits, or where nobody ever answered."""
-    who: str
-    through: str
-    answer: tuple[str, ...]
+    who: str = ""
+    through: str = ""
+    answer: tuple[str, ...] = ()
     """Labels, or the person's own words."""
-    recommended: tuple[str, ...]
-    chain: bool
+    recommended: tuple[str, ...] = ()
+    chain: bool = False
 
     @property
     def seconds(self) -> float | None:
@@ -74,7 +75,7 @@ class Occasion(NamedTuple):
 def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
     """Every question of every run, in the order in which they were answered or given up."""
     projects: dict[str, str] = {}
-    waiting: dict[str, tuple[str, Ask]] = {}
+    waiting: dict[str, list[tuple[Question, Occasion]]] = {}
     for entry in _history(store):
         run = entry.run
         try:
@@ -85,18 +86,19 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
         if isinstance(body, Began):
             projects[run] = body.project
         elif ask is not None and project in (None, projects.get(run)):
-            waiting[run] = (body.at, ask)
+            place = (run, projects.get(run, ""))
+            waiting[run] = [(q, _shown(q, *place, body.at)) for q in ask.questions]
         elif isinstance(body, Answered) and not body.amends and run in waiting:
-            asked, shown = waiting.pop(run)
             answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
-            for question in shown.questions:
+            for question, occasion in waiting.pop(run):
                 answer = answers.get(question.key)
                 if answer is not None and _settles(answer):
-                    given = (body.at, body.who, body.through, tuple(_said(question, answer)))
-                    yield _occasion(run, projects.get(run, ""), question, asked, *given)
-    for run, (asked, shown) in waiting.items():
-        for question in shown.questions:
-            yield _occasion(run, projects.get(run, ""), question, asked)
+                    said = tuple(_said(question, answer))
+                    yield occasion._replace(
+                        answered=body.at, who=body.who, through=body.through, answer=said
+                    )
+    for shown in waiting.values():
+        yield from (occasion for _, occasion in shown)
 
 
 def _history(store: Store) -> Iterator[Entry]:
@@ -104,6 +106,12 @@ def _history(store: Store) -> Iterator[Entry]:
     while page := store.history(after=after, limit=PAGE):
         after = page[-1].seq
         yield from page
+
+
+def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
+    about = (run, project, question.key, question.id, question.text, asked)
+    recommended = tuple(choice.label for choice in question.choices if choice.recommended)
+    return Occasion(*about, recommended=recommended, chain=question.chain)
 
 
 def _settles(answer: Answer) -> bool:
@@ -123,21 +131,6 @@ def _said(question: Question, answer: Answer) -> Iterator[str]:
         yield next((e.text for e in question.extras if e.letter == answer.extra), answer.extra)
     if answer.prefix:
         yield f"!{answer.argument}"
-
-
-def _occasion(
-    run: str,
-    project: str,
-    question: Question,
-    asked: str,
-    answered: str = "",
-    who: str = "",
-    through: str = "",
-    answer: tuple[str, ...] = (),
-) -> Occasion:
-    shown = (run, project, question.key, question.id, question.text, asked)
-    recommended = tuple(choice.label for choice in question.choices if choice.recommended)
-    return Occasion(*shown, answered, who, through, answer, recommended, question.chain)
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,11 +166,10 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 def summarize_questions(found: Sequence[Occasion]) -> Statistics:
     """Count questions, those first that were asked most."""
     hour_ago = stamp(chance.now() - timedelta(hours=1))
-    by_id: dict[str, list[Occasion]] = {}
+    by_id: defaultdict[str, list[Occasion]] = defaultdict(list)
     for occasion in found:
-        by_id.setdefault(occasion.id or occasion.text, []).append(occasion)
-    tallies = [_tally(id_, every) for id_, every in by_id.items()]
-    tallies.sort(key=lambda tally: (-tally.asked, tally.id))
+        by_id[occasion.id or occasion.text].append(occasion)
+    tallies = sorted(starmap(_tally, by_id.items()), key=lambda tally: (-tally.asked, tally.id))
     return Statistics(
         asked=len(found),
         answered=sum(bool(occasion.answered) for occasion in found),
@@ -193,6 +185,7 @@ def _tally(id_: str, every: list[Occasion]) -> Tally:
     times = sorted(o.seconds for o in people if o.seconds is not None)
     judged = [occasion.followed for occasion in done if occasion.followed is not None]
     alike = len({occasion.answer for occasion in people}) == 1 and bool(people[0].answer)
+    settled = len(people) >= SETTLED and alike
     harmless = not any(o.chain for o in every) and not is_split(id_)
     return Tally(
         id=id_,
@@ -204,10 +197,7 @@ def _tally(id_: str, every: list[Occasion]) -> Tally:
         recommended=len(judged),
         followed=sum(judged),
         answers=dict(Counter(", ".join(occasion.answer) for occasion in done).most_common()),
-        candidate=len(people) >= SETTLED
-        and alike
-        and harmless
-        and not one_way(id_, every[-1].text, *people[0].answer),
+        candidate=settled and harmless and not one_way(id_, every[-1].text, *people[0].answer),
     )
 
 
@@ -319,11 +309,12 @@ class Counting:
             counts.calls[agent] += 1
             self._under_way.setdefault(run, {})[said.key] = agent
         elif kind == "returned":
-            called = self._under_way.get(run, {}).pop(said.key, None)
+            under_way = self._under_way.get(run, {})
+            called = under_way.pop(said.key, None)
             if called is not None and not said.ok:
                 counts.failures[called] += 1
-            if not self._under_way.get(run, True):
-                del self._under_way[run]
+            if not under_way:
+                self._under_way.pop(run, None)
         elif kind == "began":
             counts.begun[few["flow"][said.flow]] += 1
         elif kind == "ended":

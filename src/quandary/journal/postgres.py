@@ -109,6 +109,8 @@ class PostgresStore(Store):
         """Writes something beside a run that is being begun, in the same transaction."""
         prepared = partial(prepare, place=self.path, create=create)
         self._connections = Connections(address, self.path, patience, prepared, marks)
+        self.conninfo = self._connections.conninfo
+        """How to connect to it, with the password."""
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
         self._journal = (int(found[0]) & _OTHERS) << _BITS
         """The advisory lock that every writer shares; above it are those of the numbers."""
@@ -122,11 +124,6 @@ class PostgresStore(Store):
 
     def require_ready(self) -> None:
         self._connections.do(partial(require_known, place=self.path))
-
-    @property
-    def conninfo(self) -> str:
-        """How to connect to it, with the password."""
-        return self._connections.conninfo
 
     def with_connection(self, action: Callable[[Connection], T]) -> T:
         """Do something beside the journal, in its database; again, where a connection was lost."""
@@ -198,7 +195,7 @@ class PostgresStore(Store):
                 if self.beside is not None:
                     self.beside(connection, made)
                 values = {**asdict(made), **_columns(entries), "journal": self._journal}
-                connection.execute(_with_entries(_BEGIN, len(entries)), values)
+                connection.execute(_statement(_BEGIN, min(len(entries), _FEW + 1)), values)
             self._teller.tell(connection, made.id)
             return made
 
@@ -206,7 +203,7 @@ class PostgresStore(Store):
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         values = {**asdict(run), **_columns(entries), "journal": self._journal, "seen": seen}
-        statement = _with_entries(_MOVE, len(entries))
+        statement = _statement(_MOVE, min(len(entries), _FEW + 1))
         before = False
 
         def action(connection: Connection) -> None:
@@ -312,15 +309,20 @@ def _columns(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _with_entries(moved: str, count: int) -> str:
+@cache
+def _statement(moved: str, count: int) -> str:
     """Change the row of a run and add so many entries in one statement, which takes a number only
     if it may: nothing is added where the row has moved.
     """
-    return _statement(moved, min(count, _FEW + 1))
-
-
-@cache
-def _statement(moved: str, count: int) -> str:
+    if count > _FEW:
+        lists = (f"%({name}_s){kind}[]" for name, kind in _TYPES.items())
+        new = f"unnest({', '.join(lists)})"
+    else:
+        lines = (
+            ", ".join(f"%({name}_{number}){kind}" for name, kind in _TYPES.items())
+            for number in range(count)
+        )
+        new = f"(VALUES ({'), ('.join(lines)}))"
     return f"""
         WITH moved AS ({moved}), held AS MATERIALIZED (
             SELECT pg_advisory_xact_lock_shared(%(journal)s),
@@ -328,22 +330,8 @@ def _statement(moved: str, count: int) -> str:
             FROM moved, entry_seq_seq
         )
         INSERT INTO entry ({ENTRY})
-        SELECT %(id)s, new.* FROM held, {_lists() if count > _FEW else _lines(count)}
-            AS new ({", ".join(_TYPES)}) ORDER BY new.n
+        SELECT %(id)s, new.* FROM held, {new} AS new ({", ".join(_TYPES)}) ORDER BY new.n
     """  # noqa: S608 - our own names
-
-
-def _lines(count: int) -> str:
-    lines = (
-        ", ".join(f"%({name}_{number}){kind}" for name, kind in _TYPES.items())
-        for number in range(count)
-    )
-    return f"(VALUES ({'), ('.join(lines)}))"
-
-
-def _lists() -> str:
-    lists = (f"%({name}_s){kind}[]" for name, kind in _TYPES.items())
-    return f"unnest({', '.join(lists)})"
 
 
 class Locks:

@@ -7,7 +7,7 @@ a whole or not at all, since its seal covers all of it.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import msgspec
@@ -83,11 +83,8 @@ def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
     """
     if isinstance(body, Called):
         return not body.deed
-    if isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed"):
-        return True
-    if isinstance(body, Answered | Noted | Ended):
-        return keep == "codes"
-    return True
+    retold = isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed")
+    return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
 
 
 # -- finding it ----------------------------------------------------------------------------------
@@ -99,17 +96,13 @@ def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) ->
         if row.status == "waiting" or row.since >= wanted.before or row.flow in RECORDS:
             continue
         with suppress(msgspec.DecodeError, UnicodeDecodeError, Rejected):  # `verify` reports it
-            take = _take(store, row, wanted, set() if bare is None else bare)
-            if take is not None:
+            if take := _take(store, row, wanted, set() if bare is None else bare):
                 yield take
 
 
 def plan(store: Store, wanted: Wanted) -> Amount:
     """How much would be taken out; nothing is."""
-    amount = Amount()
-    for take in find_prunable(store, wanted):
-        amount = amount.plus(take)
-    return amount
+    return reduce(Amount.plus, find_prunable(store, wanted), Amount())
 
 
 def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None:
@@ -195,8 +188,7 @@ def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
                 flow, source = take.renewed.began.flow, Source("policy", FLOW, "")
                 archive.keep(store, take.renewed, flow, take.run.project, source)
         done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
-        for take in batch:
-            amount = amount.plus(take) if take.run.id in done else amount
+        amount = reduce(Amount.plus, (take for take in batch if take.run.id in done), amount)
         watch(amount)
     amount = replace(amount, documents=_forget(store, bare))
     return Done(deed.key, msgspec.json.encode(amount).decode())

@@ -13,6 +13,8 @@ https://www.sqlite.org/fileformat2.html describes the pages.
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 import msgspec
@@ -36,6 +38,7 @@ from quandary.journal.history import Draft, row_of
 from quandary.journal.progress import rebuild
 from quandary.journal.store import TABLES, Last
 from quandary.journal.verify import Report, verify
+from quandary.model.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +96,8 @@ def recover(path: str, target: Store) -> Recovered:
     documents = salvaged.documents
     needed = {name for run in found for name in _began(run.entries).documents.values()}
     losses += [Loss("", f"the document {name[:12]}…") for name in sorted(needed - documents.keys())]
-    target.fill(lambda table: _rows(table, found, salvaged), lambda: None)
+    tables = _tables(found, salvaged)
+    target.fill(lambda table: iter(tables[table]), lambda: None)
     for run in found:
         if run.cut:
             _resume(target, run)
@@ -121,8 +125,8 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
             chain = []
         left += [alike[0] for n, alike in sorted(kept.items()) if n > len(chain)]
         if not chain:
-            count = "" if not total else f" of {total} entries" if total > 1 else " of 1 entry"
-            losses.append(Loss(id_, f"the whole run{count}"))
+            of = "" if not total else f" of {total} entries" if total > 1 else " of 1 entry"
+            losses.append(Loss(id_, f"the whole run{of}"))
             previous, number = (known.first, known.number) if known else (b"", number)
             continue
         first, cut = len(chain) + 1, ""
@@ -136,12 +140,10 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
         found.append(_Found(row_of(entries, number), entries, cut))
     begun = salvaged.last.runs if salvaged.last else 0
     if begun > number:
-        some = f"{begun - number} runs" if begun - number > 1 else "1 run"
-        losses.append(Loss("", f"{some} at the end"))
+        losses.append(Loss("", f"{count(begun - number, 'run')} at the end"))
     seqs = {seq for entries in salvaged.listed.values() for seq in entries.values()}
     seqs |= {e.seq for kept in salvaged.entries.values() for alike in kept.values() for e in alike}
-    free = max(seqs) - len(seqs)
-    if free:
+    if free := max(seqs) - len(seqs):
         losses.append(Loss("", f"perhaps {free} more entries, of which nothing is left"))
     return found, losses, left
 
@@ -154,17 +156,15 @@ def _chain(kept: dict[int, list[Entry]], previous: bytes) -> tuple[list[Entry], 
     chain: list[Entry] = []
     linked = False
     for n in range(1, len(kept) + 1):
-        fitting = [
-            e for e in kept.get(n, ()) if digest(e.run, e.n, previous, e.body, e.seal) == e.digest
-        ]
-        linked = linked or (n == 1 and bool(fitting))
-        if n == 1 and not fitting:
-            fitting = [entry for entry in kept.get(n, ()) if _begins(entry)]
+        alike = kept.get(n, [])
+        fitting = [e for e in alike if digest(e.run, n, previous, e.body, e.seal) == e.digest]
+        if n == 1:
+            linked = bool(fitting)
+            fitting = fitting or list(filter(_begins, alike))
         if not fitting:
             break
         # Texts that were pruned from one of two are not brought back from the other.
-        fitting.sort(key=lambda entry: (not entry.pruned, not sealed(entry)))
-        chain.append(fitting[0])
+        chain.append(min(fitting, key=lambda entry: (not entry.pruned, not sealed(entry))))
         previous = chain[-1].digest
     return chain, linked
 
@@ -185,25 +185,21 @@ def _began(entries: list[Entry]) -> Began:
     return began
 
 
-def _rows(table: str, found: list[_Found], salvaged: Salvaged) -> Iterator[Row]:
+def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
     """The rows of the new journal."""
-    if table == "document":
-        yield from salvaged.documents.items()
-    elif table == "run":
-        for run in found:
-            yield astuple(run.row)
-    elif table == "entry":
-        seq = 0  # in the order in which they were written; two cannot have been written at once
-        for entry in sorted((e for run in found for e in run.entries), key=lambda e: e.seq):
-            seq = max(seq + 1, entry.seq)
-            yield (seq, *astuple(entry)[:-1])
-    elif table == "name":
-        names = {_began(run.entries).name: run.row.id for run in found}
-        yield from ((name, run) for name, run in names.items() if name)
-    else:
-        newest = found[-1].row
-        last = Last(newest.id, newest.first, newest.number)
-        yield 1, *(salvaged.last if salvaged.last and salvaged.last.runs > last.runs else last)
+    # In the order in which they were written; two cannot have been written at once.
+    entries = sorted((e for run in found for e in run.entries), key=lambda e: e.seq)
+    seqs = accumulate((e.seq for e in entries), lambda before, seq: max(before + 1, seq))
+    names = {_began(run.entries).name: run.row.id for run in found}
+    newest = found[-1].row
+    last = Last(newest.id, newest.first, newest.number)
+    return {
+        "document": list(salvaged.documents.items()),
+        "run": [astuple(run.row) for run in found],
+        "entry": [(seq, *astuple(e)[:-1]) for seq, e in zip(seqs, entries, strict=True)],
+        "name": [(name, run) for name, run in names.items() if name],
+        "last": [(1, *max(last, salvaged.last or last, key=lambda known: known.runs))],
+    }
 
 
 def _resume(store: Store, run: _Found) -> None:
@@ -228,56 +224,47 @@ class RunRow(NamedTuple):
     first: bytes
 
 
-class Salvaged(NamedTuple):
+class Salvaged(msgspec.Struct):
     """Everything that could be read."""
 
-    entries: dict[str, dict[int, list[Entry]]]
+    entries: dict[str, dict[int, list[Entry]]] = {}
     """By run and number; several where they differ."""
-    documents: dict[str, bytes]
-    rows: dict[str, RunRow]
-    last: Last | None
-    listed: dict[str, dict[int, int]]
+    documents: dict[str, bytes] = {}
+    rows: dict[str, RunRow] = {}
+    last: Last | None = None
+    listed: dict[str, dict[int, int]] = {}
     """What the index of the entries tells of them, even of lost ones: numbers, by run and `n`."""
 
 
 def salvage(path: str) -> Salvaged:
     """Read what can be read of the file, and of the log of its newest changes beside it."""
-    written = []
     try:
-        for name in (path, f"{path}-wal"):
-            with open(name, "rb") as file:
-                written.append(file.read())
+        main, log = Path(path).read_bytes(), b""
     except OSError as error:
-        if not written:
-            raise StoreError(f"{path} cannot be read ({error.strerror})") from error
-    main, log = written[0], b"".join(written[1:])
-    size = _page_size(main)
-    found = Salvaged({}, {}, {}, None, {})
+        raise StoreError(f"{path} cannot be read ({error.strerror})") from error
+    with suppress(OSError):
+        log = Path(f"{path}-wal").read_bytes()
+    # The size of a page is as the file's head says; where that is damaged, as SQLite makes it.
+    said, kept = (int.from_bytes(main[16:18]), main[20]) if main.startswith(_MAGIC) else (0, 0)
+    size = {1: 65536}.get(said, said if said >= 512 and said & (said - 1) == 0 else 4096)
+    found = Salvaged()
     # Once with the newest changes, and once without: either may have suffered.
     for changed in (_logged(log, size), {}):
-        for rowid, row in _Pages(main, size, changed).rows():
-            found = _sort(found, rowid, row)
+        for rowid, row in _Pages(main, size, changed, size - kept).rows():
+            _sort(found, rowid, row)
     return found
-
-
-def _page_size(main: bytes) -> int:
-    """As the file's head says; where that is damaged, as SQLite makes it."""
-    said = int.from_bytes(main[16:18], "big") if main.startswith(_MAGIC) else 0
-    said = 65536 if said == 1 else said
-    return said if said >= 512 and said & (said - 1) == 0 else 4096
 
 
 def _logged(log: bytes, size: int) -> dict[int, bytes]:
     """The newest pages in a write-ahead log, as far as they were committed."""
     changed: dict[int, bytes] = {}
     waiting: dict[int, bytes] = {}
-    if int.from_bytes(log[:4], "big") not in _WAL_MAGIC:
+    if int.from_bytes(log[:4]) not in _WAL_MAGIC:
         return changed
-    salts = log[16:24]
     for at in range(_WAL_HEAD, len(log) - _FRAME_HEAD - size + 1, _FRAME_HEAD + size):
-        if log[at + 8 : at + 16] != salts:
+        if log[at + 8 : at + 16] != log[16:24]:  # written before the log was begun anew
             break
-        number = int.from_bytes(log[at : at + 4], "big")
+        number = int.from_bytes(log[at : at + 4])
         waiting[number] = log[at + _FRAME_HEAD : at + _FRAME_HEAD + size]
         if log[at + 4 : at + 8] != bytes(4):
             changed |= waiting
@@ -285,12 +272,11 @@ def _logged(log: bytes, size: int) -> dict[int, bytes]:
     return changed
 
 
-class _Pages:
-    def __init__(self, main: bytes, size: int, changed: dict[int, bytes]) -> None:
-        self.main = main
-        self.size = size
-        self.changed = changed
-        self.usable = size - (main[20] if main.startswith(_MAGIC) else 0)
+class _Pages(NamedTuple):
+    main: bytes
+    size: int
+    changed: dict[int, bytes]
+    usable: int
 
     def page(self, number: int) -> bytes:
         """A page by its number, from 1."""
@@ -306,12 +292,10 @@ class _Pages:
             if len(page) < self.size or page[head] not in _BEFORE_CELLS:
                 continue
             first = head + _BEFORE_CELLS[page[head]]
-            for cell in range(int.from_bytes(page[head + 3 : head + 5], "big")):
+            for cell in range(int.from_bytes(page[head + 3 : head + 5])):
                 at = first + 2 * cell
-                try:
-                    yield self._row(page[head], page, int.from_bytes(page[at : at + 2], "big"))
-                except (IndexError, ValueError):  # damaged, so the next one
-                    continue
+                with suppress(IndexError, ValueError):  # damaged, so the next one
+                    yield self._row(page[head], page, int.from_bytes(page[at : at + 2]))
 
     def _row(self, kind: int, page: bytes, at: int) -> tuple[int, list[Value]]:
         at += 4 if kind == _BRANCH_OF_INDEX else 0
@@ -331,15 +315,14 @@ class _Pages:
         here = least + (length - least) % (self.usable - 4)
         here = here if here <= most else least
         parts, left = [page[at : at + here]], length - here
-        number = int.from_bytes(page[at + here : at + here + 4], "big")
+        number = int.from_bytes(page[at + here : at + here + 4])
         while left > 0:
             following = self.page(number) if number else b""
             if len(following) < self.size:
                 raise ValueError("the chain is broken")
-            part = following[4 : min(self.usable, 4 + left)]
-            parts.append(part)
-            left -= len(part)
-            number = int.from_bytes(following[:4], "big")
+            parts.append(following[4 : min(self.usable, 4 + left)])
+            left -= len(parts[-1])
+            number = int.from_bytes(following[:4])
         return b"".join(parts)
 
 
@@ -369,13 +352,13 @@ def _record(data: bytes) -> list[Value]:
             raise ValueError("the row is cut off")
         place += length
         if kind < 12:
-            values.append(int.from_bytes(part, "big", signed=True))
+            values.append(int.from_bytes(part, signed=True))
         else:
             values.append(part.decode() if kind % 2 else part)
     return values
 
 
-def _sort(found: Salvaged, rowid: int, row: list[Value]) -> Salvaged:
+def _sort(found: Salvaged, rowid: int, row: list[Value]) -> None:
     """Put a row where it belongs, by its shape; one that has none of ours belongs nowhere."""
     match row:
         case [None, str(run), int(n), str(kind), bytes(body), *texts, bytes(proof)]:
@@ -395,5 +378,4 @@ def _sort(found: Salvaged, rowid: int, row: list[Value]) -> Salvaged:
             found.listed.setdefault(run, {})[n] = seq
         case [None, str(run), bytes(first), int(runs)]:
             if found.last is None or found.last.runs < runs:
-                return found._replace(last=Last(run, first, runs))
-    return found
+                found.last = Last(run, first, runs)

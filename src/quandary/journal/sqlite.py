@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec.structs import astuple
@@ -96,7 +97,7 @@ class SqliteStore(Store):
         self.path = os.fspath(path)
         self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
-        self._place = os.path.abspath(self.path)
+
         self._lock = threading.RLock()
         if sqlite3.sqlite_version_info < (3, 37):
             raise StoreError(f"SQLite 3.37 or later is needed; this is {sqlite3.sqlite_version}")
@@ -130,11 +131,7 @@ class SqliteStore(Store):
                 self._rows("ROLLBACK")
 
     def news(self, seconds: float) -> Generator[bool]:
-        """Time and again, and never after more than so long: whether to look for new entries.
-
-        Nobody tells about a file, so it is looked into each time.
-        """
-        while True:
+        while True:  # nobody tells about a file, so it is looked into each time
             chance.sleep(seconds)
             yield True
 
@@ -249,10 +246,8 @@ class SqliteStore(Store):
             self._require_empty(self._db.execute)
             for table, columns in TABLES.items():
                 names, values = ", ".join(columns), ", ".join("?" * len(columns))
-                self._db.executemany(
-                    f"INSERT INTO {table} ({names}) VALUES ({values})",  # noqa: S608
-                    dump(table),
-                )
+                sql = f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608
+                self._db.executemany(sql, dump(table))
             check()
 
         self._write(action)
@@ -264,7 +259,7 @@ class SqliteStore(Store):
             with self._lock:
                 self._patiently(lambda: self._db.backup(target))
         except StoreError as error:
-            if _is_full(error.__cause__):
+            if _code(error.__cause__) == sqlite3.SQLITE_FULL:
                 raise StoreError(f"{path} cannot be written: the disk is full") from error
             raise
         finally:
@@ -315,19 +310,16 @@ class SqliteStore(Store):
 
     def _migrate(self) -> None:
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                self._db.execute(statement)
+        for statement in chain.from_iterable(MIGRATIONS[version:]):
+            self._db.execute(statement)
         self._db.execute(f"PRAGMA user_version = {max(version, len(MIGRATIONS))}")
 
     def _on_a_read_only_medium(self, error: StoreError) -> bool:
         """SQLite needs a file beside the journal, even to read; where none can be made, nobody
         writes either, and the journal can be read as it lies there.
         """
-        cause = error.__cause__
         return (
-            isinstance(cause, sqlite3.Error)
-            and _code(cause) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            _code(error.__cause__) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             and os.path.isfile(self.path)
             and not os.path.exists(f"{self.path}-wal")
         )
@@ -342,7 +334,7 @@ class SqliteStore(Store):
     def _file(self) -> tuple[int, int] | None:
         """Which file lies where ours should; nothing where there is none, or none is needed."""
         try:
-            found = os.stat(self._place)
+            found = os.stat(self.address)
         except OSError:
             return None
         return found.st_dev, found.st_ino
@@ -384,10 +376,7 @@ class SqliteStore(Store):
         while True:
             try:
                 return action()
-            except UnicodeDecodeError as error:  # SQLite quotes what is damaged
-                said = _FAULTS[sqlite3.SQLITE_CORRUPT]
-                raise StoreError(self.path + said.format(error=error, path=self.path)) from error
-            except sqlite3.Error as error:
+            except (UnicodeDecodeError, sqlite3.Error) as error:
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
                 moment = chance.monotonic()
@@ -399,18 +388,16 @@ class SqliteStore(Store):
                     ) from error
             chance.sleep(chance.uniform(0.0003, 0.003))
 
-    def _explain(self, error: sqlite3.Error) -> str:
+    def _explain(self, error: Exception) -> str:
         said = _FAULTS.get(_code(error), ": {error}")
         return self.path + said.format(error=error, path=self.path)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: BaseException | None) -> int:
     """The primary code; a closed connection has none."""
+    if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged
+        return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _is_full(error: BaseException | None) -> bool:
-    return isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_FULL
 
 
 def _entry_row(entry: Entry) -> tuple[object, ...]:

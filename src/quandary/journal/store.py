@@ -314,8 +314,7 @@ class Store(ABC):
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
         for (digest,) in self._rows("SELECT digest FROM document"):
-            written = self.document(digest)
-            if written is not None:
+            if (written := self.document(digest)) is not None:
                 yield digest, written
 
     def named(self, first: str, last: str | None = None) -> dict[str, str]:
@@ -491,11 +490,14 @@ def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None =
 
 
 def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: bool = False) -> str:
-    """What to open. A path in a file of settings starts from the folder of that file."""
+    """What to open. A path in a file of settings starts from the folder of that file.
+
+    Where none is named, it is `journal.db` in the user's data folder; who keeps something makes it.
+    """
     named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
     if named:
         return _path(named)
-    from quandary.settings import read_settings  # noqa: PLC0415 - where nothing nearer names it
+    from quandary.settings import data_folder, read_settings  # noqa: PLC0415 - nothing nearer
 
     settings = read_settings(start)
     place = next(filter(None, map(_place_in, settings.parts)), "")
@@ -505,7 +507,16 @@ def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: b
             f"the project's settings name a store elsewhere ({without_password(place)}); if you "
             "trust it, name it in your own config.toml, with --store or in QUANDARY_STORE"
         )
-    return place or _default_path(make=make)
+    if place:
+        return place
+    folder = data_folder()
+    try:
+        if make:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        message = f"cannot create the folder {folder}: {error.strerror}; name a store with --store"
+        raise StoreError(message) from error
+    return os.path.join(folder, "journal.db")
 
 
 def chosen_by_project(settings: Settings) -> str:
@@ -523,20 +534,6 @@ def _place_in(part: Part) -> str:
     if not place or _is_url(place):
         return place
     return os.path.join(os.path.dirname(os.path.abspath(part.path)), place)
-
-
-def _default_path(*, make: bool) -> str:
-    """`journal.db` in the user's data folder; whoever wants to keep something there makes that."""
-    from quandary.settings import data_folder  # noqa: PLC0415 - where nothing nearer names it
-
-    folder = data_folder()
-    try:
-        if make:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError as error:
-        message = f"cannot create the folder {folder}: {error.strerror}; name a store with --store"
-        raise StoreError(message) from error
-    return os.path.join(folder, "journal.db")
 
 
 def _path(where: str) -> str:
