@@ -47,7 +47,7 @@ class Source(NamedTuple):
 
     who: Who
     through: str
-    by: str
+    by: str = ""
 
     @property
     def in_person(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from quandary.errors import Diverged
@@ -25,12 +26,13 @@ from quandary.journal.entries import (
     Noted,
     Returned,
     Source,
+    Status,
     encode,
     offered,
     seal_entry,
     without_words,
 )
-from quandary.journal.store import Run, State
+from quandary.journal.store import Run, State, Waits
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Note, Question, Reply
 from quandary.model.calls import Call, Do, Done, Output
@@ -38,43 +40,37 @@ from quandary.model.calls import Call, Do, Done, Output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from quandary.journal.entries import End, Entry, Status
+    from quandary.journal.entries import End, Entry
     from quandary.journal.progress import Progress
-    from quandary.journal.store import Recorded, Store, Waits
+    from quandary.journal.store import Recorded, Store
 
 EARLIER = "earlier"
 """What an entry says that came from another run; `by` is that run."""
 BY_PREFERENCE = Source("policy", "preference", "")
 
 
-class Standing:
+class Standing(Struct):
     """What the entries of a run come to."""
 
-    __slots__ = (
-        *("amendment", "amendments", "asked", "began", "key", "n", "pending", "responses"),
-        *("retries", "since", "status", "waits"),
-    )
-
-    def __init__(self) -> None:
-        self.began: Began | None = None
-        self.n = 0
-        self.status: Status = "waiting"
-        self.waits: Waits | None = None
-        self.key: str | None = None
-        self.asked = 0
-        """The entry with which that began to wait."""
-        self.since = ""
-        self.pending: tuple[str, ...] = ()
-        """The keys of what was asked for and has not come."""
-        self.responses: dict[str, int] = {}
-        """The keys of what was answered or came back and still counts, in the order of asking, each
-        with the number of its entry."""
-        self.amendments: dict[str, int] = {}
-        """Of those that took the place of another, the number of the amendment."""
-        self.amendment = 0
-        """The number of the newest amendment, even if it was taken back by another."""
-        self.retries: tuple[int, ...] = ()
-        """The notes with which a failed run was taken up again."""
+    began: Began | None = None
+    n: int = 0
+    status: Status = "waiting"
+    waits: Waits | None = None
+    key: str | None = None
+    asked: int = 0
+    """The entry with which that began to wait."""
+    since: str = ""
+    pending: tuple[str, ...] = ()
+    """The keys of what was asked for and has not come."""
+    responses: dict[str, int] = {}
+    """The keys of what was answered or came back and still counts, in the order of asking, each
+    with the number of its entry."""
+    amendments: dict[str, int] = {}
+    """Of those that took the place of another, the number of the amendment."""
+    amendment: int = 0
+    """The number of the newest amendment, even if it was taken back by another."""
+    retries: tuple[int, ...] = ()
+    """The notes with which a failed run was taken up again."""
 
     @property
     def counting(self) -> set[str]:
@@ -93,7 +89,7 @@ class Standing:
             since=self.since,
         )
 
-    def _wait(self, waits: Waits | None, key: str | None, asked: int) -> None:
+    def _wait(self, waits: Waits | None = None, key: str | None = None, asked: int = 0) -> None:
         self.waits, self.key, self.asked = waits, key, asked
         self.pending = () if key is None else (key,)
 
@@ -122,12 +118,12 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
         standing.status = "waiting"
         standing.responses[key] = n
         if standing.waits:
-            standing._wait(None, None, 0)
+            standing._wait()
     elif isinstance(body, Returned):
         standing.responses[body.key] = n
         standing.pending = tuple(key for key in standing.pending if key != body.key)
         if not standing.pending:
-            standing._wait(None, None, 0)
+            standing._wait()
     elif isinstance(body, Asked):
         standing._wait("person", body.key, n)
         standing.since = body.at
@@ -142,13 +138,12 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
         standing.amendment = body.amendment
         standing.retries += (n,)
         standing.status = "waiting"
-        standing._wait(None, None, 0)
+        standing._wait()
     elif isinstance(body, Ended):
         standing.status, standing.since = body.status, body.at
-        standing._wait(None, None, 0)
+        standing._wait()
     elif isinstance(body, Began):
-        standing.began = body
-        standing.since = body.at
+        standing.began, standing.since = body, body.at
     return standing
 
 
@@ -160,13 +155,11 @@ def history(bodies: Iterable[AnyBody]) -> Standing:
     return standing
 
 
-def standing_at(row: Run, pending: tuple[str, ...] | None = None) -> Standing:
+def standing_at(row: Run, pending: tuple[str, ...] = ()) -> Standing:
     """Where a run stands as its row says; what counts of it is not known from that."""
-    standing = Standing()
+    standing = Standing(n=row.n, status=row.status, since=row.since)
     standing._wait(row.waits, row.key, row.asked)
-    standing.n, standing.status, standing.since = row.n, row.status, row.since
-    if pending is not None:
-        standing.pending = pending
+    standing.pending = pending or standing.pending
     return standing
 
 
@@ -195,9 +188,8 @@ def row_of(entries: Sequence[Entry], number: int = 0) -> Run:
 class Draft:
     """Entries about to be appended to a run, and the row that they lead to."""
 
-    def __init__(self, run: Run, source: Source, pending: tuple[str, ...] | None = None) -> None:
-        self.run = run
-        self.source = source
+    def __init__(self, run: Run, source: Source, pending: tuple[str, ...] = ()) -> None:
+        self.run, self.source = run, source
         self.at = chance.stamp(chance.now())
         self.standing = standing_at(run, pending)
         self.parts: list[tuple[AnyBody, Matter]] = []
@@ -215,51 +207,30 @@ class Draft:
         fold(self.standing, self.standing.n + 1, body)
 
     def answer(
-        self,
-        reply: Reply,
-        key: str,
-        *,
-        amends: int = 0,
-        amendment: int = 0,
-        why: str = "",
-        token: str = "",
-        request: str = "",
+        self, reply: Reply, key: str, *, why: str = "", request: str = "", **more: str | int
     ) -> None:
-        """Record a reply: its codes in the body, its words in the matter."""
+        """Record a reply: its codes and what `more` there is in the body, its words apart."""
         answers = without_words(reply)
         spoken = () if answers == reply.answers else reply.answers
-        body = Answered(
-            key=key,
-            answers=answers,
-            amends=amends,
-            amendment=amendment,
-            token=token,
-            **self.said,
-        )
-        said = spoken or why or request
-        self.add(body, Matter(answers=spoken, why=why, request=request) if said else EMPTY)
+        said = Matter(answers=spoken, why=why, request=request)
+        body = Answered(key=key, answers=answers, **self.said | more)
+        self.add(body, said if spoken or why or request else EMPTY)
 
     def decide(self, ask: Ask, reply: Reply) -> None:
         """Record what a preference answered; whoever reads the state is told."""
         source, self.source = self.source, BY_PREFERENCE
         self.answer(reply, ask.key)
         self.source = source
-        for answer in reply.answers:
-            question = ask.question(answer.key)
-            if question is not None:
-                labels = [
-                    choice.label for choice in question.choices if choice.code in answer.picked
-                ]
-                text = f"Decided by your preference for {question.id}: {', '.join(labels)}"
-                self.decided.append((question, text))
+        for question, answer in zip(ask.questions, reply.answers, strict=True):
+            taken = ", ".join(one.label for one in question.choices if one.code in answer.picked)
+            text = f"Decided by your preference for {question.id}: {taken}"
+            self.decided.append((question, text))
 
     def tell_decided(self) -> None:
         """Record what is to be told beside what waits now, or beside the end."""
-        source, self.source = self.source, BY_PREFERENCE
+        said = {"kind": "decided", "at": self.at, **BY_PREFERENCE._asdict()}
         for question, text in self.decided:
-            noted = Noted(kind="decided", key=question.key, item=question.item, **self.said)
-            self.add(noted, Matter(text=text))
-        self.source = source
+            self.add(Noted(key=question.key, item=question.item, **said), Matter(text=text))
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -268,9 +239,8 @@ class Draft:
 
     def came(self, response: Output | Done) -> None:
         """Record what a program or a deed gave back."""
-        self.add(
-            Returned(key=response.key, ok=not response.error, **self.said), Matter(came=response)
-        )
+        body = Returned(key=response.key, ok=not response.error, **self.said)
+        self.add(body, Matter(came=response))
 
     def stand(self, progress: Progress) -> None:
         """Record where the flow stands now: what waits, or how it ended."""
@@ -377,12 +347,7 @@ class Earlier:
         for key, n in standing.responses.items():
             output = entries[n - 1].read_matter().came
             # Only what could be used is worth being used again.
-            if (
-                isinstance(output, Output)
-                and not output.error
-                and not output.problem
-                and key in sent
-            ):
+            if isinstance(output, Output) and key in sent and not (output.error or output.problem):
                 self._outputs.setdefault(_asked(sent[key]), []).append(output)
 
     def output(self, call: Call, at: str) -> tuple[Returned, Output] | None:
@@ -403,17 +368,8 @@ class Earlier:
         if not found:
             return None
         reply = Reply(tuple(replace(before.answer, key=key) for key, before in found))
-        source = found[0][1].body
-        body = Answered(
-            at=at,
-            who=source.who,
-            through=source.through,
-            by=source.by,
-            key=ask.key,
-            answers=without_words(reply),
-            origin=self.run,
-        )
-        return body, reply
+        said = {"at": at, "origin": self.run, **found[0][1].body.source._asdict()}
+        return Answered(key=ask.key, answers=without_words(reply), **said), reply
 
 
 def _fits(before: GivenAnswer, question: Question) -> bool:
@@ -440,19 +396,8 @@ def state_of(row: Run, progress: Progress) -> State:
     """The state of a run whose flow is at hand."""
     request = progress.request
     ask = request if isinstance(request, Ask) else None
-    return State(
-        run=row.id,
-        flow=row.flow,
-        status=row.status,
-        n=row.n,
-        key=row.key,
-        ask=ask,
-        calls=progress.calls,
-        deed=request if isinstance(request, Do) else None,
-        result=progress.result,
-        error=progress.error,
-        notes=ask.notes if ask is not None else _closing_notes(progress.result),
-    )
+    sent = (request,) if isinstance(request, Do) else progress.calls
+    return _state(row, ask, sent, progress.result, progress.error)
 
 
 def look_at(store: Store, row: Run, *, after: int = 0) -> State:
@@ -479,16 +424,27 @@ def look_at(store: Store, row: Run, *, after: int = 0) -> State:
             notes.append(Note(body.kind, matter.text, body.item))
         elif isinstance(body, Ended):
             result, error = matter.result, matter.error or None
-    before = ask.notes if ask is not None and row.waits else _closing_notes(result)
+    return _state(row, ask, sent.values(), result, error, notes)
+
+
+def _state(
+    row: Run,
+    ask: Ask | None,
+    sent: Iterable[Call | Do],
+    result: object,
+    error: str | None,
+    notes: Iterable[Note] = (),
+) -> State:
+    before = ask.notes if ask is not None else _closing_notes(result)
     return State(
         run=row.id,
         flow=row.flow,
         status=row.status,
         n=row.n,
         key=row.key,
-        ask=ask if row.waits == "person" else None,
-        calls=tuple(call for call in sent.values() if isinstance(call, Call)) if row.waits else (),
-        deed=next((do for do in sent.values() if isinstance(do, Do)), None) if row.waits else None,
+        ask=ask,
+        calls=tuple(call for call in sent if isinstance(call, Call)),
+        deed=next((do for do in sent if isinstance(do, Do)), None),
         result=result,
         error=error,
         notes=(*before, *notes),

@@ -7,7 +7,7 @@ response and the request that follows it are appended as one transaction.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -31,15 +31,7 @@ from quandary.journal.entries import (
     read_beginning,
     readable,
 )
-from quandary.journal.history import (
-    Draft,
-    Earlier,
-    fold,
-    given,
-    look_at,
-    standing_at,
-    state_of,
-)
+from quandary.journal.history import Draft, Earlier, fold, given, look_at, standing_at, state_of
 from quandary.journal.progress import (
     Progress,
     heard,
@@ -59,6 +51,7 @@ from quandary.model.calls import Do, Done, Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
+    from typing import NotRequired, TypedDict, Unpack
 
     from quandary.journal.entries import AnyBody, Entry
     from quandary.journal.policy import Policy
@@ -66,14 +59,20 @@ if TYPE_CHECKING:
     Deeds = Callable[[Do], Done]
     Listener = Callable[[Run, Ask], None]
 
+    class Said(TypedDict):
+        """What a `Source` is made of: who does it, through what, and under which name."""
+
+        who: Who
+        through: str
+        by: NotRequired[str]
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 IMPORTED = "imported\n"
 """Begins the name by which the record of an imported run is found; the run's own id follows."""
 LOOKS_PER_SECOND = 4
-RETRIED = "retried"
-"""The kind of the note with which a failed run is taken up again."""
 ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
 ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
@@ -87,42 +86,28 @@ class OpenRun:
     """
 
     def __init__(self, store: Store, row: Run, progress: Progress | None = None) -> None:
-        self.store = store
-        self.row = row
-        self._progress = progress
-        self._arguments: dict[str, Any] | None = None
-        self._state: State | None = None
+        self.store, self.row = store, row
+        if progress is not None:
+            self.progress = progress
 
     @property
     def id(self) -> str:
         """The name of the run."""
         return self.row.id
 
-    @property
+    @cached_property
     def arguments(self) -> dict[str, Any]:
         """What the run was begun with, without its documents; empty where that was pruned."""
-        if self._arguments is None:
-            self._arguments = read_beginning(self.store, self.id)[1]
-        return self._arguments
+        return read_beginning(self.store, self.id)[1]
 
-    @property
+    @cached_property
     def state(self) -> State:
         """Where the run stands, as its journal shows it."""
-        if self._state is None:
-            self._state = look_at(self.store, self.row)
-        return self._state
+        return look_at(self.store, self.row)
 
-    @property
+    @cached_property
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
-        progress = self.build()._progress
-        assert progress is not None  # noqa: S101 - it was built
-        return progress
-
-    def build(self) -> OpenRun:
-        """Build the flow, unless it is there; what the run was begun with comes with that."""
-        if self._progress is not None:
-            return self
         run, row = self.id, self.row
         recorded = self.store.recorded(run, row.n)
         with readable(run):
@@ -135,17 +120,18 @@ class OpenRun:
                 f"run {run} waits for {row.key}, which its flow no longer asks for; `quandary "
                 f"log {run}` shows it, --from {run} begins anew with the answers that fit"
             )
-        self._arguments, self._progress = self._arguments or known.arguments, progress
-        return self
+        vars(self).setdefault("arguments", known.arguments)
+        return progress
 
-    def draft(self, source: Source) -> Draft:
-        """What is about to be appended to it."""
-        pending = tuple(call.key for call in self.progress.calls)
-        return Draft(self.row, source, pending or None)
+    def build(self) -> OpenRun:
+        """Build the flow, unless it is there; what the run was begun with comes with that."""
+        _ = self.progress
+        return self
 
     def move(self, row: Run) -> None:
         """Stand where what was appended leads."""
-        self.row, self._state = row, None
+        self.row = row
+        vars(self).pop("state", None)
 
 
 def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
@@ -207,15 +193,13 @@ def begin(
     *,
     documents: Mapping[str, Any] | None = None,
     project: str = "",
-    who: Who,
-    through: str,
-    by: str | None = None,
     expires: datetime | None = None,
     origin: str | None = None,
     name: str = "",
     once: bool = False,
     prefer: bool = True,
     deeds: Deeds | None = None,
+    **said: Unpack[Said],
 ) -> State:
     """Start a flow and journal it. Documents are arguments that are kept once for all runs.
 
@@ -229,24 +213,11 @@ def begin(
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(arguments)))
     progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
     earlier = Earlier(store, _row(store, origin).id) if origin is not None else None
-    source = Source(who, through, by or "")
-    version = version_of(flow)
-    until = chance.stamp(expires) if expires is not None else ""
-    draft = Draft(
-        Run(id="", flow=flow, version=version, project=project, expires=until or None), source
-    )
-    draft.run = replace(draft.run, began=draft.at)
-    began = Began(
-        flow=flow,
-        version=version,
-        project=project,
-        documents=digests,
-        expires=until,
-        origin=origin or "",
-        name=name,
-        **draft.said,
-    )
-    draft.add(began, Matter(arguments=plain))
+    source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
+    kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
+    draft = Draft(Run(id="", expires=until or None, **kind), source)
+    kind |= {"expires": until, "origin": origin or "", "name": name, **draft.said}
+    draft.add(Began(documents=digests, **kind), Matter(arguments=plain))
     draft.stand(progress)
     if earlier is not None:
         _take_over(draft, progress, earlier)
@@ -254,10 +225,11 @@ def begin(
         _decide(store, draft, progress)
 
     def write(last: Last | None) -> tuple[Run, list[Entry]]:
-        draft.run = replace(draft.run, id=chance.new_id(chance.now(), last.id if last else None))
+        run = chance.new_id(chance.now(), last.id if last else None)
+        draft.run = replace(draft.run, id=run, began=draft.at)
         return draft.seal(last.first if last else START)
 
-    kept = {document_digest(text): text for text in written.values()}
+    kept = {digests[name]: text for name, text in written.items()}
     try:
         run = store.create(write, kept, name=name, once=once)
     except Taken as taken:
@@ -271,12 +243,10 @@ def advance(
     response: Reply | Output | tuple[Output, ...] | Outcome | None = None,
     *,
     to: str | None = None,
-    who: Who,
-    through: str,
-    by: str | None = None,
     token: str = "",
     request: str = "",
     deeds: Deeds | None = None,
+    **said: Unpack[Said],
 ) -> State:
     """Resume a run: record a response, if there is one, and say where the run stands then.
 
@@ -286,14 +256,11 @@ def advance(
     without it they wait for somebody who has it.
     """
     if isinstance(response, Outcome):
-        return note(store, run, response, to=to, who=who, through=through, by=by)
-    name = run.id if isinstance(run, OpenRun) else run
-    if token:
-        before = replied(store, name, token, request)
-        if before is not None:
-            return before
-    source = Source(who, through, by or "")
-    known = run if isinstance(run, OpenRun) else None
+        return note(store, run, response, to=to, **said)
+    known, name = (run, run.id) if isinstance(run, OpenRun) else (None, run)
+    if token and (before := replied(store, name, token, request)) is not None:
+        return before
+    source = Source(**said)
     if known is None and response is not None:
         known = _remembered(store, name)
     while True:
@@ -307,7 +274,8 @@ def advance(
             return handle.state
         try:
             _require_waiting(handle, to)
-            draft = handle.draft(source)
+            pending = tuple(call.key for call in handle.progress.calls)
+            draft = Draft(handle.row, source, pending)
             _record(store, draft, handle.progress, response, to, token, request)
             handle.move(draft.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
@@ -324,9 +292,7 @@ def note(
     what: Outcome | Note,
     *,
     to: str | None = None,
-    who: Who,
-    through: str,
-    by: str | None = None,
+    **said: Unpack[Said],
 ) -> State:
     """Keep something that is no answer: the question stays open. A decline ends the run."""
     if isinstance(what, Outcome):
@@ -337,7 +303,7 @@ def note(
         row, ask = handle.row, handle.state.ask if to is not None else None
         if to not in (None, row.key) and (ask is None or ask.question(str(to)) is None):
             raise _already(row, to)
-        draft = Draft(row, Source(who, through, by or ""))
+        draft = Draft(row, Source(**said))
         matter = Matter(text=what.text) if what.text else EMPTY
         draft.add(Noted(kind=what.kind, key=row.key or "", item=what.item, **draft.said), matter)
         if what.kind == "declined":
@@ -352,14 +318,12 @@ def note(
 
 
 @_until_appended
-def withdraw(
-    store: Store, run: str, why: str, *, who: Who, through: str, by: str | None = None
-) -> State:
+def withdraw(store: Store, run: str, why: str, **said: Unpack[Said]) -> State:
     """End a waiting run that nobody needs any more."""
     row = _row(store, run)
     if row.status != "waiting":
         raise Rejected(f"run {run} is {row.status}; only a waiting run can be withdrawn")
-    draft = Draft(row, Source(who, through, by or ""))
+    draft = Draft(row, Source(**said))
     draft.end("withdrawn", why)
     return look_at(store, draft.append(store))
 
@@ -372,18 +336,15 @@ def amend(
     *,
     key: str,
     why: str,
-    who: Who,
-    through: str,
-    by: str | None = None,
     deeds: Deeds | None = None,
     elsewhere: bool = False,
+    **said: Unpack[Said],
 ) -> State:
     """Change an earlier answer: the old one is kept, and everything after it is asked again.
 
     An answer that was given `elsewhere`, in a box that is not ours, is kept whoever gave it.
     """
-    source = Source(who, through, by or "")
-    row = _row(store, run)
+    source, row = Source(**said), _row(store, run)
     if row.status in ("declined", "withdrawn"):
         raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
     entries = store.entries(run, upto=row.n)
@@ -401,35 +362,21 @@ def amend(
     merged = {a.answer.key: a.answer for a in old if a.n == number}
     merged |= {a.key: a for a in reply.answers}
     draft = Draft(row, source)
-    draft.answer(
-        Reply(tuple(merged.values())),
-        ask.key,
-        amends=number,
-        amendment=standing.amendment + 1,
-        why=why,
-    )
+    changed, amendment = Reply(tuple(merged.values())), standing.amendment + 1
+    draft.answer(changed, ask.key, why=why, amends=number, amendment=amendment)
     recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
     progress = resume(store, run, heard(run, recorded + draft.recorded))
     return _append(store, draft, progress, deeds)
 
 
 @_until_appended
-def retry(
-    store: Store,
-    run: str,
-    *,
-    who: Who,
-    through: str,
-    by: str | None = None,
-    deeds: Deeds | None = None,
-) -> State:
+def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[Said]) -> State:
     """Take up a failed run at the step that failed: what came of it is kept, and counts no longer.
 
     Where a budget was used up, the run gets as much once more. Nothing in the journal is changed: a
     note says which responses are taken back, and all that is asked after it bears the number of an
     amendment, so that no late response to an earlier showing fits.
     """
-    source = Source(who, through, by or "")
     row = _row(store, run)
     if row.status != "failed":
         raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
@@ -438,12 +385,10 @@ def retry(
     recorded = store.recorded(run, row.n)
     known = heard(run, recorded)
     takes_back, arguments = way_back(store, run, known)
-    draft = Draft(row, source)
-    number = known.standing.amendment + 1
-    draft.add(
-        Noted(kind=RETRIED, takes_back=takes_back, amendment=number, **draft.said),
-        Matter(arguments=arguments or None, text=ANEW if takes_back else ONCE_MORE),
-    )
+    draft, number = Draft(row, Source(**said)), known.standing.amendment + 1
+    note = Noted(kind="retried", takes_back=takes_back, amendment=number, **draft.said)
+    text = ANEW if takes_back else ONCE_MORE
+    draft.add(note, Matter(arguments=arguments or None, text=text))
     progress = resume(store, run, heard(run, recorded + draft.recorded))
     if progress.request is None:
         raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
@@ -454,23 +399,19 @@ def retry(
 
 
 @_until_appended
-def settle(
-    store: Store, run: str, reply: Reply, *, why: str, who: Who, through: str, by: str = ""
-) -> State:
+def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Said]) -> State:
     """Record what was answered elsewhere, in the box of a host, whatever became of the question.
 
     A run that was withdrawn in the meantime is closed by its answer after all, so that there is
     one record of the question. An answer that was given here before gives way, and is kept.
     """
-    source = Source(who, through, by)
     row = _row(store, run, expiring=False)
     progress = rebuild(store, run, row.n)
     if not isinstance(progress.request, Ask):
         key = reply.answers[0].key
-        said = source._asdict()
         return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
     require_fit(progress.request, reply)
-    draft = Draft(row, source)
+    draft = Draft(row, Source(**said))
     draft.answer(reply, progress.request.key, why=why)
     progress.take(reply)
     draft.stand(progress)
@@ -564,7 +505,7 @@ def _remembered(store: Store, run: str) -> OpenRun | None:
 
 
 def _keep(handle: OpenRun) -> None:
-    if handle.row.status == "waiting" and handle._progress is not None:
+    if handle.row.status == "waiting" and "progress" in vars(handle):
         opened = _opened.setdefault(handle.store, {})
         opened[handle.id] = handle
         while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):

@@ -56,11 +56,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    store: Store,
-    run: str | None = None,
-    expect: str | None = None,
-    *,
-    follows: bytes | None = None,
+    store: Store, run: str | None = None, expect: str | None = None, *, follows: bytes | None = None
 ) -> Report:
     """Check one run or the whole store; with `expect`, also against a digest kept from before.
 
