@@ -13,15 +13,17 @@ import time
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency
 from litestar.enums import ScopeType
 from litestar.plugins.prometheus import PrometheusConfig
-from prometheus_client import REGISTRY, CollectorRegistry, disable_created_metrics
+from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
@@ -29,7 +31,7 @@ from quandary.journal.chance import now, stamp
 from quandary.journal.counts import Counting, Few
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
     from prometheus_client.metrics_core import Metric
@@ -101,24 +103,19 @@ class Metrics:
     async def written(self, *, up: bool) -> bytes:
         """All figures; of the store only where it is `up`."""
         found = await asyncio.to_thread(self._of_the_store) if up else []
-        if found and not self._whole:
-            self._go_on()
-        return await asyncio.to_thread(self._text, [*self._of_the_server(up=bool(found)), *found])
-
-    def _text(self, families: list[Metric]) -> bytes:
-        registry = CollectorRegistry()
-        registry.register(_Found(families))
-        return generate_latest(registry) + generate_latest(REGISTRY)
+        # The rest of a long journal is counted meanwhile, for the next time.
+        if found and not self._whole and (self._going_on is None or self._going_on.done()):
+            self._going_on = asyncio.create_task(self._count())
+        told = _Found([*self._of_the_server(up=bool(found)), *found])
+        return await asyncio.to_thread(lambda: generate_latest(told) + generate_latest(REGISTRY))
 
     def _of_the_store(self) -> list[Metric]:
         """What the store says; nothing where it went away meanwhile."""
         with suppress(QuandaryError):
-            waiting = list(_waiting_families(self._waiting.now()))
+            waiting = _waiting_families(self._waiting.now())
             counted = self._counting.up_to_now(PIECE)
-            told = list(_fleet_families(self._fleet())) if self._fleet is not None else []
-            behind = GaugeMetricFamily(
-                "quandary_journal_behind", "Entries that were not counted yet.", counted.behind
-            )
+            told = _fleet_families(self._fleet()) if self._fleet is not None else []
+            behind = _gauge("journal_behind", "Entries that were not counted yet.", counted.behind)
             self._whole = self._whole or not counted.behind
             # Figures that are far too low would look as if they had been reset.
             happened = list(_journal_families(counted.counts)) if self._whole else []
@@ -126,25 +123,13 @@ class Metrics:
         return []
 
     def _of_the_server(self, *, up: bool) -> list[Metric]:
-        info = GaugeMetricFamily("quandary_info", "The version that runs.", labels=("version",))
-        info.add_metric((__version__,), 1)
+        polls = "Requests that wait for something to happen to a run."
         return [
-            info,
-            GaugeMetricFamily("quandary_store_up", "Whether the store can be used.", int(up)),
-            GaugeMetricFamily(
-                "quandary_event_streams", "Open pages that listen.", self._events.listeners
-            ),
-            GaugeMetricFamily(
-                "quandary_long_polls",
-                "Requests that wait for something to happen to a run.",
-                self._events.waiters,
-            ),
+            _gauge("info", "The version that runs.", {(__version__,): 1}, "version"),
+            _gauge("store_up", "Whether the store can be used.", int(up)),
+            _gauge("event_streams", "Open pages that listen.", self._events.listeners),
+            _gauge("long_polls", polls, self._events.waiters),
         ]
-
-    def _go_on(self) -> None:
-        """Count the rest of a long journal meanwhile, for the next time."""
-        if self._going_on is None or self._going_on.done():
-            self._going_on = asyncio.create_task(self._count())
 
     async def _count(self) -> None:
         with suppress(QuandaryError):
@@ -159,7 +144,7 @@ class Metrics:
                 await self._going_on
 
 
-class _Found:
+class _Found(Collector):
     """Figures that are there already, as the library wants to be given them."""
 
     def __init__(self, families: list[Metric]) -> None:
@@ -183,38 +168,52 @@ class Waiting:
         begun = time.monotonic()
         if begun >= self._until:
             moment = now()
-            self._found = self._store.awaited(
-                [stamp(moment - timedelta(seconds=age)) for age in AGES]
-            )
+            ages = [stamp(moment - timedelta(seconds=age)) for age in AGES]
+            self._found = self._store.awaited(ages)
             ended = time.monotonic()
             self._until = ended + (ended - begun) / SHARE
         return self._found
 
 
-def _waiting_families(found: list[Awaited]) -> Iterator[Metric]:
-    labels = ("waits", "flow")
-    count = GaugeMetricFamily(
-        "quandary_waiting", "Runs that wait, by who has to do something.", labels=labels
-    )
-    oldest = GaugeMetricFamily(
-        "quandary_waiting_oldest_seconds", "How long the first of them waits.", labels=labels
-    )
-    older = GaugeMetricFamily(
-        "quandary_waiting_older_than",
-        "Runs that wait for so many seconds or longer.",
-        labels=(*labels, "seconds"),
-    )
+def _family(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    told: str,
+    found: Mapping[Any, float] | float,
+    *labels: str,
+) -> Metric:
+    """A figure for each value of its labels; where it has none, the only one."""
+    family = kind(f"quandary_{name}", told, labels=labels)
+    for values, number in ({(): found} if isinstance(found, int | float) else found).items():
+        family.add_metric(values, number)
+    return family
+
+
+_gauge = partial(_family, GaugeMetricFamily)
+_counter = partial(_family, CounterMetricFamily)
+
+
+def _waiting_families(found: list[Awaited]) -> list[Metric]:
     flows = Few()
     groups: dict[tuple[str, str], list[Awaited]] = {("person", "decide"): []}
     for one in found:
         groups.setdefault((one.waits, flows[one.flow]), []).append(one)
-    for group, parts in groups.items():
-        count.add_metric(group, sum(part.runs for part in parts))
-        oldest.add_metric(group, max((_age(part.oldest) for part in parts), default=0.0))
-        for number, age in enumerate(AGES, 1):
-            old = sum(part.runs for part in parts if part.age >= number)
-            older.add_metric((*group, str(age)), old)
-    yield from (count, oldest, older)
+    count = {group: sum(part.runs for part in parts) for group, parts in groups.items()}
+    oldest = {
+        group: max((_age(part.oldest) for part in parts), default=0.0)
+        for group, parts in groups.items()
+    }
+    older = {
+        (*group, str(age)): sum(part.runs for part in parts if part.age >= number)
+        for group, parts in groups.items()
+        for number, age in enumerate(AGES, 1)
+    }
+    labels, told = ("waits", "flow"), "Runs that wait for so many seconds or longer."
+    return [
+        _gauge("waiting", "Runs that wait, by who has to do something.", count, *labels),
+        _gauge("waiting_oldest_seconds", "How long the first of them waits.", oldest, *labels),
+        _gauge("waiting_older_than", told, older, *labels, "seconds"),
+    ]
 
 
 def _age(moment: str) -> float:
@@ -235,39 +234,22 @@ def _journal_families(counts: Counts) -> Iterator[Metric]:
         ("agent_calls", "Calls that agents were asked for.", "agent", counts.calls),
         ("agent_failures", "Calls that came to nothing.", "agent", failures),
     ):
-        family = CounterMetricFamily(f"quandary_{name}", told, labels=(label,))
-        for value, number in sorted(found.items()):
-            family.add_metric((value,), number)
-        yield family
-    answers = CounterMetricFamily(
-        "quandary_answers",
-        "Answers that were recorded, by who gave them and through what.",
-        labels=("who", "through"),
-    )
-    for (who, through), number in sorted(counts.answers.items()):
-        answers.add_metric((who, through), number)
-    yield answers
-    yield GaugeMetricFamily(
-        "quandary_agent_calls_under_way", "Calls that have not come back.", counts.under_way
-    )
+        yield _counter(name, told, {(value,): found[value] for value in sorted(found)}, label)
+    told = "Answers that were recorded, by who gave them and through what."
+    yield _counter("answers", told, dict(sorted(counts.answers.items())), "who", "through")
+    yield _gauge("agent_calls_under_way", "Calls that have not come back.", counts.under_way)
 
 
-def _fleet_families(fleet: Fleet) -> Iterator[Metric]:
-    jobs = GaugeMetricFamily(
-        "quandary_queue_jobs",
-        "Jobs of the fleet; stalled ones count as worked on, too.",
-        labels=("queue", "state"),
-    )
+def _fleet_families(fleet: Fleet) -> list[Metric]:
     names, found = Few(), Counter[tuple[str, str]]()
     for queue in fleet.queues:
         for state in ("ready", "later", "working", "stalled", "failed"):
             found[names[queue.name], state] += getattr(queue, state)
-    for labels, number in found.items():
-        jobs.add_metric(labels, number)
-    yield jobs
-    yield GaugeMetricFamily(
-        "quandary_fleet_workers", "Workers that were heard of just now.", fleet.workers
-    )
+    told = "Jobs of the fleet; stalled ones count as worked on, too."
+    return [
+        _gauge("queue_jobs", told, found, "queue", "state"),
+        _gauge("fleet_workers", "Workers that were heard of just now.", fleet.workers),
+    ]
 
 
 SOON = 2.0
@@ -339,17 +321,13 @@ def logged(app: ASGIApp) -> ASGIApp:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start" and scope["type"] == ScopeType.HTTP:
                 seconds, status = time.perf_counter() - begun, message["status"]
-                method, route = scope["method"], scope.get("path_template") or "none"
+                route = scope.get("path_template") or "none"
+                told = {"method": scope["method"], "route": route, "status": status}
                 log.log(
                     logging.WARNING if status >= _BROKEN else logging.INFO,
                     "%s %s %s in %.1f ms",
-                    *(method, route, status, seconds * 1000),
-                    extra={
-                        "method": method,
-                        "route": route,
-                        "status": status,
-                        "seconds": round(seconds, 6),
-                    },
+                    *(*told.values(), seconds * 1000),
+                    extra={**told, "seconds": round(seconds, 6)},
                 )
             await send(message)
 

@@ -8,25 +8,20 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 from urllib.parse import urlencode
 
 import msgspec
 from litestar import get
 from litestar.exceptions import HTTPException
-from litestar.params import FromQuery, PathParameter, QueryParameter
+from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import timeline
-from quandary.doors.web.api import Status as Status_of_pages
+from quandary.doors.web.api import Status
 from quandary.doors.web.events import following
 from quandary.doors.web.questions import lines
-from quandary.doors.web.requests import (
-    TheHouse,
-    Visit,
-    page,
-    wants_part,
-)
+from quandary.doors.web.requests import TheHouse, Visit, page, wants_part
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats.markdown import parse
 from quandary.formats.sources import tree_places
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from quandary.doors.web.questions import Line
-    from quandary.journal.counts import Statistics
-    from quandary.journal.entries import Status
     from quandary.journal.store import Run, Store
     from quandary.model.asks import Ask
 
@@ -144,14 +137,13 @@ def short(text: str) -> str:
 
 
 class Drawn(NamedTuple):
-    """A tree, or a file that cannot be read."""
+    """A tree, or a file that cannot be read; each problem comes with its severity."""
 
     path: str
-    name: str
-    trigger: str
-    lines: list[Line]
     problems: Sequence[tuple[str, str]]
-    """Each with its severity."""
+    name: str = ""
+    trigger: str = ""
+    lines: Sequence[Line] = ()
 
 
 def list_trees(project: str) -> Iterator[Drawn]:
@@ -162,7 +154,7 @@ def list_trees(project: str) -> Iterator[Drawn]:
         try:
             paths = list(markdown_files(place))
         except QuandaryError as error:
-            yield Drawn(os.path.relpath(place, project), "", "", [], [("error", str(error))])
+            yield Drawn(os.path.relpath(place, project), [("error", str(error))])
             continue
         for path in paths:
             yield from _in_file(path, os.path.relpath(path, project))
@@ -172,17 +164,13 @@ def _in_file(path: str, shown: str) -> Iterator[Drawn]:
     try:
         document = parse(read_text(path))
     except QuandaryError as error:
-        yield Drawn(shown, "", "", [], [("error", str(error))])
+        yield Drawn(shown, [("error", str(error))])
         return
-    declared = [tree for tree in document.trees if not tree.fenced]
-    found = document.diagnostics if declared else ()
-    for tree in declared:
-        problems = [
-            (d.severity, f"line {d.line}: {d.message} ({d.rule})")
-            for d in found
-            if d.tree == tree.name
-        ]
-        yield Drawn(shown, tree.name, tree.trigger, lines(tree), problems)
+    for tree in document.trees:
+        if not tree.fenced:
+            found = [d for d in document.diagnostics if d.tree == tree.name]
+            problems = [(d.severity, f"line {d.line}: {d.message} ({d.rule})") for d in found]
+            yield Drawn(shown, problems, tree.name, tree.trigger, lines(tree))
 
 
 DAYS = 30
@@ -191,41 +179,14 @@ WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
 
 
-class Bar(NamedTuple):
-    """A bar of a plot: where it stands, how large it is, and what it says."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    number: int
-    name: str
-    shown: bool
-    """Whether its name is written below it."""
-
-
-class Figures(NamedTuple):
-    """All of them."""
-
-    seq: int
-    found: Statistics
-    days: list[Bar]
-    times: list[Bar]
-    today: int
-    by: list[tuple[str, int]]
-    followed: tuple[int, int]
-    """How often one option was recommended, and how often it was taken."""
-
-
-_kept: dict[int, Figures] = {}
+_kept: dict[tuple[int, int], dict[str, Any]] = {}
 """The last figures of a store: they only change when something is appended."""
 
 
-def gather_figures(store: Store) -> Figures:
+def gather_figures(store: Store) -> dict[str, Any]:
     """Count the questions of all projects."""
-    newest = store.newest()
-    known = _kept.get(id(store))
-    if known is not None and known.seq == newest:
+    state = (id(store), store.newest())
+    if known := _kept.get(state):
         return known
     every = list(occasions(store))
     days = Counter(occasion.asked[:10] for occasion in every)
@@ -237,43 +198,36 @@ def gather_figures(store: Store) -> Figures:
     labels = [f"< {name}" for _, name in _TIMES] + ["longer"]
     judged = [o.followed for o in every if o.followed is not None]
     _kept.clear()
-    _kept[id(store)] = Figures(
-        newest,
-        summarize_questions(every),
-        bars([(name, days[name]) for name in names], every_so_many=7),
-        bars([(label, spans[place]) for place, label in enumerate(labels)]),
-        days[today.isoformat()],
-        Counter(o.who for o in every if o.answered).most_common(),
-        (len(judged), sum(judged)),
-    )
-    return _kept[id(store)]
+    _kept[state] = {
+        "found": summarize_questions(every),
+        "days": _bars([(name, days[name]) for name in names], every_so_many=7),
+        "times": _bars([(label, spans[place]) for place, label in enumerate(labels)]),
+        "today": days[today.isoformat()],
+        "by": Counter(o.who for o in every if o.answered).most_common(),
+        "followed": (len(judged), sum(judged)),
+    }
+    return _kept[state]
 
 
-def bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[Bar]:
+def _bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[dict[str, Any]]:
     """Columns beside one another; the last of them has its name in any case."""
-    most = max((count for _, count in counts), default=0) or 1
-    room = WIDTH / max(len(counts), 1)
-    found = []
-    for place, (name, count) in enumerate(counts):
-        height = round(HEIGHT * count / most, 1)
-        shown = (len(counts) - 1 - place) % every_so_many == 0
-        left = round(place * room + room * 0.1, 1)
-        found.append(
-            Bar(left, round(HEIGHT - height, 1), round(room * 0.8, 1), height, count, name, shown)
-        )
-    return found
+    most = max(count for _, count in counts) or 1
+    room = WIDTH / len(counts)
+    return [
+        {
+            "x": round(place * room + room * 0.1, 1),
+            "y": round(HEIGHT - (height := round(HEIGHT * count / most, 1)), 1),
+            "width": round(room * 0.8, 1),
+            "height": height,
+            "number": count,
+            "name": name,
+            "shown": (len(counts) - 1 - place) % every_so_many == 0,
+        }
+        for place, (name, count) in enumerate(counts)
+    ]
 
 
-RunId = Annotated[str, PathParameter(pattern=r"^[0-9A-Za-z]{1,26}$")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53)]
-STATUSES = ("waiting", "done", "failed", "declined", "withdrawn")
-LONGEST_TOKEN = 200
-
-
-def _link(**wanted: str | int | None) -> str:
-    """The address of the inbox with these wishes."""
-    said = {name: value for name, value in wanted.items() if value not in (None, "", 0)}
-    return f"/?{urlencode(said)}" if said else "/"
 
 
 @get("/", sync_to_thread=True, include_in_schema=False)
@@ -289,25 +243,25 @@ def inbox(
     """Everything that waits for a person."""
     wanted = Wanted(project, flow, kind, order == "newest")
     found = list_inbox(house.store, wanted, after)
-    chosen: dict[str, Any] = {"project": project, "flow": flow, "kind": kind, "order": order}
-    if order == "oldest":
-        del chosen["order"]
-    filters = [
-        (name, value, _link(**{**chosen, name: None}))
-        for name, value in (("project", project), ("flow", flow), ("kind", kind))
-        if value is not None
-    ]
+    filters = {"project": project, "flow": flow, "kind": kind}
+    chosen = {**filters, "order": "newest" if wanted.newest else None}
+
+    def link(name: str, value: str | int | None) -> str:
+        """The address of the inbox with one wish changed."""
+        said = {key: wish for key, wish in {**chosen, name: value}.items() if wish}
+        return f"/?{urlencode(said)}" if said else "/"
+
     return page(
         request,
         house,
         "inbox_list" if wants_part(request) else "inbox",
         found=found.rows,
-        more=_link(**chosen, after=found.more) if found.more else "",
+        more=link("after", found.more) if found.more else "",
         first=not after,
-        filters=filters,
+        filters=[(n, value, link(n, None)) for n, value in filters.items() if value is not None],
         order=order,
-        turned=_link(**{**chosen, "order": "newest" if order == "oldest" else None}),
-        narrowed=lambda name, value: _link(**{**chosen, name: value}),
+        turned=link("order", None if wanted.newest else "newest"),
+        narrowed=link,
     )
 
 
@@ -315,7 +269,7 @@ def inbox(
 def runs(
     request: Visit,
     house: TheHouse,
-    status: FromQuery[Status_of_pages | None] = None,
+    status: FromQuery[Status | None] = None,
     after: After = 0,
 ) -> Template:
     """Every run, the newest first."""
@@ -326,7 +280,7 @@ def runs(
         "runs_list" if wants_part(request) else "runs",
         found=found.rows,
         more=found.more,
-        statuses=STATUSES,
+        statuses=get_args(Status),
         chosen=status,
     )
 

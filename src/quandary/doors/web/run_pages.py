@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -42,98 +43,32 @@ from quandary.model.track import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from litestar.handlers import HTTPRouteHandler
 
     from quandary.formats.tracks import Passage
     from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run, State, Store
-    from quandary.model.track import Track
-    from quandary.reports.story import Stop, Story
+    from quandary.reports.story import Stop
 
 MOST_EVENTS = 200
 MOST_STOPS = 200
 LONGEST = 4_000
 """As many signs of one text as a page shows; `quandary log` and `report` have them all."""
-SIGNS = {
-    "done": "✓",
-    "current": "▶",
-    "next": "→",
-    "skipped": "↷",
-    "not taken": "×",
-    "ahead": "·",
-}
+SIGNS = {"done": "✓", "current": "▶", "next": "→", "skipped": "↷", "not taken": "×", "ahead": "·"}
 
 
-class Walk(NamedTuple):
-    """A walk through a chart, for the template to tell with the words of reports."""
-
-    words: ModuleType
-    story: Story
-    pictures: list[tuple[str, Markup]]
-    stops: tuple[Stop, ...]
-    since: str | None
-    """When somebody began to ask the agents that are asked now; nothing where nobody does."""
-
-    @property
-    def left_out(self) -> int:
-        """How many steps there are besides those."""
-        return len(self.story.stops) - len(self.stops)
-
-    def working(self, stop: Stop) -> list[tuple[str, int]]:
-        """Who is at work on a step, and for how many seconds."""
-        if self.since is None:
-            return []
-        return [
-            (self.words.asked(exchange), _seconds_since(max(exchange.asked, self.since)))
-            for exchange in stop.exchanges
-            if not exchange.answered and exchange.agent != HUMAN
-        ]
-
-
-class Passed(NamedTuple):
-    """How a track came from one phase to another, and who let it."""
-
-    at: str
-    way: str
-    who: str
-    reason: str
-    journalled: bool
-
-
-class Tracked(NamedTuple):
-    """A track, and how it came to where it stands."""
-
-    track: Track
-    passed: dict[str, str]
-    """Who let the track go on from a phase the last time, by the label of the phase."""
-    history: list[Passed]
-    signs: dict[str, str] = SIGNS
-
-
-class Told(NamedTuple):
-    """All that a page tells of a run."""
-
-    events: list[timeline.Event]
-    earlier: int
-    """How many events came before those."""
-    result: list[str]
-    walk: Walk | None
-    track: Tracked | None
-
-
-def tell_run(store: Store, state: State, *, under_way: bool = False) -> Told:
+def tell_run(store: Store, state: State, *, under_way: bool) -> dict[str, Any]:
     """A run from its beginning to where it stands; with what works, where somebody is at it."""
     events = list(timeline.events(store, state.run))
     walk = _walk(store, state.run, under_way=under_way) if state.flow == "walk" else None
-    return Told(
-        events[-MOST_EVENTS:],
-        max(len(events) - MOST_EVENTS, 0),
-        result(state) if walk is None else [],  # a walk's story says it all
-        walk,
-        _track(store, state.run) if state.flow in phases.FLOWS else None,
-    )
+    return {
+        "events": events[-MOST_EVENTS:],
+        "earlier": max(len(events) - MOST_EVENTS, 0),
+        "result": result(state) if walk is None else [],  # a walk's story says it all
+        "walk": walk,
+        "track": _track(store, state.run) if state.flow in phases.FLOWS else None,
+    }
 
 
 def cut(text: str) -> str:
@@ -151,20 +86,17 @@ def result(state: State) -> list[str]:
     return lines or [msgspec.json.encode(state.result).decode()]
 
 
-def _walk(store: Store, run: str, *, under_way: bool) -> Walk | None:
-    """The story of a walk, told by those who tell it in reports."""
-    from quandary.reports import story as report_words  # noqa: PLC0415 - only for charts
+def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
+    """The story of a walk, for the template to tell with the words of reports."""
+    from quandary.reports import story as words  # noqa: PLC0415 - only for charts
     from quandary.reports.drawing import picture  # noqa: PLC0415 - the same
     from quandary.reports.retelling import retell  # noqa: PLC0415 - the same
 
     try:
-        found = retell(store, run)
+        story, chart = (found := retell(store, run)).story, found.chart
     except QuandaryError:
         return None  # what happened is told all the same, entry by entry
-    story, chart = found.story, found.chart
-    # Whoever watches wants to see where it stands, and not where it once began.
-    shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
-    pages = report_words.pages(chart, story) if chart is not None else []
+    pages = words.pages(chart, story) if chart is not None else []
     pictures = [
         (page.name or story.chart, Markup(drawn))  # noqa: S704 - it escapes what it shows
         for number, page in enumerate(pages, 1)
@@ -172,15 +104,27 @@ def _walk(store: Store, run: str, *, under_way: bool) -> Walk | None:
     ]
     bodies: list[Any] = [entry.read() for entry in store.entries(run, kinds=("noted",))]
     starts = ["", *(body.at for body in bodies if getattr(body, "kind", "") == "started")]
-    return Walk(report_words, story, pictures, shown, starts[-1] if under_way else None)
+
+    def working(stop: Stop) -> list[tuple[str, int]]:
+        """Who is at work on a step, and for how many seconds."""
+        return [
+            (words.asked(exchange), _seconds_since(max(exchange.asked, starts[-1])))
+            for exchange in stop.exchanges
+            if under_way and not exchange.answered and exchange.agent != HUMAN
+        ]
+
+    # Whoever watches wants to see where it stands, and not where it once began.
+    shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
+    told = {"words": words, "story": story, "pictures": pictures, "stops": shown}
+    return {**told, "left_out": len(story.stops) - len(shown), "working": working}
 
 
 def _seconds_since(at: str) -> int:
     return max(round((now() - datetime.fromisoformat(at)).total_seconds()), 0)
 
 
-def _track(store: Store, run: str) -> Tracked | None:
-    """The track that a run is about, as it stands now."""
+def _track(store: Store, run: str) -> dict[str, Any] | None:
+    """The track that a run is about as it stands now, and who let it go on from which phase."""
     from quandary.formats import tracks  # noqa: PLC0415 - only at gates
 
     folder = phases.beginning_of(store, run)[1].get("folder")
@@ -190,24 +134,26 @@ def _track(store: Store, run: str) -> Tracked | None:
         kept = tracks.load(folder)
     except QuandaryError:
         return None  # its folder is elsewhere, or gone
-    passed: dict[str, str] = {}
-    history: list[Passed] = []
-    for passage in kept.history[-MOST_EVENTS:]:
-        history.append(_passed(store, passage))
-        left = passage.phase if passage.finished else passage.source
-        passed[(split(left or "") or ("",))[0]] = history[-1].who
-    return Tracked(kept.track, passed, history)
+    shown = kept.history[-MOST_EVENTS:]
+    history = [_passed(store, passage) for passage in shown]
+    left = [(passage.phase if passage.finished else passage.source) or "" for passage in shown]
+    labels = ((split(phase) or ("",))[0] for phase in left)
+    passed = {label: told["who"] for label, told in zip(labels, history, strict=True)}
+    return {"track": kept.track, "passed": passed, "history": history, "signs": SIGNS}
 
 
-def _passed(store: Store, passage: Passage) -> Passed:
+def _passed(store: Store, passage: Passage) -> dict[str, Any]:
     """Who let it pass is the journal's word wherever it has one."""
     (who, through, by), journalled = phases.who_let_pass(store, passage)
     name = f"{by} ({who}, {through})" if by else f"{who} ({through})" if through else who
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
-    if passage.finished:
-        way = f"{passage.phase} finished"
-    at, reason = timeline.moment(passage.at), str(passage.reason or "")
-    return Passed(at, way, name or "somebody", reason, journalled)
+    return {
+        "at": timeline.moment(passage.at),
+        "way": f"{passage.phase} finished" if passage.finished else way,
+        "who": name or "somebody",
+        "reason": str(passage.reason or ""),
+        "journalled": journalled,
+    }
 
 
 # -- how it can be resumed -------------------------------------------------------------------------
@@ -241,23 +187,15 @@ _FAILED = {
         "Resume with as many visits",
     ),
 }
-_UNDER_WAY = Resumption("Agents are at work.", under_way=True)
-_QUEUED = Resumption("It is in the queue of a fleet; a worker resumes it.")
-_GONE = Resumption(
-    "It was interrupted: whoever ran it is gone. A call whose end nobody saw counts as an attempt.",
-    "Resume",
+_GONE = (
+    "It was interrupted: whoever ran it is gone. A call whose end nobody saw counts as an attempt."
 )
-_NEXT = Resumption("Agents are next, and nobody has called them yet.", "Resume")
-_LEFT = Resumption("An action was interrupted and has to be finished.", "Resume")
 
 
-def resumption(house: House, state: State) -> Resumption | None:
+def resumption(house: House, row: Run | None, state: State) -> Resumption | None:
     """How a run is resumed that does not wait for a person; nothing where it is over."""
-    row = house.store.run(state.run)
-    if row is None:
-        return None
-    found = _stand(house, row, state)
-    if found is None or not found.button:
+    found = _stand(house, row, state) if row is not None else None
+    if row is None or found is None or not found.button:
         return found
     if row.flow != "walk":
         return found._replace(command=f"quandary next {row.id}")
@@ -269,17 +207,21 @@ def resumption(house: House, state: State) -> Resumption | None:
 
 def _stand(house: House, row: Run, state: State) -> Resumption | None:
     if row.flow != "walk":
-        return _LEFT if row.waits == "house" else None
+        left = Resumption("An action was interrupted and has to be finished.", "Resume")
+        return left if row.waits == "house" else None
     if state.status == "failed":
         result = state.result if isinstance(state.result, dict) else {}
         return _FAILED.get(str(result.get("used_up")), _ANEW)
     if state.status != "waiting" or row.waits == "person":
         return None
     if is_under_way(house, row.id):
-        return _UNDER_WAY
+        return Resumption("Agents are at work.", under_way=True)
     if house.walks is not None and house.walks.is_queued(row.id):
-        return _QUEUED
-    return _GONE if has_begun(house.store, row.id) else _NEXT
+        return Resumption("It is in the queue of a fleet; a worker resumes it.")
+    begun = has_begun(house.store, row.id)
+    return Resumption(
+        _GONE if begun else "Agents are next, and nobody has called them yet.", "Resume"
+    )
 
 
 def is_under_way(house: House, run: str) -> bool:
@@ -293,33 +235,25 @@ def is_under_way(house: House, run: str) -> bool:
 
 Key = Annotated[str, QueryParameter(max_length=1_000)]
 LONGEST_TOKEN = 200
+FIX = "Fix the problems below, then send again."
+NOT_RECORDED = "What you sent was not recorded."
 
 
-class Given(NamedTuple):
-    """An answer that can be changed."""
+def given(found: GivenAnswer) -> dict[str, str]:
+    """An answer that can be changed.
 
-    key: str
-    question: str
-    answer: str
-    seen: str
-    """What it is known by, so that nobody changes another answer than the one before them."""
-
-
-def given(found: GivenAnswer) -> Given:
-    """An answer for its page."""
-    said = answer_text(found.answer, found.question)
-    return Given(found.question.key, found.question.text, said, digest_of(said))
+    `seen` is what it is known by, so that nobody changes another answer than the one before them.
+    """
+    said, asked = answer_text(found.answer, found.question), found.question
+    return {"key": asked.key, "question": asked.text, "answer": said, "seen": digest_of(said)}
 
 
-def changeable(house: House, run: str) -> list[Given]:
+def changeable(house: House, row: Run | None) -> list[dict[str, str]]:
     """The answers of a run that can be changed from its page."""
-    row = house.store.run(run)
-    if row is None or row.status in ("declined", "withdrawn"):
-        return []
-    try:
-        return [given(found) for found in given_answers(house.store, run)]
-    except QuandaryError:
-        return []  # it can be shown, and not go on
+    with suppress(QuandaryError):  # it can be shown, and not go on
+        if row is not None and row.status not in ("declined", "withdrawn"):
+            return [given(found) for found in given_answers(house.store, row.id)]
+    return []
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
@@ -332,7 +266,6 @@ def run_page(
     request: Visit,
     house: House,
     run: str,
-    *,
     problem: str = "",
     status: int = 200,
     fields: Fields | None = None,
@@ -340,7 +273,8 @@ def run_page(
 ) -> Template:
     """The page of a run, perhaps with something to say first."""
     state = driver.look(house.store, run)
-    going = resumption(house, state)
+    row = house.store.run(run)
+    going = resumption(house, row, state)
     return page(
         request,
         house,
@@ -349,12 +283,12 @@ def run_page(
         going=going,
         may_drive=may(house.caller(request), "resume"),
         troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(house, run),
+        answers=changeable(house, row),
         state=state,
-        row=house.store.run(run),
+        row=row,
         question=show_question(house.store, state, fields, problems),
-        told=tell_run(house.store, state, under_way=going is not None and going.under_way),
         problem=problem,
+        **tell_run(house.store, state, under_way=going is not None and going.under_way),
     )
 
 
@@ -364,64 +298,46 @@ def sentence(error: QuandaryError) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def answer(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
-    name = find_run(house.store, run)
-    state = driver.look(house.store, name)
+def answer(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
+    shown = partial(run_page, request, house, run)
+    state = driver.look(house.store, run)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
     sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
-    there = Redirect(f"/runs/{name}", status_code=303)
     if state.ask is None or state.key != to:
-        if token and replies.is_recorded(house.store, name, token, sent):
-            return there  # the same form was sent twice
-        problem = f"{sentence(replies.already(state, to))} What you sent was not recorded."
-        return run_page(request, house, name, problem=problem, status=409)
+        if token and replies.is_recorded(house.store, run, token, sent):
+            return None  # the same form was sent twice
+        return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
     found = filled(state.ask, fields)
     if found.problems or not found.reply.answers:
-        problem = (
-            "Fix the problems below, then send again."
-            if found.problems
-            else "Nothing was chosen. The question still waits."
-        )
-        return run_page(
-            request,
-            house,
-            name,
-            problem=problem,
-            status=422,
-            fields=fields,
-            problems=found.problems,
-        )
+        problem = FIX if found.problems else "Nothing was chosen. The question still waits."
+        return shown(problem, 422, fields, found.problems)
     try:
         caller = house.caller(request)
-        replies.record_reply(house.store, caller, name, found.reply, to=to, token=token, sent=sent)
+        replies.record_reply(house.store, caller, run, found.reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
-        problem = f"{sentence(late)} What you sent was not recorded."
-        return run_page(request, house, name, problem=problem, status=409)
+        return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
     except QuandaryError as refused:
-        return run_page(request, house, name, problem=sentence(refused), status=422, fields=fields)
-    return there
+        return shown(sentence(refused), 422, fields)
+    return None
 
 
-def resume(request: Visit, house: House, run: str, _: Fields) -> Template | Redirect:
-    name = find_run(house.store, run)
+def resume(request: Visit, house: House, run: str, _: Fields) -> Template | None:
     try:
-        replies.resume(house.store, house.caller(request), name, house.walks)
+        replies.resume(house.store, house.caller(request), run, house.walks)
     except Rejected as refused:
-        return run_page(request, house, name, problem=sentence(refused), status=refused.http)
-    return Redirect(f"/runs/{name}", status_code=303)
+        return run_page(request, house, run, sentence(refused), refused.http)
+    return None
 
 
-def withdraw(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
-    name = find_run(house.store, run)
+def withdraw(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
     why = one(fields, "why").strip()
     if not why or len(why) > LONGEST_TEXT:
-        problem = "Give a short reason for withdrawing the run."
-        return run_page(request, house, name, problem=problem, status=422)
+        return run_page(request, house, run, "Give a short reason for withdrawing the run.", 422)
     try:
-        replies.withdraw(house.store, house.caller(request), name, why)
+        replies.withdraw(house.store, house.caller(request), run, why)
     except Rejected as late:
-        return run_page(request, house, name, problem=sentence(late), status=409)
-    return Redirect(f"/runs/{name}", status_code=303)
+        return run_page(request, house, run, sentence(late), 409)
+    return None
 
 
 # -- changing an answer --------------------------------------------------------------------------
@@ -430,48 +346,39 @@ def withdraw(request: Visit, house: House, run: str, fields: Fields) -> Template
 @get("/runs/{run:str}/amend", include_in_schema=False)
 async def amend_form(request: Visit, house: TheHouse, run: RunId, to: Key) -> Template:
     """The form in which an answer is changed."""
-
-    def form() -> Template:
-        name = find_run(house.store, run)
-        return _form(request, house, name, _standing(house, name, to))
-
-    return await asyncio.to_thread(form)
+    name = await asyncio.to_thread(find_run, house.store, run)
+    found = await asyncio.to_thread(_standing, house, name, to)
+    return await asyncio.to_thread(_form, request, house, name, found)
 
 
-def amend(request: Visit, house: House, run: str, fields: Fields) -> Template | Redirect:
-    name = find_run(house.store, run)
-    found = _standing(house, name, one(fields, "to"))
-    why = one(fields, "why").strip()
+def amend(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
+    found = _standing(house, run, one(fields, "to"))
+    why, caller = one(fields, "why").strip(), house.caller(request)
     sent = filled(replace(found.ask, questions=(found.question,)), fields)
     problem, status = "", 422
-    if not may(house.caller(request), "amend"):
+    if not may(caller, "amend"):
         problem, status = "Only a person can change an answer: log in first.", 403
-    elif one(fields, "seen") != given(found).seen:
+    elif one(fields, "seen") != given(found)["seen"]:
         problem, status = "Somebody else has changed this answer. Check it again.", 409
-    elif is_under_way(house, name):
-        problem, status = (
-            "Agents are at work on this run. Change the answer when they are done.",
-            409,
-        )
+    elif is_under_way(house, run):
+        problem = "Agents are at work on this run. Change the answer when they are done."
+        status = 409
     elif sent.problems:
-        problem = "Fix the problems below, then send again."
+        problem = FIX
     elif not sent.reply.answers:
         problem = "Nothing was chosen. The answer stays as it is."
     elif not why or len(why) > LONGEST_TEXT:
         problem = "Give a short reason for the change."
-    if not problem:
-        caller, key = house.caller(request), found.question.key
+    else:
         try:
-            replies.amend(house.store, caller, name, sent.reply, key=key, why=why)
+            key = found.question.key
+            replies.amend(house.store, caller, run, sent.reply, key=key, why=why)
         except QuandaryError as refused:
             problem, status = sentence(refused), 409
         else:
-            return Redirect(f"/runs/{name}", status_code=303)
-    shown = fields if status == 422 else None
-    problems = sent.problems if status == 422 else None
-    return _form(
-        request, house, name, found, problem=problem, status=status, fields=shown, wrong=problems
-    )
+            return None
+    kept = (fields, sent.problems.get(0, "")) if status == 422 else ({}, "")
+    return _form(request, house, run, found, problem, status, *kept)
 
 
 def _standing(house: House, run: str, key: str) -> GivenAnswer:
@@ -487,11 +394,10 @@ def _form(
     house: House,
     run: str,
     found: GivenAnswer,
-    *,
     problem: str = "",
     status: int = 200,
     fields: Fields | None = None,
-    wrong: dict[int, str] | None = None,
+    wrong: str = "",
 ) -> Template:
     """The page with the question as it was asked, and the answer as it stands."""
     return page(
@@ -502,28 +408,24 @@ def _form(
         run=run,
         given=given(found),
         paragraphs=paragraphs(found.ask.preamble.text),
-        sheet=sheet(0, found.question, fields or {}, (wrong or {}).get(0, "")),
+        sheet=sheet(0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
         person=house.visitor(request).is_person,
     )
 
 
-def _on_form(
-    name: str, work: Callable[[Visit, House, str, Fields], Template | Redirect]
-) -> HTTPRouteHandler:
-    """What is done with a form of a run's page that comes back."""
+def _on_form(work: Callable[[Visit, House, str, Fields], Template | None]) -> HTTPRouteHandler:
+    """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
 
-    @post(f"/runs/{{run:str}}/{name}", status_code=303, include_in_schema=False)
+    @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
     async def handle(request: Visit, house: TheHouse, run: RunId) -> Template | Redirect:
         fields = await own_form(request, house)
-        return await asyncio.to_thread(work, request, house, run, fields)
+        name = await asyncio.to_thread(find_run, house.store, run)
+        refused = await asyncio.to_thread(work, request, house, name, fields)
+        return refused or Redirect(f"/runs/{name}", status_code=303)
 
     return handle
 
 
-RUN_PAGES = [
-    one_run,
-    amend_form,
-    *(_on_form(work.__name__, work) for work in (answer, resume, withdraw, amend)),
-]
+RUN_PAGES = [one_run, amend_form, *map(_on_form, (answer, resume, withdraw, amend))]
