@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from quandary.journal.entries import AnyBody
     from quandary.journal.store import Row, Store
 
-if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
     """Is told how many entries have been copied, and of how many."""
 
@@ -98,7 +97,7 @@ def _carry(
     source: Store, target: Store, progress: Progress | None, judge: Callable[[Report], None]
 ) -> Report:
     """Fill a store with another one's rows; what arrives has to have the same digest."""
-    found: list[Report] = []
+    report: Report
     with ExitStack() as moment:
         moment.enter_context(source.snapshot())
         expected, total = store_digest(source, maxsize), source.newest()
@@ -110,6 +109,7 @@ def _carry(
                 yield row
 
         def check() -> None:
+            nonlocal report
             if progress is not None:
                 progress(total, total)
             moment.close()
@@ -117,10 +117,9 @@ def _carry(
             if report.digest != expected:
                 raise StoreError("what arrived is not what was sent; nothing was copied")
             judge(report)
-            found.append(report)
 
         target.fill(dump, check)
-    return found[0]
+    return report
 
 
 @contextmanager
@@ -237,11 +236,8 @@ def read(data: bytes | str, name: str) -> Exported:
     """What a file holds. One that was changed since it was written is refused."""
     try:
         file = msgspec.json.decode(data, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
-    if file.format != FORMAT:
-        raise ParseError(f"{name}: written by a newer Quandary (format {file.format}); upgrade")
-    try:
+        if file.format != FORMAT:
+            raise ParseError(f"{name}: written by a newer Quandary (format {file.format}); upgrade")
         exported = Exported(
             file.run,
             bytes.fromhex(file.follows),
@@ -257,19 +253,14 @@ def read(data: bytes | str, name: str) -> Exported:
 
 
 def _compact(exported: Exported) -> bytes:
-    lines = tuple(
-        _Line(
-            e.n,
-            msgspec.Raw(e.body),
-            None if e.matter is None else msgspec.Raw(e.matter),
-            None if e.salt is None else e.salt.hex(),
-            None if e.seal is None else e.seal.hex(),
-            e.digest.hex(),
-        )
-        for e in exported.entries
-    )
+    lines = []
+    for entry in exported.entries:
+        salt, seal = (None if it is None else it.hex() for it in (entry.salt, entry.seal))
+        matter = None if entry.matter is None else msgspec.Raw(entry.matter)
+        digest = entry.digest.hex()
+        lines.append(_Line(entry.n, msgspec.Raw(entry.body), matter, salt, seal, digest))
     documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
-    file = _File(FORMAT, exported.run, exported.follows.hex(), lines, documents)
+    file = _File(FORMAT, exported.run, exported.follows.hex(), tuple(lines), documents)
     return msgspec.json.encode(file)
 
 
@@ -298,9 +289,9 @@ def _problems(exported: Exported) -> list[Problem]:
         return [Problem("that is no name of a run, or not what a run follows")]
     if not entries or entries[0].kind != "began":
         return [Problem("it does not begin with its beginning", run, 1)]
-    for count, entry in enumerate(entries, 1):
-        if entry.n != count:
-            return [Problem("entries were removed or moved", run, count)]
+    moved = next((at for at, entry in enumerate(entries, 1) if entry.n != at), 0)
+    if moved:
+        return [Problem("entries were removed or moved", run, moved)]
     found = [
         Problem(f"the document {name[:12]}… was changed")
         for name, written in documents.items()
@@ -330,8 +321,7 @@ def open_exported(exported: Exported, *, lasting: bool = False) -> Store:
 
     Where it is `lasting`, it does not expire by being looked at.
     """
-    store = SqliteStore(":memory:")
-    entries = list(exported.entries)
+    store, entries = SqliteStore(":memory:"), list(exported.entries)
     row = row_of(entries)
     row = replace(row, expires=None) if lasting else row
     store.create(lambda _: (row, entries), exported.documents)
@@ -362,21 +352,12 @@ def import_run(
 
 def keep(store: Store, exported: Exported, about: str, project: str, source: Source) -> str:
     """Make the record of an imported run; it is what the run's name leads to from now on."""
-    state = runs.begin(
-        store,
-        FLOW,
-        {
-            "run": exported.run,
-            "entries": len(exported.entries),
-            "digest": exported.digest,
-            "context": f"run {exported.run}: {about}",
-        },
-        documents={"file": _compact(exported).decode()},
-        project=project,
-        **source._asdict(),
-        name=IMPORTED + exported.run,
-    )
-    return state.run
+    run = exported.run
+    arguments = {"run": run, "entries": len(exported.entries), "digest": exported.digest}
+    arguments |= {"context": f"run {run}: {about}"}
+    documents, name = {"file": _compact(exported).decode()}, IMPORTED + run
+    said = {"project": project, "name": name, **source._asdict()}
+    return runs.begin(store, FLOW, arguments, documents=documents, **said).run
 
 
 def read_imported(store: Store, record: str) -> Exported:

@@ -19,8 +19,9 @@ from quandary.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Unpack
 
-    from quandary.journal.entries import Who
+    from quandary.journal.runs import Said
     from quandary.journal.store import Store
     from quandary.model.asks import Ask, Question
     from quandary.settings import Settings
@@ -67,29 +68,13 @@ def list_preferences(store: Store, project: str | None = None) -> list[SetPrefer
 
 
 def set_preference(
-    store: Store,
-    id_: str,
-    preference: str,
-    *,
-    scope: str,
-    origin: str,
-    who: Who,
-    through: str,
-    by: str = "",
+    store: Store, id_: str, preference: str, *, scope: str, origin: str, **said: Unpack[Said]
 ) -> None:
     """Set a preference, or clear it with an empty one; each change is a run of its own."""
     from quandary.journal import runs  # noqa: PLC0415 - which uses this module in turn
 
-    runs.begin(
-        store,
-        "prefer",
-        {"id": id_, "preference": preference, "origin": origin},
-        project=scope,
-        who=who,
-        through=through,
-        by=by,
-        name=_name(scope, id_),
-    )
+    arguments = {"id": id_, "preference": preference, "origin": origin}
+    runs.begin(store, "prefer", arguments, project=scope, name=_name(scope, id_), **said)
 
 
 def _name(scope: str, id_: str) -> str:
@@ -124,17 +109,14 @@ class Verdict(NamedTuple):
 ASK = Verdict(decide=False)
 
 
-class Policy:
+class Policy(NamedTuple):
     """The preferences and the registry of questions that hold for a project."""
 
-    def __init__(
-        self, store: Store | None, settings: Settings | None, project: str = "", trouble: str = ""
-    ) -> None:
-        self.store = store
-        self.settings = settings
-        self.project = project
-        self.trouble = trouble
-        """Why nothing can be decided."""
+    store: Store | None
+    settings: Settings | None
+    project: str = ""
+    trouble: str = ""
+    """Why nothing can be decided."""
 
     def check(self, id_: str, *texts: str, chain: bool = False) -> Verdict:
         """Judge by the id and by words alone; which option would be taken is not looked at."""
@@ -196,8 +178,7 @@ def fixed_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()
     """Why a question leads one way, or belongs to a split; these can never be silenced."""
     if settings is not None:
         yield from (text for one_way_door, text in _registered(settings, id_) if one_way_door)
-    danger = one_way(id_, *texts)
-    if danger:
+    if danger := one_way(id_, *texts):
         yield f"it cannot be taken back ({danger})"
     if _SPLIT.search(id_):
         yield _IN_A_SPLIT

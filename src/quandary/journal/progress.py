@@ -21,7 +21,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Standing, history
 from quandary.model import keys
-from quandary.model.asks import Ask, Question, Reply
+from quandary.model.asks import Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
@@ -86,27 +86,21 @@ class Progress:
         """Keep one output; with the last one that is waited for, go on."""
         self.arrived[output.key] = output
         if not self.calls:
-            request, arrived, self.arrived = self.request, self.arrived, {}
-            if isinstance(request, tuple):
-                self.take(tuple(arrived[call.key] for call in request))
-            else:
-                self.take(output)
+            calls, arrived, self.arrived = self.request, self.arrived, {}
+            several = isinstance(calls, tuple) and tuple(arrived[call.key] for call in calls)
+            self.take(several or output)
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls that have no output yet."""
-        if isinstance(self.request, Call):
-            return () if self.request.key in self.arrived else (self.request,)
-        if isinstance(self.request, tuple):
-            return tuple(call for call in self.request if call.key not in self.arrived)
-        return ()
+        calls = self.request if isinstance(self.request, tuple) else (self.request,)
+        return tuple(c for c in calls if isinstance(c, Call) and c.key not in self.arrived)
 
     def show_again(self, anew: Mapping[str, int]) -> None:
         """Where what waits was asked before and is asked anew, let its keys bear that number."""
         while self.request is not None and (number := anew.get(key_of(self.request), 0)):
-            request = _renamed(self.request, keys.unamended, self.shown)
             self.amendment = number
-            self._stand_at(request)
+            self._stand_at(_renamed(self.request, keys.unamended, self.shown))
 
     def _stand_at(self, request: Request) -> None:
         while isinstance(request, tuple) and not request:
@@ -114,13 +108,11 @@ class Progress:
         self.shown = self.amendment
         if self.shown:
             request = _renamed(request, keys.amended, self.shown)
-        self.request = request
-        asked = self.asked
-        number = len(asked)
+        self.request, number = request, len(self.asked)
         for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
-            if key in asked:
+            if key in self.asked:
                 raise RuntimeError(f"the flow asks twice under the key {key}")
-            asked[key] = number
+            self.asked[key] = number
 
 
 def _as_json(result: object) -> Any:  # noqa: ANN401 - any JSON
@@ -139,12 +131,11 @@ def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
         return tuple(_renamed(part, rename, number) for part in thing)  # type: ignore[return-value]  # of the same kind
     changes: dict[str, Any] = {}
     if isinstance(thing, Reply):
-        changes["answers"] = tuple(replace(a, key=rename(a.key, number)) for a in thing.answers)
+        changes["answers"] = _renamed(thing.answers, rename, number)
     else:
         changes["key"] = rename(thing.key, number)  # type: ignore[attr-defined]  # all others have one
         if isinstance(thing, Ask):
-            questions = (replace(q, key=rename(q.key, number)) for q in thing.questions)
-            changes["questions"] = tuple(questions)
+            changes["questions"] = _renamed(thing.questions, rename, number)
     return replace(thing, **changes)  # type: ignore[type-var]  # they are all Structs
 
 
@@ -244,47 +235,38 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
     """Send the flow what was recorded: found by key, never by order, and nothing left over."""
-    left = dict(recorded.responses)
+    left, anew = dict(recorded.responses), recorded.anew
     amendments = recorded.standing.amendments
-    anew = recorded.anew
     while True:
         if anew:
             progress.show_again(anew)
         request = progress.request
-        if isinstance(request, Ask):
+        if isinstance(request, (Ask, Do)):
             key = request.key
-            reply = left.pop(key, None)
-            if reply is None:
+            sent = left.pop(key, None)
+            if sent is None:
                 break
-            if not isinstance(reply, Reply) or misfit(request, reply):
+            fits = (
+                isinstance(sent, Reply) and not misfit(request, sent)
+                if isinstance(request, Ask)
+                else isinstance(sent, Done)
+            )
+            if not fits:
                 raise _diverged(run, key)
-            if key in amendments:
-                progress.amendment = amendments[key]
-            progress.take(reply)
-        elif isinstance(request, Do):
-            done = left.pop(request.key, None)
-            if done is None:
+            progress.amendment = amendments.get(key, progress.amendment)
+            progress.take(sent)
+        else:
+            for call in progress.calls:
+                output = left.pop(call.key, None)
+                if isinstance(output, Output):
+                    progress.collect(output)
+                elif output is not None:
+                    raise _diverged(run, call.key)
+            if progress.request is request:
                 break
-            if not isinstance(done, Done):
-                raise _diverged(run, request.key)
-            progress.take(done)
-        elif request is None or not _collect(run, progress, left):
-            break
     if left:
         raise _diverged(run, next(iter(left)))
     return progress
-
-
-def _collect(run: str, progress: Progress, left: dict[str, Sent]) -> bool:
-    """Hand over the outputs there are; whether the flow went on."""
-    request = progress.request
-    for call in progress.calls:
-        output = left.pop(call.key, None)
-        if isinstance(output, Output):
-            progress.collect(output)
-        elif output is not None:
-            raise _diverged(run, call.key)
-    return progress.request is not request
 
 
 def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -295,9 +277,7 @@ def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dic
     ended = resume(store, run, known)
     began = known.standing.began
     again = getattr(module_of(began.flow), "again", None) if began is not None else None
-    found: tuple[str, dict[str, Any]] | None = None
-    if again is not None and isinstance(ended.result, dict):
-        found = again(known.given, ended.result)
+    found = again(known.given, ended.result) if again and isinstance(ended.result, dict) else None
     if found is None:
         raise Rejected(
             f"run {run} failed where nothing can be tried again; begin anew: --from {run}"
@@ -325,16 +305,11 @@ def misfit(ask: Ask, reply: Reply) -> str:
                 if choice.code == code:
                     break
             else:
-                if not _names(question, code):
+                # It may be one that only text can name, or the menu before such.
+                if not any(f"{one.code}/".startswith(f"{code}/") for one in question.named):
                     codes = ", ".join(offered(question))
                     return f"{code} is not offered by {key} (choose from {codes})"
     return ""
-
-
-def _names(question: Question, code: str) -> bool:
-    """Whether a code is among those that only text can name, or is the menu before them."""
-    above = f"{code}/"
-    return any(choice.code == code or choice.code.startswith(above) for choice in question.named)
 
 
 def require_fit(ask: Ask, reply: Reply) -> None:
@@ -344,8 +319,7 @@ def require_fit(ask: Ask, reply: Reply) -> None:
     keys = [answer.key for answer in reply.answers]
     if len(set(keys)) < len(keys):
         raise Rejected("the reply answers the same question twice; the question still waits")
-    wrong = misfit(ask, reply)
-    if wrong:
+    if wrong := misfit(ask, reply):
         raise Rejected(f"{wrong}; the question still waits")
 
 

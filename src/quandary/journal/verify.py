@@ -89,8 +89,7 @@ def store_digest(store: Store, upto: int | None = None) -> str:
     It begins with the number of the newest entry, so that a store that has grown since can still
     be brought back to that moment and compared.
     """
-    made = sha256()
-    newest = 0
+    made, newest = sha256(), 0
     for entry in store.heads(upto):
         made.update(b"%s %d %s" % (entry.run.encode(), entry.n, entry.digest))
         newest = max(newest, entry.seq)
@@ -101,9 +100,7 @@ class _Check:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.problems: list[Problem] = []
-        self.runs = 0
-        self.entries = 0
-        self.pruned = 0
+        self.runs = self.entries = self.pruned = 0
         self.documents: set[str] = set()
         self.names: dict[str, str] = {}
 
@@ -147,9 +144,17 @@ class _Check:
                 break
             if entry.seq <= seq:
                 self._problem("the entry was moved", row.id, entry.n)
-            self._entry(entry, previous)
+            if not sealed(entry):
+                self._problem("the matter or its salt was changed", row.id, entry.n)
+            if digest(entry.run, entry.n, previous, entry.body, entry.seal) != entry.digest:
+                more = ", or a run before this one was changed or removed" if count == 1 else ""
+                self._problem(f"the entry was changed{more}", row.id, entry.n)
             previous, seq = entry.digest, entry.seq
-        self._ends(row, entries)
+        if len(entries) != row.n:
+            text = f"there are {len(entries)} entries, and the run's row knows of {row.n}"
+            self._problem(text, row.id, len(entries))
+        elif entries[-1].digest != row.head or entries[0].digest != row.first:
+            self._problem("the run's row knows of other entries than there are", row.id, row.n)
         try:
             bodies = [entry.read() for entry in entries]
         except Unreadable:
@@ -157,32 +162,13 @@ class _Check:
         else:
             self._row(row, entries, bodies)
 
-    def _entry(self, entry: Entry, previous: bytes) -> None:
-        if not sealed(entry):
-            self._problem("the matter or its salt was changed", entry.run, entry.n)
-        if digest(entry.run, entry.n, previous, entry.body, entry.seal) != entry.digest:
-            what = "the entry was changed"
-            if entry.n == 1:
-                what = "the entry was changed, or a run before this one was changed or removed"
-            self._problem(what, entry.run, entry.n)
-
-    def _ends(self, row: Run, entries: list[Entry]) -> None:
-        """The row knows how many entries there are, the first one, and the last."""
-        if len(entries) != row.n:
-            text = f"there are {len(entries)} entries, and the run's row knows of {row.n}"
-            self._problem(text, row.id, len(entries))
-        elif entries[-1].digest != row.head or entries[0].digest != row.first:
-            self._problem("the run's row knows of other entries than there are", row.id, row.n)
-
     def _row(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> None:
         """The row says what the entries say."""
         for entry, body in zip(entries, bodies, strict=True):
             if kind_of(body) != entry.kind:
                 self._problem("the kind of the entry was changed", row.id, entry.n)
             if isinstance(body, Began):
-                self.documents |= (
-                    set(body.documents.values()) if needs_documents(entries) else set()
-                )
+                self.documents.update(body.documents.values() if needs_documents(entries) else ())
                 self.names |= {body.name: row.id} if body.name else {}
                 begun = (body.flow, body.version, body.project, body.at, body.expires or None)
                 if begun != (row.flow, row.version, row.project, row.began, row.expires):
