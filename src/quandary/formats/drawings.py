@@ -67,8 +67,7 @@ def nodes(tree: Tree) -> Iterator[Node]:
 def draw_tree(tree: Tree, *, width: int, colour: bool) -> str:
     """The tree for people to read: what it is for, then each decision with its branches."""
     page = Canvas(width, colour=colour)
-    alone = len(tree.decisions) == 1 and tree.name == tree.decisions[0].name
-    if not alone:
+    if [decision.name for decision in tree.decisions] != [tree.name]:
         page.add("", tree.name, "bold")
     page.add("", tree.title)
     _fields(page, tree)
@@ -197,9 +196,7 @@ def _family(parent: str, options: tuple[Option, ...]) -> list[tuple[str, Option,
 
 def cells(text: str) -> int:
     """How many columns of a terminal a text takes up."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_cells, text))
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _cells(char: str) -> int:
@@ -220,13 +217,11 @@ def _wrapped(text: str, room: int) -> list[str]:
         if used + wide <= room:
             lines[-1] += piece
             used += wide
-        elif piece.isspace():
+            continue
+        if used or piece.isspace():
             lines.append("")
             used = 0
-        else:
-            if used:
-                lines.append("")
-                used = 0
+        if not piece.isspace():
             for char in piece:
                 if used + _cells(char) > room:
                     lines.append("")
@@ -276,12 +271,10 @@ def _draw_page(canvas: Canvas, chart: Chart, page: Page) -> None:
     known = {step.id for step in reached}
     lost = [step for step in plan.steps.values() if step.id not in known]
     numbers = {step.id: n for n, step in enumerate([*reached, *lost], 1)}
-    for step in reached:
-        _draw_step(canvas, plan, step, numbers)
-    if lost and reached:
-        canvas.lines.append("")
-        canvas.add("", "Nothing leads here:", "dim")
-    for step in lost:
+    for step in (*reached, *lost):
+        if reached and lost and step is lost[0]:
+            canvas.lines.append("")
+            canvas.add("", "Nothing leads here:", "dim")
         _draw_step(canvas, plan, step, numbers)
     _draw_scenery(canvas, page.scenery)
 
@@ -373,14 +366,14 @@ _DOT_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 def tree_as_dot(tree: Tree) -> str:
     """The tree as a digraph: decisions in hexagons, branches in boxes, leaves rounded."""
     lines = [
-        f"digraph {_dot_quote(printable(tree.name))} {{",
+        f"digraph {_dot_text(printable(tree.name))} {{",
         "  rankdir=LR",
         '  node [fontname="Helvetica,Arial,sans-serif" fontsize=12]',
         "  edge [arrowsize=0.7]",
     ]
     for node in nodes(tree):
         look = (_DOT_OTHER if node.other else _DOT_SHAPES)[node.shape]
-        lines.append(f"  {node.id} [label={_dot_quote(node.caption)} {look}]")
+        lines.append(f"  {node.id} [label={_dot_text(node.caption)} {look}]")
         if node.parent:
             lines.append(f"  {node.parent} -> {node.id}")
     lines.append("}")
@@ -390,7 +383,7 @@ def tree_as_dot(tree: Tree) -> str:
 def chart_as_dot(chart: Chart, pages: list[Page]) -> str:
     """Pages of a chart as a digraph; of several, each has a frame of its own."""
     lines = [
-        f"digraph {_dot_quote(printable(chart.name))} {{",
+        f"digraph {_dot_text(printable(chart.name))} {{",
         '  node [fontname="Helvetica,Arial,sans-serif" fontsize=12]',
         '  edge [fontname="Helvetica,Arial,sans-serif" fontsize=10 arrowsize=0.7]',
     ]
@@ -422,11 +415,6 @@ def _dot_text(text: str) -> str:
     """A text of several lines as a string of the DOT language."""
     lines = (printable(line).translate(_DOT_ESCAPES) for line in text.split("\n"))
     return '"' + "\\n".join(lines) + '"'
-
-
-def _dot_quote(text: str) -> str:
-    """A text as a string of the DOT language that shows nothing but that text."""
-    return f'"{text.translate(_DOT_ESCAPES)}"'
 
 
 _MERMAID_SHAPES = {"decision": '{{{{"{}"}}}}', "branch": '["{}"]', "leaf": '("{}")'}
@@ -508,8 +496,7 @@ def _mermaid_page(page: Page, keys: _Keys, *, always: bool = False) -> Iterator[
     if always or page.id or page.name:
         yield f"  {remark(page={'id': page.id, 'name': page.name})}"
     for thing in page.scenery:
-        said = {"id": thing.id, "kind": thing.kind, "text": thing.text}
-        yield f"  {remark(scenery=said)}"
+        yield f"  {remark(scenery={name: getattr(thing, name) for name in thing.said})}"
     known: dict[str, str] = {}
     for step in page.steps:
         key = keys.fresh(step.id)
@@ -540,8 +527,7 @@ def _mermaid_step(step: Step, key: str) -> Iterator[str]:
 def _route(route: Route, known: dict[str, str]) -> Iterator[str]:
     source, target = known.get(route.source), known.get(route.target)
     if source is None or target is None:
-        said = {"source": route.source, "target": route.target, "label": route.label}
-        yield f"  {remark(route=said)}"
+        yield f"  {remark(route={name: getattr(route, name) for name in route.said})}"
         return
     label = quote_lines(route.label)
     yield f'  {source} -->|"{label}"| {target}' if route.label else f"  {source} --> {target}"

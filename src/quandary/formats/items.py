@@ -45,7 +45,7 @@ def parse_items(text: str, path: str, *, bare: bool = False) -> list[Item]:
         case "[":
             rows = _decode(text, path)
         case "{":
-            remedy = "write one item on each line"
+            remedy = "; write one item on each line"
             rows = [
                 _decode(line, f"{path}:{number}", remedy)
                 for number, line in enumerate(text.split("\n"), 1)
@@ -97,8 +97,7 @@ def _decode(text: str, where: str, remedy: str = "") -> Any:  # noqa: ANN401 - a
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        more = f"; {remedy}" if remedy else ""
-        raise ParseError(f"{where}: not JSON ({error}){more}") from None
+        raise ParseError(f"{where}: not JSON ({error}){remedy}") from None
 
 
 def _text(value: object) -> str:

@@ -248,9 +248,6 @@ def convert_typed(
     fields: Iterable[Field], values: Mapping[str, Any], names: Iterable[str]
 ) -> dict[str, Any]:
     """The values of a proof; those of the named ones that are text become what is asked for."""
-    found, names = dict(values), set(names)
-    for field in fields:
-        value = found.get(field.name)
-        if field.name in names and isinstance(value, str):
-            found[field.name] = read_typed(field, value)
-    return found
+    names = set(names)
+    typed = [f for f in fields if f.name in names and isinstance(values.get(f.name), str)]
+    return {**values, **{field.name: read_typed(field, values[field.name]) for field in typed}}

@@ -70,6 +70,39 @@ def _noted(name: str, message: str, *, fixable: bool = False) -> None:
     RULES[name] = Rule(name, "warning", check, fixable)
 
 
+def _of_options(
+    name: str,
+    severity: Severity,
+    broken: Callable[[Option], bool],
+    message: str,
+    *,
+    fixable: bool = False,
+) -> None:
+    """A rule that each option keeps or breaks by itself, with its code and label in the message."""
+
+    def check(section: Section) -> Iterator[Finding]:
+        for option in _options(section.tree):
+            if broken(option):
+                yield option, message.format(code=option.code, label=shorten(option.label))
+
+    RULES[name] = Rule(name, severity, check, fixable)
+
+
+def _unlike(name: str, severity: Severity, key: Callable[[Option], str], message: str) -> None:
+    """A rule by which siblings differ; `{line}` is where the first of those alike stands."""
+
+    def check(section: Section) -> Iterator[Finding]:
+        for level in levels(section.tree):
+            seen: dict[str, Option] = {}
+            for option in level.options:
+                first = seen.setdefault(key(option), option)
+                if first is not option and key(option):
+                    label = shorten(option.label)
+                    yield option, message.format(code=option.code, label=label, line=first.line)
+
+    RULES[name] = Rule(name, severity, check)
+
+
 class Level(NamedTuple):
     """The options that are shown together, and what they hang from."""
 
@@ -130,23 +163,18 @@ def depth_limit(section: Section) -> Iterator[Finding]:
             yield first, f"level {level.depth} under {level.name}; flatten the tree to three levels"
 
 
-@_rule("code-format", "error")
-def code_format(section: Section) -> Iterator[Finding]:
-    """A code is one to four capital letters."""
-    for option in _options(section.tree):
-        if not option.derived and not _CODE.fullmatch(option.code):
-            yield option, f"code [{option.code}]: write one to four capital letters A-Z"
-
-
-@_rule("code-duplicate", "error")
-def code_duplicate(section: Section) -> Iterator[Finding]:
-    """A code stands once among siblings."""
-    for level in levels(section.tree):
-        seen: dict[str, Option] = {}
-        for option in level.options:
-            first = seen.setdefault(option.code.upper(), option)
-            if first is not option:
-                yield option, f"code [{option.code}] is taken on line {first.line}; choose another"
+_of_options(
+    "code-format",
+    "error",
+    lambda option: not option.derived and not _CODE.fullmatch(option.code),
+    "code [{code}]: write one to four capital letters A-Z",
+)
+_unlike(
+    "code-duplicate",
+    "error",
+    lambda option: option.code.upper(),
+    "code [{code}] is taken on line {line}; choose another",
+)
 
 
 @_rule("name-format", "error")
@@ -283,58 +311,38 @@ def label_comma(section: Section) -> Iterator[Finding]:
                 yield option, f"label “{shorten(option.label)}” has a comma; reword it"
 
 
-@_rule("label-ellipsis", "warning", fixable=True)
-def label_ellipsis(section: Section) -> Iterator[Finding]:
-    """Dots behind the label of a branch are ours to add."""
-    for option in _options(section.tree):
-        if option.label.endswith(("...", "…")):
-            yield option, f"label “{shorten(option.label)}” ends in dots; leave them out"
-
-
-@_rule("code-letter", "warning")
-def code_letter(section: Section) -> Iterator[Finding]:
-    """Codes A, B and C are left to the extras."""
-    for option in _options(section.tree):
-        if option.code.upper() in ("A", "B", "C"):
-            yield option, f"code [{option.code}] is a letter that extras use; take a longer one"
-
-
-@_rule("code-missing", "warning", fixable=True)
-def code_missing(section: Section) -> Iterator[Finding]:
-    """Every option has a code that its author chose."""
-    for option in _options(section.tree):
-        if option.derived and option.label:
-            yield (
-                option,
-                f"“{shorten(option.label)}” has no code; [{option.code}] is used, write it",
-            )
-
-
-_noted("checkbox-order", "[ ] comes before the code; write `- [CODE] [ ] Label`", fixable=True)
-
-
-@_rule("label-duplicate", "warning")
-def label_duplicate(section: Section) -> Iterator[Finding]:
-    """Siblings have different labels, since question boxes refuse equal ones."""
-    for level in levels(section.tree):
-        seen: dict[str, Option] = {}
-        for option in level.options:
-            first = seen.setdefault(option.label.casefold(), option)
-            if first is not option and option.label:
-                message = f"label “{shorten(option.label)}” is on line {first.line} too; reword one"
-                yield option, message
-
-
-_noted(
-    "description-indent",
-    "this text belongs to the option above; indent it under it",
+_of_options(
+    "label-ellipsis",
+    "warning",
+    lambda option: option.label.endswith(("...", "…")),
+    "label “{label}” ends in dots; leave them out",
     fixable=True,
 )
-_noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
-_noted(
-    "decision-missing",
-    "options without a decision heading; put `## Decision: Name` above them",
+_of_options(
+    "code-letter",
+    "warning",
+    lambda option: option.code.upper() in ("A", "B", "C"),
+    "code [{code}] is a letter that extras use; take a longer one",
 )
+_of_options(
+    "code-missing",
+    "warning",
+    lambda option: option.derived and option.label != "",
+    "“{label}” has no code; [{code}] is used, write it",
+    fixable=True,
+)
+_noted("checkbox-order", "[ ] comes before the code; write `- [CODE] [ ] Label`", fixable=True)
+_unlike(
+    "label-duplicate",  # question boxes refuse equal labels
+    "warning",
+    lambda option: option.label.casefold(),
+    "label “{label}” is on line {line} too; reword one",
+)
+_noted(
+    "description-indent", "this text belongs to the option above; indent it under it", fixable=True
+)
+_noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
+_noted("decision-missing", "options without a decision heading; put `## Decision: Name` above them")
 _noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
 _noted("extras-format", "write extras as `Extras: A: text | B: text | C: text`")
 _noted(

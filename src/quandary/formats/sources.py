@@ -11,13 +11,7 @@ from quandary.formats.markdown.notation import plain_name
 from quandary.model.text import suggest
 from quandary.model.tree import extend
 from quandary.settings import read_settings
-from quandary.settings.files import (
-    SUFFIXES,
-    markdown_files,
-    project_root,
-    read_input,
-    read_text,
-)
+from quandary.settings.files import SUFFIXES, markdown_files, project_root, read_input, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,8 +117,7 @@ def _choose(found: list[Found], name: str, where: str) -> Found:
             )
         return fitting[0]
     fitting = _called(found, name)
-    declared = [f for f in fitting if not f.tree.fenced]
-    fitting = declared or fitting
+    fitting = [f for f in fitting if not f.tree.fenced] or fitting
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -145,11 +138,7 @@ def _called(found: list[Found], name: str) -> list[Found]:
         lambda f: _loose(bare) == _loose(f.tree.name),
         lambda f: any(d.name.casefold() == name.casefold() for d in f.tree.decisions),
     )
-    for fits in ways:
-        fitting = [f for f in found if fits(f)]
-        if fitting:
-            return fitting
-    return []
+    return next(filter(None, ([f for f in found if fits(f)] for fits in ways)), [])
 
 
 def _loose(name: str) -> str:

@@ -46,8 +46,7 @@ class Passage(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source":
     @property
     def label(self) -> str:
         """The label of the phase; nothing where somebody wrote none."""
-        parts = split(self.phase)
-        return parts[0] if parts else ""
+        return (split(self.phase) or ("",))[0]
 
 
 class Kept(NamedTuple):
@@ -129,16 +128,9 @@ def parse(text: str, where: str) -> Kept:
     history = tuple(map(_passage, _value(members, "phaseHistory", where) or []))
     current = _current(_value(members, "currentPhase", where), phases, where)
     last = history[-1] if history else None
-    track = Track(
-        phases,
-        current,
-        tuple(passage.label for passage in history if passage.label),
-        finished=last is not None
-        and last.finished
-        and current is not None
-        and last.label == current.label,
-    )
-    return Kept(members, track, history)
+    finished = bool(last and last.finished and current and last.label == current.label)
+    visited = tuple(passage.label for passage in history if passage.label)
+    return Kept(members, Track(phases, current, visited, finished), history)
 
 
 def read_phases(entries: object, where: str) -> tuple[Phase, ...]:
@@ -281,8 +273,5 @@ def _with(entries: msgspec.Raw, entry: object) -> msgspec.Raw:
 
 
 def _written(members: dict[str, msgspec.Raw]) -> str:
-    lines = [
-        f"  {msgspec.json.encode(name).decode()}: {bytes(value).decode()}"
-        for name, value in members.items()
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    lines = (b"  %b: %b" % (msgspec.json.encode(k), bytes(v)) for k, v in members.items())
+    return (b"{\n" + b",\n".join(lines) + b"\n}\n").decode()

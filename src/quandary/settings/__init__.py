@@ -108,14 +108,11 @@ class Settings(NamedTuple):
 
     def tables(self, name: str) -> list[tuple[Part, dict[str, Any]]]:
         """The same table in each file that has it, the project's first."""
-        found = []
-        for part in self.parts:
-            entries = part.values.get(name, {})
+        found = [(part, part.values.get(name, {})) for part in self.parts]
+        for part, entries in found:
             if not isinstance(entries, dict):
                 raise ParseError(f"{part.path}: [{name}] is a table")
-            if entries:
-                found.append((part, entries))
-        return found
+        return [(part, entries) for part, entries in found if entries]
 
 
 def read_settings(start: str | None = None) -> Settings:

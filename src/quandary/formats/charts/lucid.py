@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections import deque
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -353,10 +353,7 @@ def _data(shape: Object) -> dict[str, str]:
     """The data of a shape, its own before what it is linked to."""
     linked = [_objects(link.get("data")) for link in _objects(shape.get("linkedData"))]
     found: dict[str, str] = {}
-    for field in (
-        *_objects(shape.get("customData")),
-        *(field for data in linked for field in data),
-    ):
+    for field in chain(_objects(shape.get("customData")), *linked):
         key, value = _text(field.get("key")), _text(field.get("value"))
         if key and value:
             found.setdefault(key, value)

@@ -301,7 +301,7 @@ class _Reader:
             for match in _ATTRIBUTE.finditer(self.text, at, end)
         }
         text = shown(said.get("label", key))
-        self.pages.shape(key, text, called(said.get("shape", "").strip(), text))
+        self.pages.shape(key, text, outlined(said.get("shape", "").strip(), text))
         return end + 1
 
     # -- the rest ------------------------------------------------------------------------------
@@ -435,10 +435,10 @@ class Pages:
         root = self._root
         used = root.id or root.name or root.keys or root.strokes or root.scenery
         sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
-        name = self.title
-        if name is None:
-            name = os.path.splitext(os.path.basename(path))[0]
-        return Chart(name, tuple(map(self._page, sheets)), self.start)
+        stem = os.path.splitext(os.path.basename(path))[0]
+        return Chart(
+            stem if self.title is None else self.title, tuple(map(self._page, sheets)), self.start
+        )
 
     def _page(self, sheet: _Sheet) -> Page:
         drawn = Sheet(sheet.id, sheet.name, sheet.line)
@@ -539,8 +539,6 @@ OUTLINES: dict[str, Shape] = {
     "(((": "terminator",
     "{": "decision",
     "[[": "subprocess",
-}
-_NAMED: dict[str, Shape] = {
     **dict.fromkeys(("stadium", "terminal", "pill", "circle", "circ", "sm-circ"), "terminator"),
     **dict.fromkeys(("small-circle", "start", "stop", "dbl-circ", "double-circle"), "terminator"),
     **dict.fromkeys(("fr-circ", "framed-circle"), "terminator"),
@@ -548,7 +546,7 @@ _NAMED: dict[str, Shape] = {
     **dict.fromkeys(("fr-rect", "subproc", "subprocess", "subroutine"), "subprocess"),
     "framed-rectangle": "subprocess",
 }
-"""The names of shapes in `a@{ shape: diamond }`."""
+"""What shapes are by the sign that opens them, or by their names in `a@{ shape: diamond }`."""
 
 _UNSAFE = re.compile(r"[^\w ]|_")
 _UNSAFE_IN_PROSE = re.compile(r"[^\w ,?!'().-]|_|(?<![^\W\d_])[)-]|(?<![^\W\d_])(?<!\))\.")
@@ -586,14 +584,8 @@ def shown(label: str) -> str:
 
 
 def outlined(outline: str, text: str) -> Shape:
-    """What a shape with that outline is; `Start` and `End` are terminators in any box."""
+    """What a shape of that outline or name is; `Start` and `End` are terminators in any box."""
     shape = OUTLINES.get(outline, "process")
-    return "terminator" if shape == "process" and loosened(text) in ENDS else shape
-
-
-def called(name: str, text: str) -> Shape:
-    """The same for a shape that is drawn by name."""
-    shape = _NAMED.get(name, "process")
     return "terminator" if shape == "process" and loosened(text) in ENDS else shape
 
 

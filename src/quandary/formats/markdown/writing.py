@@ -169,14 +169,11 @@ def _apply(lines: list[str], layouts: list[Edits]) -> str:
     edits = {number: new for layout in layouts for number, new in layout.items()}
     parts: list[str] = []
     for number, line in enumerate(lines):
-        replacement = edits.get(number)
-        if replacement is None:
-            parts.append(line)
-            continue
         end = line[len(line.rstrip("\r\n")) :]
-        parts += [new + (end or "\n") for new in replacement]
-        if not end and replacement:
-            parts[-1] = replacement[-1]
+        if number not in edits:
+            parts.append(line)
+        elif edits[number]:
+            parts.append((end or "\n").join(edits[number]) + end)
     return "".join(parts)
 
 
@@ -246,8 +243,7 @@ class Layout:
             lead = expand(self.lines[line])[: block.column]
             lead = lead if lead.strip() else self.prefix
             self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
-            for further in range(line + 1, block.end + 1):
-                self.edits[further] = []
+            self._drop(line + 1, block.end + 1)
 
     def _key(self, key: notation.Key) -> None:
         value = key.value
@@ -258,8 +254,7 @@ class Layout:
             value = ", ".join(notation.read_keywords(value))
         self.parts[key.line] = "key"
         self._write(key.line, f"{self.prefix}{key.name}: {value}".rstrip())
-        for further in range(key.line + 1, key.end + 1):
-            self.edits[further] = []
+        self._drop(key.line + 1, key.end + 1)
 
     def _list(self, listed: Listed, options: tuple[Option, ...]) -> None:
         if not listed.items:
@@ -279,8 +274,7 @@ class Layout:
         bullet = self._head(text, option, siblings)
         self._write(item.line, f"{indent}- {bullet}".rstrip())
         heads.add(item.line)
-        for further in range(item.line + 1, line + 1):
-            self.edits[further] = []
+        self._drop(item.line + 1, line + 1)
         body = body_lines(item, self.lines)
         owned = {number: (text, is_text) for number, _, text, is_text in body}
         for child in item.children:
@@ -304,19 +298,10 @@ class Layout:
         comment = written[written.find("<!--") :] if "<!--" in written and "-->" in written else ""
         if "label-ellipsis" in self.broken:
             label = label.rstrip(".… ") or label
-        multi = option.multi
-        if (
-            "mixed-multi-select" in self.broken
-            and is_multi(siblings)
-            and option is not other_of(siblings)
-        ):
-            multi = True
-        code = (
-            option.code
-            if not option.derived or ("code-missing" in self.broken and option.label)
-            else ""
-        )
-        head = write_head(code, label, multi=multi)
+        mixed = "mixed-multi-select" in self.broken and is_multi(siblings)
+        multi = option.multi or (mixed and option is not other_of(siblings))
+        coded = not option.derived or ("code-missing" in self.broken and option.label)
+        head = write_head(option.code if coded else "", label, multi=multi)
         return f"{head} {comment}".strip() if comment else head
 
     def _drop_blanks(self, first: int, last: int, heads: set[int]) -> None:
@@ -348,8 +333,7 @@ class Layout:
             above = number
 
     def _drop(self, first: int, end: int) -> None:
-        for number in range(first, end):
-            self.edits[number] = []
+        self.edits |= {number: [] for number in range(first, end)}
 
 
 def is_fixable(diagnostic: Diagnostic) -> bool:
