@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 import msgspec
 
-from quandary import __version__
+from quandary import __version__, settings
 from quandary.cli.program import store_option
 from quandary.cli.screen import coloured, put
 from quandary.desk import notices
@@ -34,15 +34,6 @@ from quandary.journal.store import NoStore, open_store, place_of
 from quandary.journal.verify import verify
 from quandary.model.calls import fold
 from quandary.model.text import printable
-from quandary.settings import (
-    KNOWN,
-    Part,
-    Settings,
-    config_folder,
-    read_part,
-    read_settings,
-    user_settings,
-)
 from quandary.settings.agents import known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
 
@@ -217,8 +208,8 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
     root = project_root(start)
     if root is not None:
         yield from _examine_file("project", os.path.relpath(os.path.join(root, "quandary.toml")))
-    yield from _examine_file("user", os.path.join(config_folder(), "config.toml"))
-    known = {name.upper() for name, kind in KNOWN.items() if kind in (str, int, bool)}
+    yield from _examine_file("user", os.path.join(settings.config_folder(), "config.toml"))
+    known = {name.upper() for name, kind in settings.KNOWN.items() if kind in (str, int, bool)}
     known |= {"TOKEN", "STORE"}
     for variable in sorted(os.environ):
         name = variable.removeprefix("QUANDARY_")
@@ -232,7 +223,7 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
         yield Finding("ok", path, "not there; nothing is set")
         return
     try:
-        part = read_part(origin, path)
+        part = settings.read_part(origin, path)
     except QuandaryError as error:
         remedy = "correct it; until then no command that reads it works"
         yield Finding("broken", path, str(error).removeprefix(f"{path}: "), remedy)
@@ -242,7 +233,7 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
     for name in OWN if origin == "project" else ():
         if part.values.get(name):
             text = f"[{name}] of a project is ignored: what it says is not for a repository to say"
-            remedy = f"put it into {os.path.join(config_folder(), 'config.toml')}"
+            remedy = f"put it into {os.path.join(settings.config_folder(), 'config.toml')}"
             yield Finding("note", path, text, remedy)
     table = part.values.get("notify")
     secret = isinstance(table, dict) and bool(table.get("secret"))
@@ -257,9 +248,9 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
 def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | None:
     """What is wrong with one setting, and what to do about it."""
     name = key.lower() if key.isupper() else key
-    kind = KNOWN.get(name)
+    kind = settings.KNOWN.get(name)
     if kind is None:
-        return f"there is no setting {key}", _suggest(key, KNOWN)
+        return f"there is no setting {key}", _suggest(key, settings.KNOWN)
     if kind is list:
         fits = isinstance(value, str | list)
         return (
@@ -284,7 +275,7 @@ def _check_hooks(table: dict[str, Any]) -> None:
     _require_keys("hooks", table, ("strict", "route", "wait"))
     if not isinstance(table.get("strict", False), bool):
         raise ParseError(f"[hooks] strict is true or false, not {table['strict']!r}")
-    hooks.inbox_seconds(Settings(None, (Part("user", "", {"hooks": table}),)))
+    hooks.inbox_seconds(settings.Settings(None, (settings.Part("user", "", {"hooks": table}),)))
 
 
 def _check_notify(table: dict[str, Any]) -> None:
@@ -447,7 +438,9 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
         return f"{path} has no hook {' and '.join(missing)} for questions"
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
-        wanted = hooks.host_timeout(user_settings() if root is None else read_settings())
+        wanted = hooks.host_timeout(
+            settings.user_settings() if root is None else settings.read_settings()
+        )
     patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
     if wanted is not None and patience < wanted:
         return f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"
@@ -465,7 +458,7 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
     """Every agent that is installed, with its version; what the settings rely on must be there."""
     chosen = {}
     try:
-        found = read_settings()
+        found = settings.read_settings()
         catalogue = read_catalogue(found.table("agents"))
         names = ("default_cli", "default_validate_cli", "default_retry_cli")
         chosen = {name: text for name in names if (text := found.text(name))}

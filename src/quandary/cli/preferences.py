@@ -12,16 +12,8 @@ from quandary.cli import console
 from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, put, tell
 from quandary.errors import QuandaryError
+from quandary.journal import policy
 from quandary.journal.counts import occasions, summarize_questions
-from quandary.journal.policy import (
-    ID,
-    PREFERENCES,
-    SUPPRESSING,
-    Policy,
-    fixed_reasons,
-    list_preferences,
-    set_preference,
-)
 from quandary.model.text import printable
 from quandary.settings import read_settings
 
@@ -49,7 +41,7 @@ def prefer_command() -> None:
 
 @prefer_command.command(name="set")
 @click.argument("id_", metavar="ID")
-@click.argument("preference", type=click.Choice(PREFERENCES))
+@click.argument("preference", type=click.Choice(policy.PREFERENCES))
 @_origin
 @_everywhere
 @store_option
@@ -61,8 +53,8 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     """
     _valid(id_)
     _person(origin)
-    if preference in SUPPRESSING:
-        for reason in fixed_reasons(read_settings(), id_):
+    if preference in policy.SUPPRESSING:
+        for reason in policy.fixed_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
     scope = "" if everywhere else console.current_project()
     _remember(console.open_journal(where), id_, preference, scope, origin)
@@ -91,7 +83,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
         store = console.open_journal(where, existing=True, notify=False)
     except QuandaryError as error:
         trouble = str(error)
-    verdict = Policy(store, settings, console.current_project(), trouble).check(id_, summary)
+    verdict = policy.Policy(store, settings, console.current_project(), trouble).check(id_, summary)
     decided = "AUTO_DECIDE" if verdict.decide else "ASK_NORMALLY"
     put(msgspec.json.encode({"verdict": decided, "note": verdict.note or None}) + b"\n")
     return 0
@@ -102,7 +94,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
 @store_option
 def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
-    found = list_preferences(console.view_journal(where), console.current_project())
+    found = policy.list_preferences(console.view_journal(where), console.current_project())
     if form == "json":
         rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
         put(msgspec.json.encode(rows) + b"\n")
@@ -125,8 +117,9 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
         _valid(id_)
     store = console.view_journal(where)
     scope = "" if everywhere else console.current_project()
-    found = [p for p in list_preferences(store, scope) if p.scope == scope and id_ in (None, p.id)]
-    if not all(kept.preference in SUPPRESSING for kept in found):
+    kept_there = (kept for kept in policy.list_preferences(store, scope) if kept.scope == scope)
+    found = [kept for kept in kept_there if id_ in (None, kept.id)]
+    if not all(kept.preference in policy.SUPPRESSING for kept in found):
         _person(origin)  # without an always-ask, a preference for everywhere could decide again
     for kept in found:
         _remember(store, kept.id, "", scope, origin)
@@ -141,7 +134,7 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    kept = list_preferences(console.view_journal(where), console.current_project())
+    kept = policy.list_preferences(console.view_journal(where), console.current_project())
     settings = read_settings()
     own = {one.id for one in kept if one.scope}
     inert = []
@@ -149,14 +142,14 @@ def stats(form: str, where: str | None) -> int:
         why = ""
         if not one.scope and one.id in own:
             why = "this project has a preference of its own"
-        elif one.preference in SUPPRESSING:
-            why = next(fixed_reasons(settings, one.id), "")
+        elif one.preference in policy.SUPPRESSING:
+            why = next(policy.fixed_reasons(settings, one.id), "")
         if why:
             inert.append({"id": one.id, "preference": one.preference, "why": why})
     counts = {"set": len(kept), "in_force": len(kept) - len(inert), "inert": len(inert)}
     if form == "json":
         used = Counter(one.preference for one in kept)
-        by_preference = {name: used[name] for name in PREFERENCES}
+        by_preference = {name: used[name] for name in policy.PREFERENCES}
         document = {**counts, "by_preference": by_preference, "inert_preferences": inert}
         put(msgspec.json.encode(document) + b"\n")
         return 0
@@ -167,12 +160,13 @@ def stats(form: str, where: str | None) -> int:
 
 
 def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
+    source = console.caller().source
     said = "terminal" if is_terminal() else origin or ""
-    set_preference(store, id_, preference, scope=scope, origin=said, **console.caller().source)
+    policy.set_preference(store, id_, preference, scope=scope, origin=said, **source)
 
 
 def _valid(id_: str) -> None:
-    if not ID.fullmatch(id_):
+    if not policy.ID.fullmatch(id_):
         raise QuandaryError(
             f"{id_!r} is no id of a question: up to 64 lower-case letters, digits and hyphens"
         )

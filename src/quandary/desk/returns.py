@@ -27,22 +27,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
-from quandary.desk.sheets import (
-    NOTHING_CHOSEN,
-    OTHERS,
-    SEVERAL,
-    Sheet,
-    is_other,
-    make_sheets,
-    shorten,
-    split_labels,
-)
+from quandary.desk import sheets
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.model.asks import Answer, Ask, Outcome, Question, Reading, Reply
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from quandary.desk.sheets import Sheet
 
     Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]
 
@@ -97,8 +90,8 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
         text.encode()
     except UnicodeError:
         raise ParseError("the reply is not UTF-8 text") from None
-    form = _Form(make_sheets(ask), read, as_text=as_text or ask.kind == "advisory")
-    return form.parse(text)
+    as_text = as_text or ask.kind == "advisory"
+    return _Form(sheets.make_sheets(ask), read, as_text=as_text).parse(text)
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
@@ -106,23 +99,17 @@ def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Repl
 
     There is no menu behind their Other, so that even "Other" is what the person said.
     """
-    return _Form(shown, read, others=()).parse(response)
+    form = _Form(shown, read)
+    form.others = ()
+    return form.parse(response)
 
 
 class _Form:
     """The questions as they were shown, and the answers entered so far."""
 
-    def __init__(
-        self,
-        shown: Sequence[Sheet],
-        read: Read,
-        *,
-        as_text: bool = False,
-        others: Sequence[str] = OTHERS,
-    ) -> None:
-        self.sheets = shown
-        self.others = others
-        self.order = shown
+    def __init__(self, shown: Sequence[Sheet], read: Read, *, as_text: bool = False) -> None:
+        self.sheets = self.order = shown
+        self.others = sheets.OTHERS
         self.read = read
         self.as_text = as_text
         self.answers: dict[str, Answer] = {}
@@ -141,11 +128,9 @@ class _Form:
         text = text.strip()
         if not text or text == "null":
             return Outcome("error", "nothing came back")
-        outcome = parse_refusal(text)
-        if outcome is not None:
+        if outcome := parse_refusal(text):
             return outcome
-        answers = parse_sentence(text, [sheet.text for sheet in self.sheets])
-        if answers is not None:
+        if answers := parse_sentence(text, [sheet.text for sheet in self.sheets]):
             return self.parse_data(answers)
         if text[0] in "{[":
             return self.parse_data(load_json(text))
@@ -238,15 +223,15 @@ class _Form:
             raise ParseError(f"annotations is {kind_of(annotations)}; it is an object")
         for name, annotation in annotations.items():
             notes = annotation.get("notes") if isinstance(annotation, dict) else None
-            note = text_of(notes, "notes")
-            if not note:
-                continue
-            sheet = self.require_sheet(name)
-            answer = self.answers.get(sheet.question.key)
-            if answer is None or answer.blank:
-                self.answers[sheet.question.key] = self.read_words(sheet, note)
-            else:
-                self.answers[sheet.question.key] = _add_comment(answer, note)
+            if note := text_of(notes, "notes"):
+                sheet = self.require_sheet(name)
+                key = sheet.question.key
+                self.answers[key] = self.add_note(sheet, self.answers.get(key), note)
+
+    def add_note(self, sheet: Sheet, answer: Answer | None, note: str) -> Answer:
+        if answer is None or answer.blank:
+            return self.read_words(sheet, note)
+        return _add_comment(answer, note)
 
     def enter_map(self, answers: dict[str, Any]) -> None:
         """Answers by the text or the key of their question."""
@@ -269,31 +254,28 @@ class _Form:
     def parse_words(self, text: str) -> Reply | Outcome:
         """What was typed, for the only question or for those that its lines name."""
         marked = self._split_by_question(text)
-        if marked is not None:
-            for sheet, words in marked:
-                self.enter(sheet, self.read_text(sheet, words, typed=True))
-        elif len(self.sheets) == 1 or self.as_text:
-            self.enter(self.sheets[0], self.read_text(self.sheets[0], text, typed=True))
-        else:
+        if not marked and (len(self.sheets) == 1 or self.as_text):
+            marked = [(self.sheets[0], text)]
+        if not marked:
             names = self._names()
             example = min((n for n in names if names[n] is self.sheets[0]), key=len, default="1")
             raise QuandaryError(
                 f"{len(self.sheets)} questions wait; begin a line for each with its name, such as "
                 f"“{example}: …”, or answer one of them with --to"
             )
+        for sheet, words in marked:
+            self.enter(sheet, self.read_text(sheet, words, typed=True))
         return self.collect()
 
-    def _split_by_question(self, text: str) -> list[tuple[Sheet, str]] | None:
+    def _split_by_question(self, text: str) -> list[tuple[Sheet, str]]:
         """The lines of a reply that say which question they answer, if the first one does."""
         names = self._names()
-        if not names:
-            return None
         listed = "|".join(f"({re.escape(name)})" for name in names)
         # The full stop has to stand apart, or "1.5 hours" would be about question 1.
         mark = rf"^[ \t]*(?:{listed})(?:[ \t]*[:)=]|\.(?=\s))[ \t]*"
-        marks = list(re.finditer(mark, text, re.IGNORECASE | re.MULTILINE))
+        marks = list(re.finditer(mark, text, re.IGNORECASE | re.MULTILINE)) if names else []
         if not marks or text[: marks[0].start()].strip():
-            return None
+            return []
         ends = [*(found.start() for found in marks[1:]), len(text)]
         found_in = [*names.values()]
         return [
@@ -342,16 +324,14 @@ class _Form:
         if not entry.keys() & _ENTRY:
             raise ParseError(f"an answer to {sheet.question.key} says nothing; send {_SHAPES}")
         label, typed = entry.get("option_label"), text_of(entry.get("free_text"), "free_text")
-        beside = typed and isinstance(label, str) and is_other(label)
+        beside = typed and isinstance(label, str) and sheets.is_other(label)
         chosen = self.read_value(sheet, None if beside else label)
         if not typed:
             blank = chosen is None and entry.get("free_text") is not None
             return Answer(sheet.question.key) if blank else chosen
-        if chosen is None or chosen.blank:
-            return self.read_words(sheet, typed)
-        if sheet.question.multi:
+        if sheet.question.multi and chosen is not None and not chosen.blank:
             return self.join_picks(sheet, chosen.picked, typed)
-        return _add_comment(chosen, typed)
+        return self.add_note(sheet, chosen, typed)
 
     def read_own_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer:
         """Our own form: codes, or what stands in the Other line; with neither, Other is blank."""
@@ -384,9 +364,7 @@ class _Form:
         chosen = [said for said in values if not said.startswith(NOTE)]
         answer = self.read_values(sheet, chosen) if chosen else None
         note = "\n".join(notes).strip()
-        if note and (answer is None or answer.blank):
-            return self.read_words(sheet, note)
-        return answer and _add_comment(answer, note)
+        return self.add_note(sheet, answer, note) if note else answer
 
     def read_values(self, sheet: Sheet, values: list[str]) -> Answer | None:
         """Several labels, and among them perhaps what was typed."""
@@ -408,10 +386,10 @@ class _Form:
         """
         text = text.strip()
         codes = sheet.codes
-        if text in NOTHING_CHOSEN:
+        if text in sheets.NOTHING_CHOSEN:
             return None
         if sheet.question.multi and text not in codes:
-            labels, rest = split_labels(text, [*codes, *self.others])
+            labels, rest = sheets.split_labels(text, [*codes, *self.others])
             if labels and not (typed and rest):
                 return self.join_picks(sheet, [codes.get(name, "") for name in labels], rest)
         return self.read_words(sheet, text)
@@ -436,13 +414,12 @@ class _Form:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
         if not text or self.is_other(text):
             return Answer(key)
-        return self.read(text, sheet.question, "plain" if self.as_text else "strict").answer(
-            key, text
-        )
+        mode: Literal["strict", "plain"] = "plain" if self.as_text else "strict"
+        return self.read(text, sheet.question, mode).answer(key, text)
 
     def is_other(self, text: str) -> bool:
         """Whether it is a host's own word for Other, with nothing said beside it."""
-        return bool(self.others) and is_other(text)
+        return bool(self.others) and sheets.is_other(text)
 
     # -- which question, and the end ---------------------------------------------------------------
 
@@ -450,7 +427,7 @@ class _Form:
         for sheet in self.sheets:
             if name in (sheet.question.key, sheet.text):
                 return sheet
-        line = " ".join(name.split()).removesuffix(SEVERAL).rstrip()
+        line = " ".join(name.split()).removesuffix(sheets.SEVERAL).rstrip()
         alike = [sheet for sheet in self.sheets if " ".join(sheet.text.split()) == line]
         return alike[0] if len(alike) == 1 else None
 
@@ -458,20 +435,18 @@ class _Form:
         """The question of that text or key; any other has been answered before."""
         found = self.find_sheet(name)
         if found is None:
-            waiting = ", ".join(f"{s.question.key} “{shorten(s.text)}”" for s in self.sheets)
-            raise AlreadyAnswered(
-                f"already answered: “{shorten(name)}” does not wait now; what waits is {waiting}"
-            )
+            waiting = ", ".join(f"{s.question.key} “{sheets.shorten(s.text)}”" for s in self.sheets)
+            told = f"“{sheets.shorten(name)}” does not wait now; what waits is {waiting}"
+            raise AlreadyAnswered(f"already answered: {told}")
         return found
 
     def enter(self, sheet: Sheet, answer: Answer | None) -> None:
         """Keep an answer; a second one to the same question is refused."""
         key = sheet.question.key
-        if answer is None:
-            return
-        if key in self.answers:
-            raise QuandaryError(f"{key} is answered twice in one reply; send one answer")
-        self.answers[key] = answer
+        if answer is not None:
+            if key in self.answers:
+                raise QuandaryError(f"{key} is answered twice in one reply; send one answer")
+            self.answers[key] = answer
 
     def collect(self) -> Reply | Outcome:
         """The answers in the order of the questions."""
@@ -494,7 +469,7 @@ def _code(question: Question, given: str) -> str:
     if given == OTHER:
         return ""
     raise QuandaryError(
-        f"{question.key} has no option {shorten(given)}; there are {', '.join(offered)}"
+        f"{question.key} has no option {sheets.shorten(given)}; there are {', '.join(offered)}"
     )
 
 
@@ -513,7 +488,7 @@ def parse_refusal(text: str) -> Outcome | None:
         return None
     for kind, pattern in _SAID:
         if re.match(pattern, text, re.IGNORECASE):
-            return Outcome(kind, shorten(text))  # type: ignore[arg-type]
+            return Outcome(kind, sheets.shorten(text))  # type: ignore[arg-type]
     return None
 
 
@@ -524,9 +499,9 @@ def find_refusal(data: dict[str, Any]) -> Outcome | None:
         detail = next((d for d in details if isinstance(d, str) and d.strip()), "")
         if not detail and isinstance(data.get("error"), dict):
             detail = str(data["error"].get("message") or "")
-        return parse_refusal(detail.strip()) or Outcome("error", shorten(detail))
+        return parse_refusal(detail.strip()) or Outcome("error", sheets.shorten(detail))
     if data.get("afkTimeoutMs"):
-        return Outcome("idle", f"nobody answered in {shorten(str(data['afkTimeoutMs']))} ms")
+        return Outcome("idle", f"nobody answered in {sheets.shorten(str(data['afkTimeoutMs']))} ms")
     action = data.get("action")
     if action == "decline":
         return Outcome("declined")
@@ -544,8 +519,7 @@ def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None
     This is the form in which an agent sees what its tool gave back. The texts of the questions are
     known, so that quotation marks inside them and inside the answers do no harm.
     """
-    responded = _RESPONDED.match(text)
-    if responded:
+    if responded := _RESPONDED.match(text):
         return {"response": text[responded.end() :]}
     answered = _ANSWERED.match(text)
     if not answered:
@@ -602,7 +576,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise QuandaryError(f"the reply has “{shorten(twice)}” twice; send one of them")
+        raise QuandaryError(f"the reply has “{sheets.shorten(twice)}” twice; send one of them")
     return found
 
 

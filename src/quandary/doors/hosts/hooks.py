@@ -22,10 +22,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -36,16 +36,15 @@ from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
-from quandary.journal.chance import stamp
 from quandary.journal.entries import Answered, Asked, Noted, Source, sha256
 from quandary.journal.policy import read_policy
-from quandary.journal.runs import answer_of, settle
 from quandary.journal.store import open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
 from quandary.settings import project_of, read_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from quandary.journal.store import State, Store
@@ -143,9 +142,10 @@ class ToolCall(NamedTuple):
         """The questions as the host shows them."""
         shown = []
         for question in self.questions:
-            labels = self.labels(question)
-            pairs = ((choice, labels[choice.code].strip()) for choice in question.choices)
-            options = tuple(Shown(label, "", choice) for choice, label in pairs if label)
+            pairs = zip(self.labels(question).values(), question.choices, strict=True)
+            options = tuple(
+                Shown(label.strip(), "", choice) for label, choice in pairs if label.strip()
+            )
             shown.append(Sheet(question, self.text(question), options))
         return tuple(shown)
 
@@ -177,9 +177,8 @@ def read_call(data: object) -> ToolCall | None:
         if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
     )
     session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
-    return (
-        ToolCall(session, call, given, questions, data.get("tool_response")) if questions else None
-    )
+    told = ToolCall(session, call, given, questions, data.get("tool_response"))
+    return told if questions else None
 
 
 def _read_question(number: int, entry: dict[str, Any]) -> Question:
@@ -251,26 +250,14 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
         answers[call.text(question)] = call.labels(question)[verdict.code]
     ids = ", ".join(question.id for question in call.questions)
     reason = f"Decided by the person's preference ({ids}); nobody was asked."
-    output = _allow(call, reason, answers)
-    output["hookSpecificOutput"]["additionalContext"] = reason
-    return output
+    answered = {**call.input, "answers": answers}
+    return _decision("allow", reason, updatedInput=answered, additionalContext=reason)
 
 
-def _allow(call: ToolCall, reason: str, answers: dict[str, str]) -> dict[str, Any]:
-    """What answers the host's question without its form."""
-    output = _decision("allow", reason)
-    output["hookSpecificOutput"]["updatedInput"] = {**call.input, "answers": answers}
-    return output
-
-
-def _decision(word: str, reason: str) -> dict[str, Any]:
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": word,
-            "permissionDecisionReason": reason,
-        }
-    }
+def _decision(word: str, reason: str, **more: object) -> dict[str, Any]:
+    """What is said to the host; `updatedInput` with answers does without its form."""
+    said = {"permissionDecision": word, "permissionDecisionReason": reason, **more}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
 
 
 def find_fault(questions: tuple[Question, ...]) -> str:
@@ -319,6 +306,8 @@ def record(call: ToolCall, store: Store, project: str) -> list[State]:
     if find_relayed_run(call, store, project) is not None:
         return []
     meant = read_response(call)
+    without = Outcome("dismissed", "the host's form came back without an answer to it")
+    outcome = meant if isinstance(meant, Outcome) else without
     states = []
     for question in call.questions:
         state = begin_record(store, call, question, project, prefer=False)
@@ -326,7 +315,10 @@ def record(call: ToolCall, store: Store, project: str) -> list[State]:
         if answer is not None and not answer.blank:
             state = _record_answer(store, call, state, question, answer)
         elif state.status == "waiting":
-            state = _give_up(store, state, meant if isinstance(meant, Outcome) else None)
+            state = reply.record_reply(store, HOOK, state.run, outcome, to=state.key)
+            if state.status == "waiting":
+                why = f"the host went on without an answer ({outcome.kind})"
+                state = reply.withdraw(store, HOOK, state.run, why)
         states.append(state)
     return states
 
@@ -371,7 +363,7 @@ def _record_answer(
     store: Store, call: ToolCall, state: State, question: Question, meant: Answer
 ) -> State:
     """The record with its answer, unless it has this very answer already."""
-    known = answer_of(store, state.run)
+    known = driver.answer_of(store, state.run)
     if known is not None:
         handed = {"answers": {call.text(question): spell(call, question, known[1])}}
         again = read_response(call._replace(response=handed))
@@ -379,17 +371,7 @@ def _record_answer(
         if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
             return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
-    return settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
-
-
-def _give_up(store: Store, state: State, outcome: Outcome | None) -> State:
-    """The record of a question that the host went on without."""
-    outcome = outcome or Outcome("dismissed", "the host's form came back without an answer to it")
-    state = reply.record_reply(store, HOOK, state.run, outcome, to=state.key)
-    if state.status == "waiting":
-        why = f"the host went on without an answer ({outcome.kind})"
-        state = reply.withdraw(store, HOOK, state.run, why)
-    return state
+    return driver.settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
 
 
 def read_response(call: ToolCall) -> Reply | Outcome:
@@ -439,7 +421,7 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
         return None
     expires = chance.now() + timedelta(seconds=wait + MARGIN)
     why = _GONE
-    with _Host() as host:
+    with _listen_to_host() as waits:
         try:
             states = []
             for question in call.questions:
@@ -448,7 +430,7 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
                     store, call, question, project, prefer=False, ask=ask, expires=expires
                 )
                 states.append(state)
-            why = _wait(store, states, until, host) or (
+            why = _wait(store, states, until, waits) or (
                 f"nobody answered within {wait:g} seconds, so the host asked in its own form"
             )
         finally:
@@ -472,7 +454,7 @@ def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None
 
 def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
     """The run of ours whose question a person answered before the agent came to relay it."""
-    lately = stamp(chance.now() - timedelta(seconds=JUST_NOW))
+    lately = chance.stamp(chance.now() - timedelta(seconds=JUST_NOW))
     for row in store.runs(project=project, newest=True, limit=MANY):
         if row.flow == "question" or row.since < lately:
             continue
@@ -496,8 +478,8 @@ def _form(ask: Ask) -> list[tuple[str, list[str]]]:
 def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
     """Wait for a run that asks the question itself, and send the agent there when it continues."""
     key = state.key
-    with _Host() as host:
-        while state.key == key and host.waits and (left := until - time.monotonic()) > 0:
+    with _listen_to_host() as waits:
+        while state.key == key and waits() and (left := until - time.monotonic()) > 0:
             state = driver.wait(store, state.run, state.n, min(left, _LOOK))
     return None if state.key == key else _send_back(state.run)
 
@@ -526,43 +508,28 @@ def _ask_person(call: ToolCall, question: Question, project: str) -> Ask:
     return Ask(question.key, "transition", preamble, (question,), require="person")
 
 
-class _Host:
-    """The program that runs the hook. While it is looked at, its signals end the waiting."""
-
-    def __init__(self) -> None:
-        self.process = os.getppid()
-        self.stopped = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        """Listen to its signals, where this is possible."""
-        if threading.current_thread() is threading.main_thread():
-            numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-            self._before = {number: signal.signal(number, self._stop) for number in numbers}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let signals do what they did before."""
-        for number, handler in self._before.items():
+@contextmanager
+def _listen_to_host() -> Iterator[Callable[[], bool]]:
+    """Whether the program that runs the hook still wants an answer; its signals end the waiting."""
+    host, signals, before = os.getppid(), list[int](), {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            before[number] = signal.signal(number, lambda number, _: signals.append(number))
+    try:
+        yield lambda: not signals and os.getppid() == host
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
 
-    def _stop(self, *_: object) -> None:
-        self.stopped = True
 
-    @property
-    def waits(self) -> bool:
-        """Whether it still wants an answer."""
-        return not self.stopped and os.getppid() == self.process
-
-
-def _wait(store: Store, states: list[State], until: float, host: _Host) -> str:
+def _wait(store: Store, states: list[State], until: float, waits: Callable[[], bool]) -> str:
     """Wait until all is answered, or the time is up; why not longer, where it is neither."""
     while all(state.status in ("waiting", "done") for state in states):
         waiting = [state for state in states if state.status == "waiting"]
         left = until - time.monotonic()
         if not waiting or left <= 0:
             return ""
-        if not host.waits:
+        if not waits():
             return _GONE
         driver.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
         states = [driver.look(store, state.run) for state in states]
@@ -581,27 +548,24 @@ def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, A
     answers: dict[str, str] = {}
     notes: dict[str, dict[str, str]] = {}
     for question, state in zip(call.questions, states, strict=True):
-        found = answer_of(store, state.run) if state.status == "done" else None
+        found = driver.answer_of(store, state.run) if state.status == "done" else None
         if found is None or not found[0].in_person or not spell(call, question, found[1]):
             return None
         answers[call.text(question)] = spell(call, question, found[1])
         if found[1].comment:
             notes[call.text(question)] = {"notes": found[1].comment}
-    output = _allow(call, "The person answered in quandary.", answers)
+    answered = {**call.input, "answers": answers}
     if notes:
         given = call.input.get("annotations")
-        merged = {**(given if isinstance(given, dict) else {}), **notes}
-        output["hookSpecificOutput"]["updatedInput"]["annotations"] = merged
-    return output
+        answered["annotations"] = {**(given if isinstance(given, dict) else {}), **notes}
+    return _decision("allow", "The person answered in quandary.", updatedInput=answered)
 
 
 def _is_declined(store: Store, state: State) -> bool:
-    if state.status != "declined":
-        return False
-    bodies = [entry.read() for entry in store.entries(state.run, kinds=("noted",))]
+    noted = store.entries(state.run, kinds=("noted",)) if state.status == "declined" else ()
     return any(
         isinstance(body, Noted)
         and body.kind == "declined"
         and Source(body.who, body.through, body.by).in_person
-        for body in bodies
+        for body in (entry.read() for entry in noted)
     )
