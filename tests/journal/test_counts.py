@@ -167,8 +167,8 @@ def test_all_that_happened_is_counted(store: Store) -> None:
     runs.withdraw(store, small_flows.begin(store).run, "no need", **PERSON)
     errand(store)
     errand(store, error="no such program")
-    counts, behind = Counting(store).up_to_now(LONG)
-    assert behind == 0
+    counts = Counting(store).up_to_now(LONG)
+    assert counts.behind == 0
     assert counts.begun == {"small": 4}
     assert counts.answers == {("person", "terminal"): 3}
     assert counts.ended == {"done": 1, "withdrawn": 1}
@@ -208,8 +208,8 @@ def test_counting_in_pieces(store: Store, monkeypatch: pytest.MonkeyPatch) -> No
     before = counting.up_to_now(LONG)
     assert before.behind == 0
     small_flows.begin(store)
-    assert counting.up_to_now(LONG).counts.entries == {"began": 2, "asked": 2}
-    assert before.counts.entries == {"began": 1, "asked": 1}
+    assert counting.up_to_now(LONG).entries == {"began": 2, "asked": 2}
+    assert before.entries == {"began": 1, "asked": 1}
 
 
 def test_an_entry_that_cannot_be_read_stops_nobody(
@@ -220,16 +220,16 @@ def test_an_entry_that_cannot_be_read_stops_nobody(
     pages = [[(seq, "r", body) for seq, body in enumerate(bodies, 1)]]
     monkeypatch.setattr(store, "newest", lambda: len(bodies))
     monkeypatch.setattr(store, "happened", lambda **_: pages.pop())
-    assert Counting(store).up_to_now(LONG).counts.entries == {OTHER: 4}
+    assert Counting(store).up_to_now(LONG).entries == {OTHER: 4}
 
 
 def test_calls_that_never_come_back_are_forgotten_with_their_run(store: Store) -> None:
     """Nothing is kept of what is over."""
     run = errand(store)
     counting = Counting(store)
-    assert counting.up_to_now(LONG).counts.under_way == 3
+    assert counting.up_to_now(LONG).under_way == 3
     runs.withdraw(store, run, "no need", **PERSON)
-    assert counting.up_to_now(LONG).counts.under_way == 0
+    assert counting.up_to_now(LONG).under_way == 0
     assert counting._under_way == {}
 
 

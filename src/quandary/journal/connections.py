@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from quandary.errors import StoreError
 from quandary.journal import chance
-from quandary.journal.store import CREATE_INDEXES, CREATE_TABLES, NoStore
+from quandary.journal.store import CREATE, INDEXES, NoStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -286,12 +286,9 @@ column, as in the embedded store, whatever language the server speaks."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        *(
-            reduce(lambda s, words: s.replace(*words), _WORDS, sql)
-            for sql in CREATE_TABLES.values()
-        ),
+        *(reduce(lambda s, words: s.replace(*words), _WORDS, sql) for sql in CREATE.values()),
         "ALTER TABLE run SET (fillfactor = 80)",
-        *CREATE_INDEXES,
+        *INDEXES,
         # Whoever begins a run locks this row, so it is there before the first of them.
         "INSERT INTO last (one, id, first, runs) VALUES (1, '', '', 0)",
         "CREATE TABLE quandary (one integer PRIMARY KEY CHECK (one = 1), version bigint NOT NULL)",

@@ -252,13 +252,7 @@ class Counts(NamedTuple):
     """By outcome."""
     under_way: int = 0
     """Calls that have not come back."""
-
-
-class Counted(NamedTuple):
-    """How far the counting has come."""
-
-    counts: Counts
-    behind: int
+    behind: int = 0
     """About how many entries are still to be counted; until there are none, the counts are too
     low."""
 
@@ -280,7 +274,7 @@ class Counting:
         self._seen = 0
         self._lock = threading.Lock()
 
-    def up_to_now(self, seconds: float) -> Counted:
+    def up_to_now(self, seconds: float) -> Counts:
         """Count what came since the last time, for about as long as this at most."""
         deadline = chance.monotonic() + seconds
         with self._lock:
@@ -291,9 +285,8 @@ class Counting:
                     break
                 for self._seen, run, body in page:
                     self._count(run, body)
-            counts = deepcopy(self._counts)
-            under_way = sum(map(len, self._under_way.values()))
-            return Counted(counts._replace(under_way=under_way), max(newest - self._seen, 0))
+            under_way, behind = sum(map(len, self._under_way.values())), newest - self._seen
+            return deepcopy(self._counts)._replace(under_way=under_way, behind=max(behind, 0))
 
     def _count(self, run: str, body: bytes) -> None:
         try:

@@ -21,16 +21,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.connections import Connections, prepare, require_known
 from quandary.journal.entries import sha256
-from quandary.journal.store import (
-    ENTRY,
-    IS_OVER,
-    NEWEST,
-    TABLES,
-    Moved,
-    Store,
-    rows_of,
-    without_password,
-)
+from quandary.journal.store import IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -104,7 +95,7 @@ class PostgresStore(Store):
         self.path = without_password(address)
         self.address = address
         self.shared = self
-        self.patience = patience
+
         self.beside: Callable[[Connection, Run], None] | None = None
         """Writes something beside a run that is being begun, in the same transaction."""
         prepared = partial(prepare, place=self.path, create=create)
@@ -314,6 +305,7 @@ def _statement(moved: str, count: int) -> str:
     """Change the row of a run and add so many entries in one statement, which takes a number only
     if it may: nothing is added where the row has moved.
     """
+    names = ", ".join(_TYPES)
     if count > _FEW:
         lists = (f"%({name}_s){kind}[]" for name, kind in _TYPES.items())
         new = f"unnest({', '.join(lists)})"
@@ -329,8 +321,8 @@ def _statement(moved: str, count: int) -> str:
                 pg_advisory_xact_lock_shared(%(journal)s + last_value + is_called::int)
             FROM moved, entry_seq_seq
         )
-        INSERT INTO entry ({ENTRY})
-        SELECT %(id)s, new.* FROM held, {new} AS new ({", ".join(_TYPES)}) ORDER BY new.n
+        INSERT INTO entry (run, {names})
+        SELECT %(id)s, new.* FROM held, {new} AS new ({names}) ORDER BY new.n
     """  # noqa: S608 - our own names
 
 

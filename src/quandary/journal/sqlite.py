@@ -15,18 +15,7 @@ from msgspec.structs import astuple
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.entries import sha256
-from quandary.journal.store import (
-    CREATE_INDEXES,
-    CREATE_TABLES,
-    ENTRY,
-    IS_OVER,
-    NEWEST,
-    RUN,
-    TABLES,
-    Moved,
-    Store,
-    rows_of,
-)
+from quandary.journal.store import CREATE, INDEXES, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -43,16 +32,21 @@ APPLICATION = 0x51444E52
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        *(sql for table, sql in CREATE_TABLES.items() if table != "name"),
-        *CREATE_INDEXES,
+        *(sql for table, sql in CREATE.items() if table != "name"),
+        *INDEXES,
         f"PRAGMA application_id = {APPLICATION}",
     ),
-    (CREATE_TABLES["name"],),
+    (CREATE["name"],),
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 
-_ADD_RUN = f"INSERT INTO run ({RUN}) VALUES ({', '.join('?' * len(TABLES['run']))})"  # noqa: S608
-_ADD_ENTRY = f"INSERT INTO entry ({ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+
+def _insert(table: str, columns: Sequence[str]) -> str:
+    values = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
+
+
+_ADD_RUN, _ADD_ENTRY = _insert("run", TABLES["run"]), _insert("entry", TABLES["entry"][1:])
 _STAY = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "
     "WHERE id = ? AND n = ? AND status = ? AND waits IS ?"
@@ -61,10 +55,9 @@ _MOVE = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "
     "WHERE id = ? AND n = ?"
 )
-_TAKE_OUT = (
-    "DELETE FROM entry WHERE run = ? AND n = ? RETURNING seq, run, n, kind, body, seal, digest"
-)
-_PUT_BACK = "INSERT INTO entry (seq, run, n, kind, body, seal, digest) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_STAYS = ("seq", "run", "n", "kind", "body", "seal", "digest")
+_TAKE_OUT = f"DELETE FROM entry WHERE run = ? AND n = ? RETURNING {', '.join(_STAYS)}"  # noqa: S608
+_PUT_BACK = _insert("entry", _STAYS)
 _INCREMENTAL = 2
 """What SQLite calls `auto_vacuum = INCREMENTAL`."""
 _STEP = 1024
@@ -245,9 +238,7 @@ class SqliteStore(Store):
         def action() -> None:
             self._require_empty(self._db.execute)
             for table, columns in TABLES.items():
-                names, values = ", ".join(columns), ", ".join("?" * len(columns))
-                sql = f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608
-                self._db.executemany(sql, dump(table))
+                self._db.executemany(_insert(table, columns), dump(table))
             check()
 
         self._write(action)

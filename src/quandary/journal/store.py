@@ -44,7 +44,7 @@ TABLES = {
     "last": ("one", "id", "first", "runs"),
 }
 """The tables that every store has, with their columns, each sorted by the first of them."""
-CREATE_TABLES = {
+CREATE = {
     "entry": """CREATE TABLE entry (
         seq INTEGER PRIMARY KEY, run TEXT NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL,
         body BLOB NOT NULL, matter BLOB, salt BLOB, seal BLOB, digest BLOB NOT NULL,
@@ -64,7 +64,7 @@ CREATE_TABLES = {
     "name": "CREATE TABLE name (name TEXT PRIMARY KEY, run TEXT NOT NULL) STRICT, WITHOUT ROWID",
 }
 """How SQLite is told of them; PostgreSQL has other words for the types."""
-CREATE_INDEXES = (
+INDEXES = (
     "CREATE INDEX run_status ON run (status, number)",
     "CREATE INDEX run_project ON run (project, status, number)",
     "CREATE INDEX run_waits ON run (waits, number) WHERE waits IS NOT NULL",
@@ -246,19 +246,12 @@ class Store(ABC):
         return [row[0] for row in self._rows(sql, (moment,))]
 
     def entries(
-        self,
-        run: str,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        after: int = 0,
-        upto: int | None = None,
+        self, run: str, *, kinds: Sequence[Kind] = (), after: int = 0, upto: int = maxsize
     ) -> list[Entry]:
         """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
         among = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        return self._entries(
-            f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n",
-            (run, after, maxsize if upto is None else upto, *(kinds or ())),
-        )
+        where = f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n"
+        return self._entries(where, (run, after, upto, *kinds))
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
         """The entries that a run's flow is built from, as far as `upto`.
@@ -294,12 +287,9 @@ class Store(ABC):
         What waits since one of the moments, or since before it, counts as that old.
         """
         age = " + ".join(["0", *("CASE WHEN since <= ? THEN 1 ELSE 0 END" for _ in moments)])
-        rows = self._rows(
-            f"SELECT waits, flow, {age}, count(*), min(since) FROM run "  # noqa: S608
-            "WHERE waits IS NOT NULL GROUP BY 1, 2, 3",
-            moments,
-        )
-        return [Awaited(*row) for row in rows]
+        counted = f"waits, flow, {age}, count(*), min(since)"
+        sql = f"SELECT {counted} FROM run WHERE waits IS NOT NULL GROUP BY 1, 2, 3"  # noqa: S608
+        return [Awaited(*row) for row in self._rows(sql, moments)]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""

@@ -118,7 +118,7 @@ class Metrics:
             behind = _gauge("journal_behind", "Entries that were not counted yet.", counted.behind)
             self._whole = self._whole or not counted.behind
             # Figures that are far too low would look as if they had been reset.
-            happened = list(_journal_families(counted.counts)) if self._whole else []
+            happened = list(_journal_families(counted)) if self._whole else []
             return [*waiting, *told, behind, *happened]
         return []
 
