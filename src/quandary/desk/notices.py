@@ -124,16 +124,16 @@ def _start(order: dict[str, Any], run: str) -> None:
 
 def read_table(table: dict[str, Any]) -> Means:
     """The table `[notify]`, or what is wrong with it."""
-    unknown = [name for name in table if name not in Means._fields]
-    if unknown:
-        known = ", ".join(Means._fields)
-        raise ParseError(f"[notify] has no key {unknown[0]} (there are {known})")
+    for name in table:
+        if name not in Means._fields:
+            known = ", ".join(Means._fields)
+            raise ParseError(f"[notify] has no key {name} (there are {known})")
     command = table.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise ParseError('[notify] command is a list of words, like ["notify-send", "{text}"]')
     if "command" in table and (not command or not command[0].strip()):
         raise ParseError("[notify] command begins with a program")
-    if command and command[0] in _placeholders({}):
+    if command and command[0] in [f"{{{name}}}" for name in WORDS]:
         raise ParseError(f"[notify] command begins with a program, not with {command[0]}")
     texts = {name: table.get(name, "") for name in ("webhook", "secret", "address")}
     for name, value in texts.items():
@@ -186,9 +186,9 @@ def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) ->
     """Use all means at once; each that fails leaves a line in the log. Whether none did."""
     from threading import Thread  # noqa: PLC0415 - not where the question is asked
 
-    link = run_link(means.address or server_address(), notice["run"])
-    body = msgspec.json.encode({**notice, "link": link})
-    told = {name: str({**notice, "link": link}[name]) for name in WORDS}
+    notice = {**notice, "link": run_link(means.address or server_address(), notice["run"])}
+    body = msgspec.json.encode(notice)
+    told = {name: str(notice[name]) for name in WORDS}
     failures: list[str] = []
 
     def attempt(work: Callable[[], str]) -> None:
@@ -200,13 +200,12 @@ def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) ->
             failures.append(wrong)
             _log(wrong)
 
-    running = []
+    work: list[Callable[[], str]] = []
     if means.command:
-        work = [lambda: _run(means.command, told, body, seconds)]
-        running.append(Thread(target=attempt, args=work, daemon=True))
+        work.append(lambda: _run(means.command, told, body, seconds))
     if means.webhook:
-        work = [lambda: _post(means, body, seconds)]
-        running.append(Thread(target=attempt, args=work, daemon=True))
+        work.append(lambda: _post(means, body, seconds))
+    running = [Thread(target=attempt, args=[one], daemon=True) for one in work]
     for thread in running:
         thread.start()
     for thread in running:
@@ -217,18 +216,13 @@ def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) ->
     return not failures
 
 
-def _placeholders(told: dict[str, str]) -> dict[str, str]:
-    return {f"{{{name}}}": told.get(name, "") for name in WORDS}
-
-
 def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float) -> str:
     """Run the user's command; what went wrong, if anything did."""
     import signal  # noqa: PLC0415 - not where the question is asked
     import subprocess  # noqa: PLC0415 - the same
     import tempfile  # noqa: PLC0415 - the same
 
-    places = _placeholders(told)
-    words = [places.get(word, word) for word in command]
+    places = {f"{{{name}}}": value for name, value in told.items()}
     variables = {f"{VARIABLE}{name.upper()}": value for name, value in told.items()}
     home = os.path.expanduser("~")
     # Files, not pipes: the command may leave something running that keeps them open.
@@ -237,7 +231,7 @@ def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: f
         given.seek(0)
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own settings name it
-                words,
+                [places.get(word, word) for word in command],
                 stdin=given,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
@@ -337,9 +331,8 @@ def server_address() -> str:
     if found is None or found.process <= 0:
         return ""
     try:
-        os.kill(found.process, 0)  # a server that was killed has not said goodbye
-    except PermissionError:
-        return found.address
+        with suppress(PermissionError):
+            os.kill(found.process, 0)  # a server that was killed has not said goodbye
     except (OSError, OverflowError):
         return ""
     return found.address

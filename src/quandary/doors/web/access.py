@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from litestar import Response, get, post
+from litestar import get, post
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 from litestar.enums import ScopeType
@@ -61,7 +61,7 @@ class Access(ASGIMiddleware):
         if scope["type"] != ScopeType.HTTP:
             raise PermissionDeniedException("only HTTP is served here")
         self._require_known_host(connection)
-        self._require_small(connection)
+        _require_small(connection)
         _require_no_foreign_page(connection, scope["method"])
         visitor = self._visitor(connection)
         if scope["method"] not in _SAFE:
@@ -85,33 +85,31 @@ class Access(ASGIMiddleware):
                 "this server has another name; add it to hosts in [serve]", status_code=421
             )
 
-    def _require_small(self, connection: Connection) -> None:
-        """Refuse what says that it is too large before any of it is read."""
-        said = connection.headers.get("content-length", "0")
-        if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
-            raise HTTPException(
-                f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed",
-                status_code=413,
-            )
-
     def _visitor(self, connection: Connection) -> Visitor:
         said = connection.headers.get("authorization", "")
         kind, _, secret = said.partition(" ")
-        if kind.casefold() == "bearer":
-            return Visitor(bearer=self._bearer(connection, secret))
-        cookie = connection.cookies.get(COOKIE, "")
-        return Visitor(session=self.keys.unseal(cookie) if cookie else None)
-
-    def _bearer(self, connection: Connection, secret: str) -> str:
+        if kind.casefold() != "bearer":
+            cookie = connection.cookies.get(COOKIE, "")
+            return Visitor(session=self.keys.unseal(cookie) if cookie else None)
         address = connection.client.host if connection.client else ""
         require_try(self.keys, address)
         name = self.keys.bearer(secret)
         if name is None and connection.scope["path"] == METRICS and self.keys.watches(secret):
-            return WATCHER
+            name = WATCHER
         if name is None:
             self.keys.failed(address)
             raise NotAuthorizedException("unknown token", headers={"WWW-Authenticate": "Bearer"})
-        return name
+        return Visitor(bearer=name)
+
+
+def _require_small(connection: Connection) -> None:
+    """Refuse what says that it is too large before any of it is read."""
+    said = connection.headers.get("content-length", "0")
+    if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
+        raise HTTPException(
+            f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed",
+            status_code=413,
+        )
 
 
 def require_try(keys: Keys, address: str) -> None:
@@ -137,8 +135,9 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
     """What changes something comes from our own pages, or with a token that no page knows."""
     if visitor.bearer:
         return
-    origin = connection.headers.get("origin")
-    own = origin is not None and _same_origin(origin, connection.headers.get("host", ""))
+    origin, host = connection.headers.get("origin"), connection.headers.get("host", "")
+    scheme, _, rest = (origin or "").partition("://")
+    own = scheme in ("http", "https") and rest.casefold() == host.casefold()
     if origin is not None and not own:
         raise PermissionDeniedException("the request came from a page of another site")
     fetched = connection.headers.get("sec-fetch-site") == "same-origin"
@@ -146,11 +145,6 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
         raise PermissionDeniedException(
             "a request with a login has to come from our own pages; send a token instead"
         )
-
-
-def _same_origin(origin: str, host: str) -> bool:
-    scheme, _, rest = origin.partition("://")
-    return scheme in ("http", "https") and rest.casefold() == host.casefold()
 
 
 def _name(host: str) -> str:
@@ -199,7 +193,7 @@ def login_form(request: Visit, house: TheHouse, to: FromQuery[str] = "/") -> Tem
 
 
 @post("/login", status_code=303, include_in_schema=False)
-async def log_in(request: Visit, house: TheHouse) -> Response[Any]:
+async def log_in(request: Visit, house: TheHouse) -> Template | Redirect:
     """Open a login for a person."""
     fields = await own_form(request, house)
     to = way_back(one(fields, "to"))
@@ -208,8 +202,7 @@ async def log_in(request: Visit, house: TheHouse) -> Response[Any]:
     session = house.keys.log_in(one(fields, "code"))
     if session is None:
         house.keys.failed(address)
-        found: Response[Any] = page(request, house, "login", problem=UNKNOWN, to=to, status=401)
-        return found
+        return page(request, house, "login", problem=UNKNOWN, to=to, status=401)
     cookie = _cookie(request, house.keys.seal(session), SESSION_SECONDS)
     return Redirect(to, status_code=303, cookies=[cookie])
 

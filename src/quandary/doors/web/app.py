@@ -247,17 +247,14 @@ def problem(
     request: Visit, status: int, detail: str, headers: dict[str, str] | None = None
 ) -> Response[Any]:
     """For programs as problem+json, for people as a page."""
-    title, detail = _title(status), detail[:LONGEST_DETAIL]
+    title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Refused"
+    detail = detail[:LONGEST_DETAIL].encode(errors="replace").decode()
     wants_page = "text/html" in request.headers.get("accept", "")
     if request.scope["path"].startswith("/api") or not wants_page:
-        body = msgspec.json.encode(Problem("about:blank", status, title, _unicode(detail)))
+        body = msgspec.json.encode(Problem("about:blank", status, title, detail))
         return Response(body, status_code=status, media_type=PROBLEM, headers=headers)
-    return Response(
-        error_page(status, title, _unicode(detail)),
-        status_code=status,
-        media_type=MediaType.HTML,
-        headers=headers,
-    )
+    shown = error_page(status, title, detail)
+    return Response(shown, status_code=status, media_type=MediaType.HTML, headers=headers)
 
 
 def error_page(status: int, title: str, detail: str) -> str:
@@ -272,14 +269,3 @@ def error_page(status: int, title: str, detail: str) -> str:
         f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
         '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )
-
-
-def _title(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Refused"
-
-
-def _unicode(text: str) -> str:
-    return text.encode(errors="replace").decode()

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError
@@ -59,9 +60,8 @@ class Events:
         for queue in self._pages:
             if not queue.full():
                 queue.put_nowait("")
-        for waiting in self._waiting.values():
-            for news in waiting:
-                news.set()
+        for news in chain.from_iterable(self._waiting.values()):
+            news.set()
 
     @property
     def full(self) -> bool:
@@ -147,17 +147,15 @@ class Events:
         news = asyncio.Event()
         self._waiting.setdefault(run, set()).add(news)
         try:
-            async with asyncio.timeout(seconds):
-                while not self.over:
-                    news.clear()
-                    row = await asyncio.to_thread(self.store.run, run)
-                    if row is None or row.status != "waiting" or (row.n > n and not until_end):
-                        return
-                    await news.wait()
-        except TimeoutError:
-            return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while not self.over:
+                        news.clear()
+                        row = await asyncio.to_thread(self.store.run, run)
+                        if row is None or row.status != "waiting" or (row.n > n and not until_end):
+                            return
+                        await news.wait()
         finally:
-            others = self._waiting[run]
-            others.discard(news)
-            if not others:
+            self._waiting[run].discard(news)
+            if not self._waiting[run]:
                 del self._waiting[run]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from quandary.model.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from quandary.journal.store import State, Store
     from quandary.model.asks import Answer, Ask, Question
@@ -65,7 +67,8 @@ def _answer(
     draft.comment = _joined(fields, COMMENT, number)
     if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:
         return TOO_LONG, None
-    codes = [choice.code for choice in question.choices if choice.code in picked]
+    every = [choice.code for choice in question.choices]
+    codes = [code for code in every if code in picked]
     draft.ticked = {code for code in codes if code != MORE}
     if not codes and not draft.words and OTHER not in picked:
         if not question.gathered or field(SEEN, number) not in fields:
@@ -74,13 +77,13 @@ def _answer(
     elif MORE in codes:
         if draft.words:
             return NOT_WITH_MORE, None
-        draft.at = [choice.code for choice in question.choices].index(MORE)
+        draft.at = every.index(MORE)
     elif question.multi or not codes:
         draft.at = draft.other if draft.words or OTHER in picked else 0
     elif draft.words:
         return BOTH, None
     else:
-        draft.at = [choice.code for choice in question.choices].index(codes[0])
+        draft.at = every.index(codes[0])
     problem = draft.settle()
     return problem, draft.answer
 
@@ -90,7 +93,7 @@ def _joined(fields: Mapping[str, list[str]], kind: str, number: int) -> str:
 
 
 if TYPE_CHECKING:
-    Levels = set[frozenset[tuple[str, str, str]]]
+    Levels = AbstractSet[frozenset[tuple[str, str, str]]]
 
 
 class Sheet(NamedTuple):
@@ -164,13 +167,8 @@ def show_question(
 
 def paragraphs(markdown: str) -> list[list[prose.Line]]:
     """Lines that belong together."""
-    found: list[list[prose.Line]] = [[]]
-    for line in prose.lines(markdown):
-        if line.spans:
-            found[-1].append(line)
-        elif found[-1]:
-            found.append([])
-    return [paragraph for paragraph in found if paragraph]
+    groups = groupby(prose.lines(markdown), lambda line: bool(line.spans))
+    return [list(together) for filled, together in groups if filled]
 
 
 def sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
@@ -206,13 +204,13 @@ def _marked_tree(store: Store, run: str, ask: Ask) -> list[Line]:
     return lines(msgspec.json.decode(written, type=Tree), levels)
 
 
-def lines(tree: Tree, levels: Levels | None = None) -> list[Line]:
+def lines(tree: Tree, levels: Levels = frozenset()) -> list[Line]:
     """A tree line by line; of the levels, those options are marked."""
-    found: list[Line] = []
-    for decision in tree.decisions:
-        found.append(Line(0, "", decision.name))
-        found += _below(decision.options, 1, levels or set())
-    return found
+    return [
+        line
+        for decision in tree.decisions
+        for line in (Line(0, "", decision.name), *_below(decision.options, 1, levels))
+    ]
 
 
 def _below(level: Sequence[Option], depth: int, levels: Levels) -> Iterator[Line]:
