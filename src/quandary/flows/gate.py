@@ -7,7 +7,8 @@ holds it to the rules of the track; free text never moves anything.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import chain, count, product
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -17,16 +18,17 @@ from quandary.flows import decide, send, wording
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.calls import Do, Done
+from quandary.model.text import count as counted
 from quandary.model.track import Field, Move, Phase, Track, order, shown
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from quandary.flows import Flow, Request, Response
+    from quandary.flows import Flow, Steps
 
     Result = dict[str, Any]
-    Steps = Generator[Request, Response, Result | None]
+    Ending = Steps[Result | None]
 
 VERSION = 1
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
@@ -36,29 +38,19 @@ OUTPUT = Extra("A", "Show what this phase has produced so far")
 AHEAD = Extra("B", "Show which phases remain")
 SPENT = Extra("C", "Show how long this phase has taken")
 
-PLAN_REVIEW = Tree(
-    "PLAN_REVIEW",
-    (
-        Decision(
-            "Plan Review",
-            (
-                Option("OK", "Keep it", "It is right as it is"),
-                Option("INF", "Explain it further", "Something is unclear"),
-                Option("RWK", "Rewrite it", "The goal is right, the approach is not"),
-                Option(
-                    OTHER,
-                    "Other",
-                    options=(
-                        Option("CHG", "Change the goal", "It goes in the wrong direction"),
-                        Option("REM", "Remove it", "It is not needed"),
-                        Option("SPL", "Split it in two", "It is too large for one piece"),
-                    ),
-                ),
-            ),
-        ),
-    ),
-    question="Is {title} right as it is?",
+_OTHERS = (
+    Option("CHG", "Change the goal", "It goes in the wrong direction"),
+    Option("REM", "Remove it", "It is not needed"),
+    Option("SPL", "Split it in two", "It is too large for one piece"),
 )
+_REVIEW = (
+    Option("OK", "Keep it", "It is right as it is"),
+    Option("INF", "Explain it further", "Something is unclear"),
+    Option("RWK", "Rewrite it", "The goal is right, the approach is not"),
+    Option(OTHER, "Other", options=_OTHERS),
+)
+_RIGHT = "Is {title} right as it is?"
+PLAN_REVIEW = Tree("PLAN_REVIEW", (Decision("Plan Review", _REVIEW),), question=_RIGHT)
 """What a walk-through asks about each piece of work."""
 
 
@@ -121,19 +113,9 @@ def gate(
 
     The flow yields `move-phase` and `list-artifacts` deeds, which whoever drives it does.
     """
-    terms = Terms(
-        folder,
-        track,
-        seen,
-        since,
-        custom,
-        tuple(items),
-        "person" if require_person else "",
-        at_hand,
-        dict(proof or {}),
-        limits or Limits(),
-    )
-    return _flow(terms)
+    who: Literal["", "person"] = "person" if require_person else ""
+    about, given, room = tuple(items), dict(proof or {}), limits or Limits()
+    return _flow(Terms(folder, track, seen, since, custom, about, who, at_hand, given, room))
 
 
 def _flow(terms: Terms) -> Flow:
@@ -151,14 +133,6 @@ def _flow(terms: Terms) -> Flow:
     return _Gate(terms).flow()
 
 
-class _Piece(NamedTuple):
-    """Something to walk through."""
-
-    item: Item
-    digest: str
-    """What it was like: a fingerprint of its content, or the id that the caller gave it."""
-
-
 class _Gate:
     """One gate, from the first showing of its menu to what came of it."""
 
@@ -168,23 +142,14 @@ class _Gate:
         self.place = keys.place(self.phase.label)
         name = self.phase.name or self.phase.label
         self.item = Item(self.phase.label, label=name, title=self.phase.title)
-        self.asking = decide.Decider(
-            decide.Terms(
-                menu(terms),
-                terms.context,
-                (self.item,),
-                question(terms),
-                (OUTPUT, AHEAD, SPENT),
-                "transition",
-                terms.limits,
-                values=terms.values,
-                require=terms.require,
-            ),
-            take_only=False,
-        )
+        same = {name: getattr(terms, name) for name in ("limits", "values", "require")}
+        extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
+        asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
+        self.asking = decide.Decider(asked, take_only=False)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
         self.reviews: dict[tuple[str, str], str] = {}
+        """Paths by the title of a piece and by its digest, or the id that the caller gave it."""
         self.rounds = 0
         """How often pieces were walked through."""
         self.why = ""
@@ -203,7 +168,7 @@ class _Gate:
             result = yield from self._act(record.path(0))
         return result
 
-    def _act(self, path: str) -> Steps:
+    def _act(self, path: str) -> Ending:
         """Do what was chosen, which is its approval; no result means that the menu comes again."""
         track = self.terms.track
         option = self.asking.terms.tree.decisions[0].find(path)
@@ -234,7 +199,7 @@ class _Gate:
 
     # -- moving ------------------------------------------------------------------------------------
 
-    def _proceed(self, label: str = "") -> Steps:
+    def _proceed(self, label: str = "") -> Ending:
         """Proceed, or finish where nothing follows; with no label, nobody was asked."""
         following = self.terms.track.next
         words = "went on to the next phase" if label else "passed on without a menu"
@@ -242,24 +207,15 @@ class _Gate:
             words = "finished the last phase"
         return (yield from self._move(following, "proceed", words, label))
 
-    def _move(self, target: Phase | None, choice: str, words: str, label: str) -> Steps:
+    def _move(self, target: Phase | None, choice: str, words: str, label: str) -> Ending:
         """Have the house move the track; where it wants proof, get it or say what is missing."""
         terms = self.terms
         reason = f"chose “{label}” at the gate of {self.phase.title}" if label else ""
+        goal = (target or self.phase).title
+        way = (terms.folder, self.phase.label, goal, terms.seen, target is None, reason)
         while True:
-            move = Move(
-                terms.folder,
-                self.phase.label,
-                (target or self.phase).title,
-                terms.seen,
-                target is None,
-                reason,
-                self.proof,
-                tuple(sorted(self.typed)),
-                bool(label),
-                terms.base,
-            )
-            done = yield from self._do("move", "move-phase", move.argument)
+            move = Move(*way, self.proof, tuple(sorted(self.typed)), bool(label), terms.base)
+            done = yield from self._do("move-phase", move.argument)
             lacking = done.get("lacking")
             if not lacking:
                 return self._result(choice, words, target, done.get("proven", 0))
@@ -278,45 +234,39 @@ class _Gate:
             self.proof |= given
             self.typed |= given.keys()
 
-    def _do(
-        self, name: str, deed: Literal["list-artifacts", "move-phase"], argument: str
-    ) -> Generator[Request, Response, dict[str, Any]]:
-        done = yield from send(
-            Do(self.asking.new_key(f"{self.place}+{name}"), deed, argument), Done
-        )
+    def _do(self, deed: Literal["list-artifacts", "move-phase"], argument: str) -> Steps[Result]:
+        name = "move" if deed == "move-phase" else "artifacts"
+        key = self.asking.new_key(f"{self.place}+{name}")
+        done = yield from send(Do(key, deed, argument), Done)
         if done.error:
             raise Rejected(done.error)
-        told: dict[str, Any] = msgspec.json.decode(done.text or "{}")
+        told: Result = msgspec.json.decode(done.text or "{}")
         return told
 
     def _result(
         self, choice: str, words: str, target: Phase | None = None, proven: int = 0, text: str = ""
     ) -> Result:
         """What the caller goes on with; only what there is to say beside the five names."""
-        count = f"{proven} field{'' if proven == 1 else 's'}"
-        result: Result = {
+        further = {
+            "text": text,
+            "comment": "\n".join(self.asking.remarks_on(self.item.id).comments),
+            "review": [
+                {"item": title, "path": path, "digest": digest}
+                for (title, digest), path in self.reviews.items()
+            ],
+        }
+        return {
             "executed": words,
             "userChoice": choice,
             "phaseGated": self.phase.title,
             "nextPhase": target.title if target is not None else "",
-            "proofProvided": f"yes, {count}" if proven else "none was needed",
+            "proofProvided": f"yes, {counted(proven, 'field')}" if proven else "none was needed",
+            **{name: said for name, said in further.items() if said},
         }
-        if text:
-            result["text"] = text
-        if comments := self.asking.remarks_on(self.item.id).comments:
-            result["comment"] = "\n".join(comments)
-        if self.reviews:
-            result["review"] = [
-                {"item": title, "path": path, "digest": digest}
-                for (title, digest), path in self.reviews.items()
-            ]
-        return result
 
     # -- proof -------------------------------------------------------------------------------------
 
-    def _ask_proof(
-        self, problems: Mapping[str, str]
-    ) -> Generator[Request, Response, dict[str, Any] | None]:
+    def _ask_proof(self, problems: Mapping[str, str]) -> Ending:
         """The values that a person gives, or nothing once they leave a field blank."""
         given: dict[str, Any] = {}
         waiting = [field for field in self.phase.proof if field.name in problems]
@@ -348,9 +298,9 @@ class _Gate:
                 asks_back = answer.prefix in ("explain", "deep", "question")
                 if asks_back or answer.among or answer.advice:
                     why = answer.advice or f"{field.described}: this has to be proven."
-                    continue
-                given[field.name] = _value(field, answer)
-                waiting.remove(field)
+                else:
+                    given[field.name] = _value(field, answer)
+                    waiting.remove(field)
         return given
 
     def _proof_question(self, field: Field, problem: str) -> Question:
@@ -374,11 +324,11 @@ class _Gate:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def _show(self, extra: str) -> Generator[Request, Response, str]:
+    def _show(self, extra: str) -> Steps[str]:
         """What the track itself says to one of the extras."""
         if extra == AHEAD.text:
             return remaining(self.terms.track)
-        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
+        found = yield from self._do("list-artifacts", self.terms.folder)
         if extra == SPENT.text:
             return time_spent(self.phase, self.terms.since, found.get("now", ""))
         lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
@@ -388,49 +338,47 @@ class _Gate:
             return "Nothing has been produced yet."
         return "\n".join([f"{self.phase.title} has produced:", *lines])
 
-    def _review(self) -> Generator[Request, Response, None]:
+    def _review(self) -> Steps[None]:
         """Ask about every piece of work that was not judged as it is now."""
         pieces = yield from self._pieces()
-        waiting = [p for p in pieces if (p.item.title, p.digest) not in self.reviews]
+        waiting = [(which, item) for which, item in pieces if which not in self.reviews]
         if waiting:
             terms = replace(
                 self.asking.terms,
                 tree=PLAN_REVIEW,
-                items=tuple(piece.item for piece in waiting),
+                items=tuple(item for _, item in waiting),
                 question="",
                 extras=(),
                 context=f"What {self.phase.title} has produced, piece by piece.",
             )
             self.rounds += 1
-            key = keys.turn(self.place, self.rounds)
-            prefix = keys.within(key, PLAN_REVIEW.name, "")
+            prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name, "")
             result = yield from self.asking.run_inside(terms, prefix)
-            for piece, chosen in zip(waiting, result["chosenItems"], strict=True):
+            for (which, _), chosen in zip(waiting, result["chosenItems"], strict=True):
                 if not chosen["path"].startswith(f"{OTHER}/force:"):
-                    self.reviews[piece.item.title, piece.digest] = chosen["path"]
+                    self.reviews[which] = chosen["path"]
         if not pieces:
             self.why = "There is nothing to walk through yet."
             return
         head = "That was everything" if waiting else "Everything was reviewed before"
-        titles = [(piece.item.title, piece.digest) for piece in pieces]
-        said = [f"- {which[0]}: {self.reviews.get(which, 'no answer')}" for which in titles]
+        said = [f"- {which[0]}: {self.reviews.get(which, 'no answer')}" for which, _ in pieces]
         self.why = "\n".join([f"{head}. The answers:", *said])
 
-    def _pieces(self) -> Generator[Request, Response, list[_Piece]]:
+    def _pieces(self) -> Steps[list[tuple[tuple[str, str], Item]]]:
         """What the caller gave, else the files of the track, with what was said of them before."""
         if self.terms.items:
-            return [
-                _Piece(replace(item, title=item.title or item.label or item.id), item.id)
-                for item in self.terms.items
-            ]
-        found = yield from self._do("artifacts", "list-artifacts", self.terms.folder)
+            titles = [item.title or item.label or item.id for item in self.terms.items]
+            titled = zip(titles, self.terms.items, strict=True)
+            return [((title, item.id), replace(item, title=title)) for title, item in titled]
+        found = yield from self._do("list-artifacts", self.terms.folder)
         pieces = []
         for number, one in enumerate(found.get("artifacts", []), 1):
             name = one["path"].rpartition("/")[2]
             item = Item(f"{self.phase.label}/{number}", name, one["path"], one["about"])
-            pieces.append(_Piece(item, one["digest"]))
+            which = (one["path"], one["digest"])
+            pieces.append((which, item))
             if one.get("reviewed"):
-                self.reviews.setdefault((item.title, one["digest"]), one["reviewed"])
+                self.reviews.setdefault(which, one["reviewed"])
         return pieces
 
 
@@ -476,14 +424,9 @@ def menu(terms: Terms) -> Tree:
 
 def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
     """A code for each of many branches: TA, TB … TZ, TAA, TAB …"""
-    codes = {}
-    for number, phase in enumerate(branches):
-        letters, left = "", number
-        while left >= 0:
-            letters = chr(ord("A") + left % 26) + letters
-            left = left // 26 - 1
-        codes[f"T{letters}"] = phase
-    return codes
+    letters = (product("ABCDEFGHIJKLMNOPQRSTUVWXYZ", repeat=size) for size in count(1))
+    codes = map("".join, chain.from_iterable(letters))
+    return {f"T{next(codes)}": phase for phase in branches}
 
 
 def _branch(track: Track, path: str) -> Phase | None:
@@ -500,8 +443,8 @@ def question(terms: Terms) -> str:
     required = [field.name for field in terms.phase.proof if field.required]
     due = len([name for name in required if name not in terms.proof])
     if due:
-        more = " more" if due < len(required) else ""
-        ahead += f", and {due}{more} thing{'s' if due > 1 else ''} must be proven first"
+        things = counted(due, "more thing" if due < len(required) else "thing")
+        ahead += f", and {things} must be proven first"
     elif required:
         ahead += ", and its proof is complete"
     return f"{terms.phase.title} is at its end; {ahead}. What should happen next?"
@@ -518,8 +461,7 @@ def describe(name: str, track: Track, phase: Phase) -> str:
     at = f", phase {len(behind)} of {count}" if phase in behind else ""
     lines = [f"**{name}** is at {phase.title}{at}."]
     if phase.proof:
-        due = ", ".join(field.described for field in phase.proof)
-        lines.append(f"Required proof: {due}.")
+        lines.append(f"Required proof: {', '.join(field.described for field in phase.proof)}.")
     return "\n".join(lines)
 
 
@@ -540,15 +482,12 @@ def time_spent(phase: Phase, since: str, now: str) -> str:
     except (TypeError, ValueError):
         return f"It was not recorded when {phase.title} began."
     seconds = max(int(passed.total_seconds()), 0)
-    counts = [
-        (seconds // 86400, "day"),
-        (seconds // 3600 % 24, "hour"),
-        (seconds // 60 % 60, "minute"),
-        (seconds % 60, "second"),
-    ]
-    while counts and not counts[0][0]:
-        del counts[0]
+    counts: list[tuple[int, str]] = []
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        number, seconds = divmod(seconds, size)
+        if number or counts:
+            counts.append((number, name))
     if not counts:
         return f"{phase.title} has only just begun."
-    told = " ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts[:2] if n)
+    told = " ".join(counted(number, name) for number, name in counts[:2] if number)
     return f"{phase.title} has taken {told} so far, since {since[:16].replace('T', ' ')}Z."

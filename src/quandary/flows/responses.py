@@ -10,6 +10,7 @@ import json
 import math
 import re
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.model.calls import Decision, Process, Validation
@@ -51,19 +52,17 @@ def read_output(call: Call, output: Output) -> Finding:
 
 def read_response(text: str, expects: Expects, routes: Sequence[str] = ()) -> Finding:
     """Read a response out of a text. Nothing but a response is taken for one."""
-    wrong = ""
+    wrong, key = "", _REQUIRED[expects]
     for part in reversed(_LEFT_OUT.split(text)):
-        for candidate in _candidates(part, _REQUIRED[expects]):
+        for candidate in _candidates(part, key):
             found = _fit(candidate, expects, routes)
             if found.meaning is not None:
                 return found
             wrong = wrong or found.problem
-    if wrong:
-        return Finding(None, wrong)
     if not text.strip():
         return Finding(None, "Nothing was printed.")
-    key = _REQUIRED[expects]
-    return Finding(None, f"There was no JSON object with the key `{key}` in what was printed.")
+    missing = f"There was no JSON object with the key `{key}` in what was printed."
+    return Finding(None, wrong or missing)
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
@@ -145,7 +144,7 @@ _KINDS = {
     "prose": "a text or a list of texts",
 }
 _REQUIRED = {expects: next(iter(fields)) for expects, fields in _FIELDS.items()}
-_TYPES: dict[Expects, type[Meaning]] = {
+TYPES: dict[Expects, type[Meaning]] = {
     "process": Process,
     "decision": Decision,
     "validation": Validation,
@@ -171,7 +170,7 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Find
         if values["route"] is None:
             offered = ", ".join(f"“{route}”" for route in routes)
             return Finding(None, f"`answer` must be one of {offered}, but is {_shown(answer)}.")
-    return Finding(_TYPES[expects](**values))
+    return Finding(TYPES[expects](**values))
 
 
 def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
@@ -201,9 +200,8 @@ def _shown(value: object) -> str:
         return f"the text “{clean(value if len(value) <= 60 else value[:59] + '…')}”"
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    words = {None: "null", True: "true", False: "false"}
     if value is None or isinstance(value, bool):
-        return words[value]
+        return json.dumps(value)
     small = isinstance(value, float) or (isinstance(value, int) and abs(value) <= LARGEST)
     return f"the number {value}" if small else "a number that is too large"
 
@@ -243,16 +241,11 @@ def last_objects(text: str, word: str) -> Iterator[dict[str, Any]]:
     if word not in text:
         return
     starts, ends = _spans(text)
-    looked_into = 0
-    for start in reversed(starts):
-        end = ends[start]
-        if text.find(word, start, end) >= 0:
-            value = _decoded(text[start:end])
-            if value is not None:
-                yield value
-            looked_into += 1
-            if looked_into == MOST_OBJECTS:
-                return
+    fitting = (start for start in reversed(starts) if text.find(word, start, ends[start]) >= 0)
+    for start in islice(fitting, MOST_OBJECTS):
+        value = _decoded(text[start : ends[start]])
+        if value is not None:
+            yield value
 
 
 def _spans(text: str) -> tuple[array[int], array[int]]:
@@ -326,15 +319,10 @@ def _close(opened: list[int], position: int, ends: array[int]) -> None:
         ends[begun] = position
 
 
-def _decoded(text: str) -> dict[str, Any] | None:
+def _decoded(text: str, *, bare: bool = False) -> dict[str, Any] | None:
     """An object as Python has it; raw line breaks in strings and commas at ends are forgiven."""
-    value = _loaded(text)
-    return value if value is not None else _loaded(_EXTRA_COMMA.sub(r"\1", text))
-
-
-def _loaded(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(text, strict=False)
+        value: dict[str, Any] = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        return None if bare else _decoded(_EXTRA_COMMA.sub(r"\1", text), bare=True)
+    return value
