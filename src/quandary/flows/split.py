@@ -22,14 +22,12 @@ from quandary.model.candidates import Bucket, Candidate, problem
 from quandary.model.keys import SplitIds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from quandary.flows import Flow, Request, Response
+    from quandary.flows import Flow, Steps
 
-    Steps = Generator[Request, Response, None]
-    Look = Generator[Request, Response, bool]
+    Look = Steps[bool]
     """Steps, and whether they call for a look at the whole."""
-    Code = Generator[Request, Response, str]
 
 VERSION = 1
 AT_ONCE = 4
@@ -39,6 +37,19 @@ BUCKETS: dict[str, Bucket] = {code: bucket for bucket, code in CODES.items()}
 NO_REASON = "no reason was given"
 Relation = Literal["independent", "alternatives", "unsure"]
 _FURTHER_IDS = ("include", "pick", "narrow", "hold")
+_ASKED = {
+    "include": ("What to include", "Which do you want to include?"),
+    "pick": ("Which one", "Which one do you choose?"),
+    "meta": ("How to proceed", "How do you want to proceed?"),
+    "narrow": ("Decide now", "Which do you want to decide now?"),
+    "rest": ("The rest", "What should happen to them?"),
+    "hold": ("Held", "Continue with it, or with which one?"),
+    "conflict": ("Conflict", "What should change?"),
+    "final": ("The whole set", "Ship this scope?"),
+    "more": ("Cut more", "Which do you want to cut?"),
+    "revise": ("Revise one", "Which option do you want to revise?"),
+}
+"""The split's own questions: what the header says, and what is asked where nothing else is."""
 
 
 class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,15 +80,13 @@ def split(
     values: Mapping[str, str] | None = None,
 ) -> Flow:
     """Ask about every option until each is included, deferred or cut."""
-    given = dict(values or {})
-    terms = Terms(tuple(options), skill, relation, number, context, limits or Limits(), given)
-    return _flow(terms)
+    given, room = dict(values or {}), limits or Limits()
+    return _flow(Terms(tuple(options), skill, relation, number, context, room, given))
 
 
 def _flow(terms: Terms) -> Flow:
     """Refuse at once what cannot be asked well, before anyone is asked anything."""
-    wrong = problem(terms.options)
-    if wrong:
+    if wrong := problem(terms.options):
         raise QuandaryError(f"the options cannot be asked about: {wrong}")
     if terms.relation not in get_args(Relation):
         raise QuandaryError(f"relation {terms.relation!r}: it is {', '.join(get_args(Relation))}")
@@ -162,37 +171,31 @@ class _Split:
 
     def _inquiry(
         self,
-        part: str,
         own: str,
-        label: str,
+        part: str,
         text: str,
-        asked: str,
         choices: Iterable[Choice],
         **more: Any,  # noqa: ANN401 - further fields of an inquiry
     ) -> Inquiry:
         """A question of the split itself; `part` ends its number, and `own` its id."""
         key = made.decision(self.terms.number, part)
-        return Inquiry(key, label, text, asked, tuple(choices), id=self.ids.own[own], **more)
+        label, asked = _ASKED[own]
+        fields = {"label": label, "asked": asked, "id": self.ids.own[own], **more}
+        return Inquiry(key=key, text=text, choices=tuple(choices), **fields)
 
-    def _ask(self, inquiry: Inquiry) -> Code:
+    def _ask(self, inquiry: Inquiry) -> Steps[str]:
         return (yield from self.chooser.inquire(inquiry)).code
 
-    def _ask_several(
-        self, part: str, own: str, label: str, text: str, asked: str, keys: Sequence[str]
-    ) -> Generator[Request, Response, list[str]]:
+    def _ask_several(self, own: str, part: str, text: str, keys: Sequence[str]) -> Steps[list[str]]:
         """Ask which of these; none of them is an answer too."""
-        choices = (
-            self.words.choice(
-                key, recommended=own == "include" and self._is_advised([key], "include")
-            )
-            for key in keys
-        )
+        advised = [key for key in keys if own == "include" and self._is_advised([key], "include")]
+        choices = (self.words.choice(key, recommended=key in advised) for key in keys)
         none = self._none("Not one of them")
-        inquiry = self._inquiry(part, own, label, text, asked, choices, multi=True, none=none)
+        inquiry = self._inquiry(own, part, text, choices, multi=True, none=none)
         chosen = yield from self.chooser.inquire(inquiry)
         return [code for code in chosen.codes if code != none.code]
 
-    def _ask_name(self, inquiry: Inquiry) -> Code:
+    def _ask_name(self, inquiry: Inquiry) -> Steps[str]:
         """Ask for one of the choices, or an option by its number; other words decide nothing."""
         inquiry = replace(inquiry, own_words=True)
         while True:
@@ -235,7 +238,7 @@ class _Split:
         yield from self._chain(keys)
         return len(keys) > 1
 
-    def _pick(self) -> Steps:
+    def _pick(self) -> Steps[None]:
         """Alternatives: four at a time, and the next ones when none of these fits."""
         words = self.words
         room = min(AT_ONCE, max(self.terms.limits.options, 2))
@@ -246,11 +249,9 @@ class _Split:
             further = f" There {are} {len(later)} more if none of these fits." if later else ""
             none = self._none(f"See the other {len(later)}" if later else "None of them is chosen")
             inquiry = self._inquiry(
-                "",
                 "pick",
-                "Which one",
+                "",
                 f"Choose one of {len(self.keys)}; here are {words.names(page)}.{further}",
-                "Which one do you choose?",
                 (words.choice(key, recommended=advised == [key]) for key in page),
                 none=none,
                 blank_is_none=bool(later),
@@ -263,34 +264,29 @@ class _Split:
                 return
         yield from self._ask_rest(self.keys, "rest")
 
-    def _choose_shape(self, keys: Sequence[str]) -> Steps:
+    def _choose_shape(self, keys: Sequence[str]) -> Steps[None]:
         """How to go about many."""
         apart = self.terms.relation == "independent" and not self.links.any()
-        inquiry = self._inquiry(
-            "0",
-            "meta",
-            "How to proceed",
+        text = (
             f"There are {len(keys)} options to decide about: {self.words.names(keys)}. Asked one "
-            f"by one, that makes {len(keys)} questions.",
-            "How do you want to proceed?",
-            (
-                Choice("ALL", "Proceed one by one", "A question for each", recommended=apart),
-                Choice("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
-                Choice("BAT", "Batches of four", "Tick what to include, four at a time"),
-            ),
-            blocks=self.words.listing("The options", keys),
+            f"by one, that makes {len(keys)} questions."
         )
-        code = yield from self._ask(inquiry)
+        choices = (
+            Choice("ALL", "Proceed one by one", "A question for each", recommended=apart),
+            Choice("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
+            Choice("BAT", "Batches of four", "Tick what to include, four at a time"),
+        )
+        blocks = self.words.listing("The options", keys)
+        code = yield from self._ask(self._inquiry("meta", "0", text, choices, blocks=blocks))
         shape = {"NAR": self._narrow, "BAT": self._batches}.get(code, self._chain)
         yield from shape(keys)
 
-    def _narrow(self, keys: Sequence[str]) -> Steps:
+    def _narrow(self, keys: Sequence[str]) -> Steps[None]:
         """What is not ticked to be decided now is deferred, once that has been confirmed."""
-        names = self.words.names
-        text = f"There are {len(keys)} options: {names(keys)}. Those left out are deferred."
-        asked = ("Decide now", text, "Which do you want to decide now?", keys)
+        names = self.words.names(keys)
+        text = f"There are {len(keys)} options: {names}. Those left out are deferred."
         while True:
-            chosen = yield from self._ask_several("narrow", "narrow", *asked)
+            chosen = yield from self._ask_several("narrow", "narrow", text, keys)
             rest = [key for key in keys if key not in chosen]
             if not rest or (yield from self._defer(rest)):
                 break
@@ -299,24 +295,20 @@ class _Split:
 
     def _defer(self, keys: Sequence[str]) -> Look:
         """Defer these if that is confirmed."""
-        inquiry = self._inquiry(
-            "rest",
-            "rest",
-            "The rest",
-            f"Left out: {self.words.names(keys)}.",
-            f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?",
-            (
-                Choice(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
-                Choice("AGN", "Choose again", "Tick once more what to decide now"),
-            ),
-            blocks=self.words.listing("Left out", keys),
+        text = f"Left out: {self.words.names(keys)}."
+        asked = f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?"
+        choices = (
+            Choice(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
+            Choice("AGN", "Choose again", "Tick once more what to decide now"),
         )
+        blocks = self.words.listing("Left out", keys)
+        inquiry = self._inquiry("rest", "rest", text, choices, asked=asked, blocks=blocks)
         code = yield from self._ask(inquiry)
         if code == CODES["defer"]:
             self._put(keys, "defer")
         return code == CODES["defer"]
 
-    def _batches(self, keys: Sequence[str]) -> Steps:
+    def _batches(self, keys: Sequence[str]) -> Steps[None]:
         for number, first in enumerate(range(0, len(keys), AT_ONCE), 1):
             # A Hold may have led to one of a later batch; it is decided by now.
             batch = [key for key in keys[first : first + AT_ONCE] if key not in self.buckets]
@@ -328,10 +320,7 @@ class _Split:
     def _group(self, keys: Sequence[str], part: str = "", rest_part: str = "rest") -> Look:
         """A few at once: what to include, then what becomes of the rest."""
         text = f"There are {len(keys)} options: {self.words.names(keys)}."
-        asked = "Which do you want to include?"
-        included = yield from self._ask_several(
-            part, "include", "What to include", text, asked, keys
-        )
+        included = yield from self._ask_several("include", part, text, keys)
         self._put(included, "include")
         rest = [key for key in keys if key not in included]
         if not rest:
@@ -342,7 +331,7 @@ class _Split:
             yield from self._chain(rest)
         return code == one_by_one.code
 
-    def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Code:
+    def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Steps[str]:
         """What should happen to those that were not chosen."""
         them = _them(keys)
         rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
@@ -350,15 +339,10 @@ class _Split:
             Choice(CODES[b], f"{VERBS[b]} {them}", said, recommended=self._is_advised(keys, b))
             for b, said in rest.items()
         ]
-        inquiry = self._inquiry(
-            part,
-            "rest",
-            "The rest",
-            f"Not chosen: {self.words.names(keys)}.",
-            f"What should happen to {them}?",
-            (*choices, *more),
-            blocks=self.words.listing("Not chosen", keys),
-        )
+        text, asked = f"Not chosen: {self.words.names(keys)}.", f"What should happen to {them}?"
+        blocks = self.words.listing("Not chosen", keys)
+        choices += more
+        inquiry = self._inquiry("rest", part, text, choices, asked=asked, blocks=blocks)
         code = yield from self._ask(inquiry)
         if code in BUCKETS:
             self._put(keys, BUCKETS[code])
@@ -366,7 +350,7 @@ class _Split:
 
     # -- one option after another ------------------------------------------------------------------
 
-    def _chain(self, keys: Sequence[str]) -> Steps:
+    def _chain(self, keys: Sequence[str]) -> Steps[None]:
         """A question for each. Behind a Hold nothing is asked until the person goes on; whatever
         they go on with, those that are still open come afterwards.
         """
@@ -381,7 +365,7 @@ class _Split:
             behind = [other for other in waiting if self.place[other] > self.place[key]]
             key = (behind or waiting or [key])[0]
 
-    def _decide(self, key: str, part: str) -> Code:
+    def _decide(self, key: str, part: str) -> Steps[str]:
         """Ask about an option. After a Hold this is the key to go on with; else nothing.
 
         Text that names no bucket is a Hold, with the text as its reason.
@@ -405,7 +389,7 @@ class _Split:
             self.chooser.remarks_on(key).comments.append(chosen.words)
         return (yield from self._hold(key, chosen.words or chosen.comment))
 
-    def _hold(self, key: str, reason: str) -> Code:
+    def _hold(self, key: str, reason: str) -> Steps[str]:
         """Wait until the person continues with it, says its bucket, or names another option."""
         words = self.words
         reason = " ".join(reason.split()) or NO_REASON
@@ -413,14 +397,13 @@ class _Split:
         others = [other for other in self.keys if other not in (*waiting, key)]
         buckets = [c for c in words.buckets(key) if c.code in BUCKETS and c.code not in self.place]
         go_on = Choice(self._free("CON"), "Continue", f"Ask about {key} again")
+        held = f"{words.name(key)} is held: {reason.rstrip('.')}."
         inquiry = self._inquiry(
-            f"hold-{self.place[key]}",
             "hold",
-            f"Held: {key}",
-            f"{words.name(key)} is held: {reason.rstrip('.')}. "
-            "Nothing else is asked until you continue.",
-            "Continue with it, or with which one?",
+            f"hold-{self.place[key]}",
+            f"{held} Nothing else is asked until you continue.",
             (go_on, *map(words.brief, waiting)),
+            label=f"Held: {key}",
             named=(*buckets, *map(words.brief, others)),
             always=(Note("held", reason, key),),
             item=Item(key),
@@ -433,7 +416,7 @@ class _Split:
 
     # -- the whole ---------------------------------------------------------------------------------
 
-    def _make_coherent(self) -> Steps:
+    def _make_coherent(self) -> Steps[None]:
         """One question for each breach, until the set is coherent or accepted as it is."""
         while True:
             breaches = self.links.breaches(self.buckets)
@@ -442,14 +425,8 @@ class _Split:
             if breach is None:
                 return
             self.conflicts += 1
-            inquiry = self._inquiry(
-                f"conflict-{self.conflicts}",
-                "conflict",
-                "Conflict",
-                self.words.breach(breach),
-                "What should change?",
-                self._ways_out(breach),
-            )
+            part, text = f"conflict-{self.conflicts}", self.words.breach(breach)
+            inquiry = self._inquiry("conflict", part, text, self._ways_out(breach))
             code = yield from self._ask(inquiry)
             if code == "BRK":
                 self.accepted.append(breach)
@@ -478,7 +455,7 @@ class _Split:
         later = self.buckets[other] == "defer"
         return [keep, cut, defer, accept] if later else [keep, cut, accept]
 
-    def _confirm(self) -> Steps:
+    def _confirm(self) -> Steps[None]:
         """The final question, which comes again after every change."""
         while True:
             included = self.words.within("include")
@@ -486,19 +463,13 @@ class _Split:
             if code == "SHP":
                 return
             if code == "CUT":
-                text, asked = (
-                    f"Included: {self.words.names(included)}.",
-                    "Which do you want to cut?",
-                )
-                cut = yield from self._ask_several(
-                    "more", "more", "Cut more", text, asked, included
-                )
-                self._put(cut, "cut")
+                text = f"Included: {self.words.names(included)}."
+                self._put((yield from self._ask_several("more", "more", text, included)), "cut")
             else:
                 yield from self._revise(code)
             yield from self._make_coherent()
 
-    def _ask_final(self, included: Sequence[str]) -> Code:
+    def _ask_final(self, included: Sequence[str]) -> Steps[str]:
         """The three buckets, and whether that is it; an option named here is to be revised."""
         broken = " ".join(f"Accepted as broken: {self.words.breach(b)}" for b in self.accepted)
         coherent = bool(included) and not broken
@@ -508,24 +479,15 @@ class _Split:
         ]
         if included:
             choices.append(Choice("CUT", "Cut more", "Tick what to cut of those included"))
-        final = self._inquiry(
-            "final",
-            "final",
-            "The whole set",
-            " ".join(filter(None, (self.words.assembled(), broken))),
-            "Ship this scope?",
-            choices,
-            blocks=self.words.assembled_blocks(),
-        )
-        return (yield from self._ask_name(final))
+        text, blocks = f"{self.words.assembled()} {broken}".strip(), self.words.assembled_blocks()
+        inquiry = self._inquiry("final", "final", text, choices, blocks=blocks)
+        return (yield from self._ask_name(inquiry))
 
-    def _revise(self, key: str) -> Steps:
+    def _revise(self, key: str) -> Steps[None]:
         """One option is asked about again, and no other."""
         if key == "REV":
-            text, asked = self.words.assembled(), "Which option do you want to revise?"
-            choices = map(self.words.brief, self.keys)
-            inquiry = self._inquiry("revise", "revise", "Revise one", text, asked, choices)
-            key = yield from self._ask_name(inquiry)
+            text, choices = self.words.assembled(), map(self.words.brief, self.keys)
+            key = yield from self._ask_name(self._inquiry("revise", "revise", text, choices))
         while key:
             key = yield from self._decide(key, f"revise-{self.place[key]}")
 

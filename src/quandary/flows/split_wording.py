@@ -91,12 +91,10 @@ class Words:
         """Key and title."""
         return self._candidates[key].name
 
-    def names(self, keys: Sequence[str], most: int = MOST_NAMED) -> str:
+    def names(self, keys: Sequence[str]) -> str:
         """Keys and titles in a row; behind the first few, how many more there are."""
-        listed = [self.name(key) for key in keys[:most]]
-        if len(keys) > most:
-            return f"{', '.join(listed)} and {len(keys) - most} more"
-        return ", ".join(listed)
+        more = f" and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
+        return ", ".join(map(self.name, keys[:MOST_NAMED])) + more
 
     def listing(self, heading: str, keys: Sequence[str]) -> tuple[str, ...]:
         """A block with every name, where a sentence has room for some of them only."""
@@ -172,10 +170,8 @@ class Words:
 
     def _standing(self, keys: Sequence[str]) -> str:
         """Names, with what has become of each so far."""
-        listed = []
-        for key in keys[:MOST_NAMED]:
-            bucket = self._buckets.get(key)
-            listed.append(f"{self.name(key)} ({PAST[bucket]})" if bucket else self.name(key))
+        past = {key: f" ({PAST[self._buckets[key]]})" for key in keys if key in self._buckets}
+        listed = [f"{self.name(key)}{past.get(key, '')}" for key in keys[:MOST_NAMED]]
         if len(keys) > MOST_NAMED:
             listed.append(f"{len(keys) - MOST_NAMED} more")
         return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
@@ -192,11 +188,8 @@ class Words:
 
     def assembled(self) -> str:
         """What is in each bucket."""
-        said = []
-        for bucket, verb in VERBS.items():
-            keys = self.within(bucket)
-            said.append(f"{verb}: {self.names(keys) if keys else 'nothing'}.")
-        return " ".join(said)
+        said = {verb: self.names(self.within(bucket)) for bucket, verb in VERBS.items()}
+        return " ".join(f"{verb}: {names or 'nothing'}." for verb, names in said.items())
 
     def assembled_blocks(self) -> tuple[str, ...]:
         """The same in full, where the sentence has room for some names only."""

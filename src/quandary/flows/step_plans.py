@@ -126,10 +126,8 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
             return otherwise
 
     kind = ways.kind(step)
-    tagged = ""
-    if step.tags:
-        known = {fold(name): name for name in (*codenames, HUMAN)}
-        tagged = next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
+    known = {fold(name): name for name in (*codenames, HUMAN)} if step.tags else {}
+    tagged = next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
     cli = (field("cli") or tagged or defaults.cli).strip()
     judge = (field("validate_cli") or defaults.validate_cli).strip()
     silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
@@ -166,12 +164,10 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
     found: list[Planned] = []
     pages: list[Page] = [chart.first] if chart.first is not None else []
     seen = {page.id for page in pages}
-    names = tuple(codenames)
     for page in pages:  # grows while we look
         ways = Map(page, chart)
-        start = ways.start
-        for step in ways.walk(start) if start is not None else ():
-            found.append(plan_step(ways, step, defaults, names))
+        for step in ways.walk(ways.start) if ways.start is not None else ():
+            found.append(plan_step(ways, step, defaults, codenames))
             called = chart.called(step)
             if called is not None and called.id not in seen:
                 seen.add(called.id)
@@ -210,11 +206,9 @@ def _flag(text: str) -> bool:
 
 
 def _exhausted(text: str) -> Exhausted:
-    if text.casefold() == "continue":
-        return "continue"
-    if text.casefold() == "fail":
-        return "fail"
-    raise _Wrong("fail or continue")
+    if text.casefold() not in ("fail", "continue"):
+        raise _Wrong("fail or continue")
+    return "fail" if text.casefold() == "fail" else "continue"
 
 
 def _votes(text: str) -> tuple[str, ...]:
@@ -241,13 +235,11 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
     """
     if chart.first is None:
         return 0
-    pages: dict[str, Page] = {}
-    for page in chart.pages:
-        pages.setdefault(page.id, page)
+    pages = {page.id: page for page in reversed(chart.pages)}  # of two with one id, the first
     weights: dict[str, dict[str, int]] = {}
     for step in steps:
         weights.setdefault(step.page, {})[step.id] = step.most_calls
-    inner = {key: dict(_inner(chart, pages[key], weights[key])) for key in weights}
+    inner = {key: _inner(chart, pages[key], weights[key]) for key in weights}
     visits = defaults.max_visits
     costs: dict[str, int] = {}
     for group in circles({key: list(dict.fromkeys(inner[key].values())) for key in weights}):
@@ -258,12 +250,10 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
     return min(costs.get(chart.first.id, 0), visits * sum(step.most_calls for step in steps))
 
 
-def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> dict[str, str]:
     """The steps of a page that run another page, and the ids of those."""
-    for step in page.steps:
-        called = chart.called(step) if step.id in reached else None
-        if called is not None:
-            yield step.id, called.id
+    called = {step.id: chart.called(step) for step in page.steps if step.id in reached}
+    return {step: inner.id for step, inner in called.items() if inner is not None}
 
 
 def _onward(page: Page, reached: Mapping[str, int]) -> Ways:
@@ -278,10 +268,9 @@ def _longest(weights: Mapping[str, int], onward: Ways, visits: int) -> int:
     """The weight of the heaviest way; whatever comes round counts as often as it may."""
     heaviest: dict[str, int] = {}
     for group in circles(onward):
-        inside = set(group)
         loops = len(group) > 1 or group[0] in onward[group[0]]
         weight = sum(weights[step] for step in group) * (visits if loops else 1)
-        beyond = (heaviest[to] for step in group for to in onward[step] if to not in inside)
+        beyond = (heaviest.get(to, 0) for step in group for to in onward[step])
         weight += max(beyond, default=0)
         heaviest |= dict.fromkeys(group, weight)
     return max(heaviest.values(), default=0)

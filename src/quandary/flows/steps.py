@@ -7,23 +7,21 @@ taken by several together.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.flows import prompts, send
 from quandary.flows.asking import Inquiry
-from quandary.flows.responses import match_route, read_output
+from quandary.flows.responses import TYPES, match_route, read_output
 from quandary.flows.wording import summary
 from quandary.model import keys
 from quandary.model.asks import Choice, Item
 from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from quandary.flows import Request, Response
-    from quandary.flows.asking import Chooser
+    from quandary.flows import Steps
     from quandary.flows.step_plans import Planned
-    from quandary.flows.walk import Spent, Terms
+    from quandary.flows.walk import Walk
     from quandary.model.calls import Expects, Meaning, Role
 
 INTERRUPTIONS = 3
@@ -38,7 +36,6 @@ DONE, NOT_DONE = "DONE", "NOT"
 ACCEPT, AGAIN, REJECT = "ACC", "AGN", "REJ"
 STOP = "STP"
 _LONGEST_CODE = 12
-_KINDS = {"process": Process, "decision": Decision, "validation": Validation}
 
 
 class VisitEnd(NamedTuple):
@@ -85,45 +82,28 @@ class UsedUp(Stop):
 class Visit:
     """A step being done, and what it has cost."""
 
-    def __init__(
-        self,
-        terms: Terms,
-        plan: Planned,
-        task: str,
-        *,
-        prefix: str,
-        number: int,
-        spent: Spent,
-        chooser: Chooser,
-    ) -> None:
-        self.terms = terms
-        self.plan = plan
+    attempts = granted = 0
+    """Those that were made, and further ones that a person allowed."""
+    seconds = 0.0
+    tokens = 0
+    validation: str | None = None
+    ended = VisitEnd()
+    first = ""
+    """The key of what was asked first."""
+
+    def __init__(self, walk: Walk, plan: Planned, task: str, prefix: str, number: int) -> None:
+        self.terms, self.spent, self.chooser = walk.terms, walk.spent, walk.chooser
+        self.plan, self.cli = plan, plan.cli
         self.task = task
         """The step's prompt, with its slots filled."""
-        self.prefix = prefix
-        self.number = number
-        self.spent = spent
-        self.chooser = chooser
-        self.attempts = 0
-        self.granted = 0
-        """Further attempts that a person allowed."""
-        self.seconds = 0.0
-        self.tokens = 0
-        self.validation: str | None = None
+        self.prefix, self.number = prefix, number
         self.critiques: list[str] = []
-        self.ended = VisitEnd()
-        self.cli = plan.cli
-        self.first = ""
-        """The key of what was asked first."""
 
-    def flow(self) -> Generator[Request, Response, VisitEnd]:
+    def flow(self) -> Steps[VisitEnd]:
         """Do it; a decision ends with a route, a process with its output."""
-        if not self.plan.routes:
-            doing = self._process()
-        else:
-            doing = self._vote() if self.plan.votes else self._decide()
+        choose = self._vote if self.plan.votes else self._decide
         try:
-            self.ended = yield from doing
+            self.ended = yield from (choose if self.plan.routes else self._process)()
         except Stop as stop:
             self.ended = VisitEnd(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
         return self.ended
@@ -153,7 +133,7 @@ class Visit:
 
     # -- a step that is done -----------------------------------------------------------------------
 
-    def _process(self) -> Generator[Request, Response, VisitEnd]:
+    def _process(self) -> Steps[VisitEnd]:
         """Work that is not accepted is tried again with its critique, while there are attempts."""
         output = ""
         while True:
@@ -170,7 +150,7 @@ class Visit:
             if not again or not self._attempts_left:
                 return VisitEnd(output=output or None, why=f"not done after {self._tries}")
 
-    def _attempt(self, expects: Expects) -> Generator[Request, Response, Attempt]:
+    def _attempt(self, expects: Expects) -> Steps[Attempt]:
         """One try: by the step's own agent first, and by the one for further tries then."""
         plan = self.plan
         name = f"retry-{self.attempts}" if self.attempts else "run"
@@ -184,9 +164,9 @@ class Visit:
             return tried._replace(again=tried.again or not is_human(plan.retry_cli))
         prompt = prompts.run_prompt(self.task, plan.routes, self.critiques)
         output = yield from self._call(name, self.cli, prompt, expects)
-        return self._hear(output, expects)
+        return interpret(output, expects, plan.routes)
 
-    def _validate(self, work: str) -> Generator[Request, Response, Verdict | None]:
+    def _validate(self, work: str) -> Steps[Verdict | None]:
         """Nothing if the work passes, or nobody is to judge it."""
         if not self.plan.validates:
             return None
@@ -196,7 +176,7 @@ class Visit:
         self.validation = "passed" if verdict is None else "failed"
         return verdict
 
-    def _judge(self, name: str, work: str) -> Generator[Request, Response, Verdict | None]:
+    def _judge(self, name: str, work: str) -> Steps[Verdict | None]:
         """The verdict of an agent.
 
         One that cannot be read is asked for once more, and so is one that was interrupted.
@@ -208,7 +188,7 @@ class Visit:
             showing = interruptions + 1 if names[0] == name else 1
             cli = self.plan.validate_cli
             came = yield from self._call(names[0], cli, prompt, "validation", showing)
-            _, meaning, problem, _ = self._hear(came, "validation")
+            _, meaning, problem, _ = interpret(came, "validation", ())
             if isinstance(meaning, Validation):
                 if meaning.fully_completed:
                     return None
@@ -223,7 +203,7 @@ class Visit:
 
     # -- a decision --------------------------------------------------------------------------------
 
-    def _decide(self) -> Generator[Request, Response, VisitEnd]:
+    def _decide(self) -> Steps[VisitEnd]:
         while True:
             tried = yield from self._attempt("decision")
             if isinstance(tried.meaning, Decision):
@@ -233,7 +213,7 @@ class Visit:
             if not self._attempts_left:
                 return VisitEnd(why=f"no route was chosen after {self._tries}")
 
-    def _vote(self) -> Generator[Request, Response, VisitEnd]:
+    def _vote(self) -> Steps[VisitEnd]:
         """The route with the most votes; a person breaks a tie, and with nobody there it fails."""
         voters = dict(enumerate(self.plan.votes, 1))
         self.cli = ", ".join(dict.fromkeys(voters.values()))
@@ -248,17 +228,13 @@ class Visit:
             reasons = (vote.reasons.strip() for vote in votes.values() if vote.route == route)
             return VisitEnd(route, route, "\n".join(dict.fromkeys(filter(None, reasons))))
         result = ", ".join(f"{route}: {count}" for route, count in counted) or "none could be read"
+        tied = f"votes are tied ({result})"
         if not self.terms.person:
-            return VisitEnd(
-                why=f"the votes are tied ({result}), and nobody is there to break the tie"
-            )
-        why = f"The votes are tied ({result})."
-        broken = yield from self._choose_in_person("tie", "tie", why)
+            return VisitEnd(why=f"the {tied}, and nobody is there to break the tie")
+        broken = yield from self._choose_in_person("tie", "tie", f"The {tied}.")
         return VisitEnd(broken.route, broken.route, broken.reasons)
 
-    def _votes_of(
-        self, waiting: dict[int, str]
-    ) -> Generator[Request, Response, dict[int, Decision]]:
+    def _votes_of(self, waiting: dict[int, str]) -> Steps[dict[int, Decision]]:
         """The votes of agents; those that cannot be read are asked for again, as in any retry."""
         votes: dict[int, Decision] = {}
         problems: dict[int, list[str]] = {}
@@ -277,7 +253,7 @@ class Visit:
                 raise TypeError("calls are answered with their outputs")
             for number, output in zip(list(waiting), outputs, strict=True):
                 self._pay(output)
-                tried = self._hear(output, "decision")
+                tried = interpret(output, "decision", routes)
                 if isinstance(tried.meaning, Decision):
                     votes[number] = tried.meaning
                     del waiting[number]
@@ -291,13 +267,12 @@ class Visit:
 
     def _call(
         self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
-    ) -> Generator[Request, Response, Output]:
+    ) -> Steps[Output]:
         """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
         self._afford(1)
         part = self._assign(name, "check" if expects == "validation" else "work")
         key = keys.turn(self._key(name), showing)
-        call = self._make_call(key, agent, prompt, expects, part)
-        output = yield from send(call, Output)
+        output = yield from send(self._make_call(key, agent, prompt, expects, part), Output)
         self._pay(output)
         if output.interrupted:
             yield from self._ask_whether_again(name, showing, attempt=expects != "validation")
@@ -308,17 +283,12 @@ class Visit:
     ) -> Call:
         """A call, one of so many at once."""
         plan = self.plan
-        routes = plan.routes if expects == "decision" else ()
         seconds = self.spent.time(plan.timeout, calls)
-        return Call(key, agent, prompt, expects, routes, seconds, part, plan.name)
-
-    def _hear(self, output: Output, expects: Expects) -> Attempt:
-        return interpret(output, expects, self.plan.routes if expects == "decision" else ())
+        return Call(key, agent, prompt, expects, plan.routes, seconds, part, plan.name)
 
     def _afford(self, calls: int) -> None:
         """Stop where so many calls would be too many."""
-        over = self.spent.over(calls)
-        if over:
+        if over := self.spent.over(calls):
             raise UsedUp(over)
 
     def _pay(self, output: Output) -> None:
@@ -356,20 +326,16 @@ class Visit:
 
     # -- a person in an agent's place --------------------------------------------------------------
 
-    def _choose_in_person(
-        self, name: str, role: Role, why: str = ""
-    ) -> Generator[Request, Response, Decision]:
+    def _choose_in_person(self, name: str, role: Role, why: str = "") -> Steps[Decision]:
         """Have a person choose the way. Words that name none are kept as their reasons."""
         plan = self.plan
         codes = route_codes(plan.routes)
-        choices = tuple(
-            Choice(code, label, f"Next: {target}")
-            for (code, label), target in zip(codes.items(), plan.targets, strict=True)
-        )
+        ways = zip(codes, plan.routes, plan.targets, strict=True)
+        choices = tuple(Choice(code, label, f"Next: {target}") for code, label, target in ways)
         code, words = yield from self._ask(name, role, choices, "Which route?", why)
         return Decision(codes[code], plan.routes, words, codes[code])
 
-    def _do_in_person(self, name: str) -> Generator[Request, Response, Attempt]:
+    def _do_in_person(self, name: str) -> Steps[Attempt]:
         """Have a person do the step; what they write beside their choice is what they hand in."""
         choices = (
             Choice(DONE, "Done", "The step is finished; what you write under Other is passed on"),
@@ -380,9 +346,7 @@ class Visit:
             return Attempt(words or "Done.", Process(completed=True, comments=words))
         return Attempt(words, None, words or "It cannot be done.", again=False)
 
-    def _judge_in_person(
-        self, name: str, work: str
-    ) -> Generator[Request, Response, Verdict | None]:
+    def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:
         choices = (
             Choice(ACCEPT, "Accept", "Nothing is missing or wrong"),
             Choice(AGAIN, "Try again", "Say under Other what is missing"),
@@ -394,9 +358,7 @@ class Visit:
             return None
         return Verdict(words or "A person did not accept it.", code == AGAIN)
 
-    def _ask_whether_again(
-        self, name: str, showing: int = 1, *, attempt: bool
-    ) -> Generator[Request, Response, None]:
+    def _ask_whether_again(self, name: str, showing: int = 1, *, attempt: bool) -> Steps[None]:
         """Ask whether to go on after an interruption, where that is wanted.
 
         Whoever wants an attempt to be made again gets it, however many there were.
@@ -424,7 +386,7 @@ class Visit:
         why: str = "",
         block: str = "",
         key: str = "",
-    ) -> Generator[Request, Response, tuple[str, str]]:
+    ) -> Steps[tuple[str, str]]:
         """Ask until one of the choices is taken; its code, and what was said on the way to it.
 
         Own words alone settle nothing: “not yet” and “it is in the file” look the same from here.
@@ -433,6 +395,7 @@ class Visit:
         comments = self.chooser.remarks_on(terms.item.id).comments
         before = len(comments)
         feedback = f"Feedback so far:\n\n{shorten(self.critiques[-1])}" if self.critiques else ""
+        blocks = (f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback)
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
@@ -441,9 +404,7 @@ class Visit:
             choices=choices,
             id=keys.joined(terms.chart.name, plan.name),
             item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
-            blocks=tuple(
-                filter(None, (f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback))
-            ),
+            blocks=tuple(filter(None, blocks)),
             why=why,
             chain=False,
             assignment=self._assign(name, role),
@@ -457,11 +418,8 @@ def route_codes(routes: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for route in routes:
         word = keys.slug(route).upper()[:_LONGEST_CODE].strip("-") or "WAY"
-        code, number = word, 1
-        while code in found:
-            number += 1
-            code = f"{word}-{number}"
-        found[code] = route
+        numbered = chain([word], (f"{word}-{number}" for number in count(2)))
+        found[next(code for code in numbered if code not in found)] = route
     return found
 
 
@@ -491,6 +449,6 @@ def interpret(output: Output, expects: Expects, routes: tuple[str, ...]) -> Atte
         if route is None:
             return Attempt(output.text, None, f"“{meaning.answer}” is not one of the routes.")
         meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
-    if meaning is not None and not isinstance(meaning, _KINDS[expects]):
+    if meaning is not None and not isinstance(meaning, TYPES[expects]):
         return Attempt(output.text, None, "That answers a different question.")
     return Attempt(output.text, meaning, problem)

@@ -23,22 +23,18 @@ from quandary.model.chart import QUIET, Chart, Map, Page, plain
 from quandary.model.soundness import check
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
-    from quandary.flows import Flow, Request, Response
+    from quandary.flows import Flow, Steps
     from quandary.flows.step_plans import Exhausted, Planned
-    from quandary.model.chart import Route, Step
+    from quandary.model.chart import Step
 
-
-__all__ = ["VERSION", "Outcome", "again", "start", "walk"]
 
 VERSION = 1
 DEEPEST = 20
 """Charts inside one another."""
 
 Outcome = Literal["completed", "failed", "stopped"]
-
-
 OWN = ("id", "label", "title", "context", "question")
 """The fields that every item has."""
 
@@ -84,14 +80,13 @@ def values_of(item: Item) -> dict[str, str]:
     return {**own, **item.fields, **{name: value for name, value in own.items() if value}}
 
 
-class Spent:
+class Spent(msgspec.Struct):
     """What an item has cost so far."""
 
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self.calls = 0
-        self.tokens = 0
-        self.seconds = 0.0
+    budget: Budget
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
 
     def over(self, further: int) -> str:
         """Which limit so many further calls would break; a call may not begin beyond one."""
@@ -113,9 +108,7 @@ class Spent:
 
 def start(arguments: dict[str, Any]) -> Flow:
     """The flow that a journal's `began` describes."""
-    names = Terms.__struct_fields__
-    known = {name: value for name, value in arguments.items() if name in names}
-    return _flow(msgspec.convert(known, Terms))
+    return _flow(msgspec.convert(arguments, Terms))
 
 
 def walk(
@@ -152,7 +145,7 @@ def _flow(terms: Terms) -> Flow:
     errors = [p.message for p in check(terms.chart) if p.severity == "error"]
     if errors:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
-    return _Walk(terms).flow()
+    return Walk(terms).flow()
 
 
 class _End(Exception):  # noqa: N818 - leaves the walk, and is always caught
@@ -163,7 +156,7 @@ class _End(Exception):  # noqa: N818 - leaves the walk, and is always caught
         """Where or how it can be taken up again, if it can."""
 
 
-class _Walk:
+class Walk:
     """One item on its way through a chart."""
 
     def __init__(self, terms: Terms) -> None:
@@ -183,9 +176,8 @@ class _Walk:
 
     def flow(self) -> Flow:
         """From the start to an end; what was done on the way is the result, however it ends."""
-        page = self.terms.chart.first or Page()
         try:
-            yield from self._page(page, "", 0)
+            yield from self._page(self.terms.chart.first or Page(), "", 0)
         except _End as end:
             raise Failed(str(end), self._result(end.outcome) | end.again) from None
         return self._result("completed")
@@ -209,19 +201,17 @@ class _Walk:
 
     # -- from step to step -----------------------------------------------------------------------
 
-    def _page(self, page: Page, prefix: str, depth: int) -> Generator[Request, Response, None]:
+    def _page(self, page: Page, prefix: str, depth: int) -> Steps[None]:
         ways = self.maps.setdefault(page.id, Map(page, self.terms.chart))
         step = ways.start
         while step is not None:
             self._arrive(page, step)
             plan = self._plan(ways, step)
-            route: Route | None
-            if plan.kind in QUIET:
-                route = ways.onward(step)
-            else:
+            label = ""
+            if plan.kind not in QUIET:
                 label = yield from self._step(ways, step, plan, prefix, depth)
-                taken = (way for way in ways.ways(step) if way.label == label)
-                route = next(taken) if label else ways.onward(step)
+            taken = (way for way in ways.ways(step) if way.label == label)
+            route = next(taken) if label else ways.onward(step)
             step = ways.follow(route) if route is not None else None
 
     def _arrive(self, page: Page, step: Step) -> None:
@@ -238,9 +228,7 @@ class _Walk:
             self.plans[place] = plan_step(ways, step, self.terms.defaults, self.terms.codenames)
         return self.plans[place]
 
-    def _step(
-        self, ways: Map, step: Step, plan: Planned, prefix: str, depth: int
-    ) -> Generator[Request, Response, str]:
+    def _step(self, ways: Map, step: Step, plan: Planned, prefix: str, depth: int) -> Steps[str]:
         """Do what a step asks for; the label of the way to take, if there is a choice."""
         number = self.visits[ways.page.id, step.id]
         called = self.terms.chart.called(step) if plan.kind == "subprocess" else None
@@ -251,15 +239,8 @@ class _Walk:
             yield from self._page(called, inner, depth + 1)
             if not plan.routes:
                 return ""
-        visit = Visit(
-            self.terms,
-            replace(plan, validate_prompt=self._fill(ways, plan.validate_prompt)),
-            self._fill(ways, plan.prompt),
-            prefix=prefix,
-            number=number,
-            spent=self.spent,
-            chooser=self.chooser,
-        )
+        filled = replace(plan, validate_prompt=self._fill(ways, plan.validate_prompt))
+        visit = Visit(self, filled, self._fill(ways, plan.prompt), prefix, number)
         ended = yield from visit.flow()
         self.steps.append(visit.record())
         if ended.output is not None:
@@ -283,17 +264,13 @@ class _Walk:
         if "{{" not in text:
             return text
         _, names = prompts.slots(text)
-        found = {name: self._output(ways, name) for name in names}
-        known = {name: output for name, output in found.items() if output is not None}
+        known = {n: output for n in names if (output := self._output(ways, n)) is not None}
         return prompts.fill(text, values_of(self.terms.item), known)
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""
-        done = [
-            self.outputs[ways.page.id, step.id]
-            for step in ways.named(name)
-            if (ways.page.id, step.id) in self.outputs
-        ]
+        places = ((ways.page.id, step.id) for step in ways.named(name))
+        done = [self.outputs[place] for place in places if place in self.outputs]
         return max(done)[1] if done else self.named_outputs.get(plain(name))
 
 
