@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -16,11 +17,18 @@ import click
 from quandary.cli import INTERRUPTED, console, program
 from quandary.cli.program import store_option
 from quandary.cli.screen import complain, put, tell
+from quandary.cli.trees import json_report
+from quandary.cli.walking import LocalAgents, surroundings
+from quandary.desk import notices
 from quandary.desk.authority import scope_of
-from quandary.desk.notices import announce
+from quandary.desk.walks import Walks
 from quandary.doors.hosts.hooks import run
 from quandary.errors import ParseError, QuandaryError
+from quandary.fleet import queue
+from quandary.fleet.worker import Orders, Worker
+from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
+from quandary.settings.agents import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
     from litestar import Litestar
 
     from quandary.desk.authority import Scope
-    from quandary.desk.walks import Walks
     from quandary.doors.mcp.server import Mounted
     from quandary.doors.mcp.tools import House
     from quandary.journal.store import Store
@@ -68,7 +75,6 @@ def serve_command(
         from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
         from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
         from quandary.doors.web.tokens import Keys, hashed, signing_key  # noqa: PLC0415 - the same
-        from quandary.fleet.queue import depths_of  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
@@ -114,7 +120,7 @@ def serve_command(
         strangers=near and not named,
         new_code=print_code,
         tools=_tools(store, walks),
-        fleet=depths_of(store),
+        fleet=queue.depths_of(store),
         walks=walks,
     )
     address = f"[{host}]" if ":" in host else host
@@ -124,7 +130,7 @@ def serve_command(
     else:
         tell(f"Serving on {here} (Ctrl-C to stop)")
     print_code()
-    with announce(here):
+    with notices.announce(here):
         _run(app, bound, walks)
     return 0
 
@@ -140,9 +146,6 @@ def _tools(store: Store, walks: Walks) -> Mounted | None:
 
 def walks_of(store: Store) -> Walks:
     """The programs that resume runs of a store; each is watched in the background."""
-    from quandary.desk.walks import Walks  # noqa: PLC0415 - only for servers
-    from quandary.fleet import queue  # noqa: PLC0415 - the same
-
     return Walks(store, console.current_project(), in_background, fleet=queue)
 
 
@@ -153,8 +156,6 @@ def in_background(work: Callable[[], object]) -> None:
 
 def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
-    import asyncio  # noqa: PLC0415 - slow
-
     import uvicorn  # noqa: PLC0415 - an extra, and slow
 
     class Server(uvicorn.Server):
@@ -236,15 +237,9 @@ def mcp_command(
 
 def house_of(store: Store, walks: Walks, scope: Scope | None = None) -> House:
     """Everything that the tools of a chat client do, with the current folder as the project."""
-    from quandary.cli.trees import json_report  # noqa: PLC0415 - slow
-    from quandary.cli.walking import LocalAgents  # noqa: PLC0415 - the same
     from quandary.doors.mcp.tools import House  # noqa: PLC0415 - an extra
-    from quandary.settings import read_settings  # noqa: PLC0415 - the same
 
-    def agents() -> LocalAgents:
-        return LocalAgents(read_settings())
-
-    return House(store, walks, agents, json_report, scope)
+    return House(store, walks, lambda: LocalAgents(read_settings()), json_report, scope)
 
 
 def _leave(*_: object) -> None:
@@ -262,8 +257,6 @@ def _limits(
     parameter: click.Parameter,  # noqa: ARG001 - the same
     texts: tuple[str, ...],
 ) -> dict[str, int]:
-    from quandary.model.calls import fold  # noqa: PLC0415 - only here
-
     found: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -332,15 +325,6 @@ def worker_command(
     run back into the queue. When a worker dies, others resume its runs. SIGTERM and Ctrl-C let
     calls under way finish first; the second time they are stopped.
     """
-    import asyncio  # noqa: PLC0415 - slow
-
-    from quandary.cli.walking import surroundings  # noqa: PLC0415 - the same
-    from quandary.desk import notices  # noqa: PLC0415 - the same
-    from quandary.fleet.queue import open_shared  # noqa: PLC0415 - the same
-    from quandary.fleet.worker import Orders, Worker  # noqa: PLC0415 - the same
-    from quandary.model.calls import fold  # noqa: PLC0415 - the same
-    from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - the same
-
     if workdir is not None and not os.path.isdir(workdir):
         raise QuandaryError(f"{workdir}: no such folder")
     settings = read_settings()
@@ -355,7 +339,7 @@ def worker_command(
         drain=drain,
         workdir=os.path.abspath(workdir) if workdir else "",
     )
-    store = open_shared(where)
+    store = queue.open_shared(where)
     notices.watch_store(store)
     program.start_log(log_format, log_level)
 

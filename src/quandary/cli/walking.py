@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -14,7 +15,9 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from quandary.agents.driving import Watcher
+from quandary.agents.calling import Surroundings, logged_out, obstacles
+from quandary.agents.driving import Driver, Watcher
+from quandary.agents.process import drive
 from quandary.cli import console
 from quandary.cli.asking import Way, asking_options
 from quandary.cli.program import store_option
@@ -25,6 +28,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired
 from quandary.errors import QuandaryError, Rejected
+from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
 from quandary.formats import items as given
 from quandary.journal import runs as driver
@@ -35,20 +39,21 @@ from quandary.journal.store import place_of
 from quandary.model.asks import Item
 from quandary.model.calls import is_human
 from quandary.model.text import printable, shorten
+from quandary.reports import html, plain_text
+from quandary.reports.logs import Logs, LogWriter
+from quandary.reports.retelling import retell
 from quandary.settings import read_settings
+from quandary.settings.agents import read_catalogue
 from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from quandary.agents.calling import Surroundings
-    from quandary.agents.driving import Driver
     from quandary.flows.step_plans import Planned
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output
-    from quandary.reports.logs import LogWriter
     from quandary.settings import Settings
-    from quandary.settings.agents import Agent, Catalogue
+    from quandary.settings.agents import Agent
 
     Work = Callable[[], Awaitable[State]]
     """What drives one run, when there is room for it."""
@@ -62,12 +67,10 @@ SHOWN = 20
 AT_ONCE = 1000
 """The most items that are walked at the same time."""
 WALKING = "walking"
-_ALSO_RESUMED = frozenset(
-    {
-        *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
-        *("where", "fleet", "queue"),
-    }
-)
+_ALSO_RESUMED = {
+    *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
+    *("where", "fleet", "queue"),
+}
 """What can be said of a run that is resumed; the rest was said when it began."""
 _NOT_FOR_WORKERS = {
     "jobs": "workers say with --concurrency how many runs they take on",
@@ -203,8 +206,6 @@ class Table(Lines):
 
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
-    from quandary.reports.logs import Logs, LogWriter  # noqa: PLC0415 - only for charts
-
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
     return fitting(items, LogWriter(Logs(store, settings, tell)))
 
@@ -216,24 +217,15 @@ class LocalAgents:
     """The programs that a walk calls, as this machine has them."""
 
     def __init__(self, settings: Settings) -> None:
-        from quandary.settings.agents import read_catalogue  # noqa: PLC0415 - only for charts
-
         self.settings = settings
-        self.catalogue: Catalogue = read_catalogue(settings.table("agents"))
+        self.catalogue = read_catalogue(settings.table("agents"))
 
     def obstacles(self, agent: Agent, folder: str) -> list[str]:
         """Why an agent cannot be called there, as far as can be seen without running anything."""
-        from quandary.agents.calling import obstacles  # noqa: PLC0415 - only for charts
-
         return obstacles(agent, surroundings(folder, self.settings))
 
-    def require_logins(self, names: Sequence[str], folder: str) -> None:
+    def require_logins(self, names: Iterable[str], folder: str) -> None:
         """Refuse agents that would not get past their login, before anything is spent."""
-        import asyncio  # noqa: PLC0415 - slow, and only for charts
-
-        from quandary.agents.calling import logged_out  # noqa: PLC0415 - the same
-        from quandary.agents.process import drive  # noqa: PLC0415 - the same
-
         known = [self.catalogue.find(name) for name in names]
         around = surroundings(folder, self.settings)
 
@@ -247,8 +239,6 @@ class LocalAgents:
 
 def surroundings(folder: str, settings: Settings) -> Surroundings:
     """Where agents work, and with what."""
-    from quandary.agents.calling import Surroundings  # noqa: PLC0415 - only for charts
-
     return Surroundings(folder, os.environ, float(settings.number("default_timeout", 600)))
 
 
@@ -258,8 +248,6 @@ class Session:
     def __init__(
         self, store: Store, agents: LocalAgents, around: Surroundings, way: Way, items: int
     ) -> None:
-        from quandary.agents.driving import Driver  # noqa: PLC0415 - only for charts
-
         self.store = store
         self.way = way
         self.items = items
@@ -268,7 +256,7 @@ class Session:
         self.left = False
         """Somebody at the terminal went away from a question."""
         watching = watcher(store, agents.settings, items)
-        self.driver: Driver = Driver(store, agents.catalogue, around, watching, self._from_script)
+        self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:
         """The next reply of the script, recorded; every run is played the whole of it."""
@@ -280,24 +268,19 @@ class Session:
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
         """Drive runs, with the progress shown; Ctrl-C ends their programs, and then the command."""
-        from quandary.agents.process import drive  # noqa: PLC0415 - only for charts
-
         with self.driver.watcher:
             try:
                 return drive(self.driver.all(work, jobs))
             except (KeyboardInterrupt, QuandaryError):
-                self._tell_what_is_left()
+                runs = list(self.driver.under_way)
+                for run in runs[:SHOWN]:
+                    tell(f"Resume with: quandary walk --resume {run}")
+                more, left = len(runs) - SHOWN, self.items - self.driver.taken_up
+                if more > 0:
+                    tell(f"and {more} more; `quandary runs --status waiting` lists them")
+                if left > 0:
+                    tell(f"{left} of {self.items} items were not begun")
                 raise
-
-    def _tell_what_is_left(self) -> None:
-        runs = list(self.driver.under_way)
-        for run in runs[:SHOWN]:
-            tell(f"Resume with: quandary walk --resume {run}")
-        if len(runs) > SHOWN:
-            tell(f"and {len(runs) - SHOWN} more; `quandary runs --status waiting` lists them")
-        left = self.items - self.driver.taken_up
-        if left > 0:
-            tell(f"{left} of {self.items} items were not begun")
 
     def end(self, states: list[State], *, several: bool) -> int:
         """Ask here whatever waits for a person, then say where everything stands."""
@@ -328,11 +311,7 @@ class Session:
 
 
 def show_states(
-    store: Store,
-    states: Sequence[State],
-    asked: dict[str, Any] | None = None,
-    *,
-    several: bool = False,
+    store: Store, states: Sequence[State], asked: dict[str, Any] | None = None, *, several: bool
 ) -> int:
     """Print where runs stand, complain of those that failed, and give the exit status."""
     parts = [encode_state(store, state, asked) for state in states]
@@ -454,12 +433,12 @@ def walk_command(
     if fleet:
         return _queue(prepared, items, queue or main_agent(plan.steps), way, several=several)
     store = _open_store(way)
-    agents.require_logins(list(plan.commands), prepared.folder)
+    agents.require_logins(plan.commands, prepared.folder)
     around = surroundings(prepared.folder, agents.settings)
     session = Session(store, agents, around, way, len(items))
     # A person is at hand at a terminal, or behind whoever said how to ask them.
     near = _is_given("via") or bool(way.answers) or not is_pipe()
-    begin = _beginner(store, prepared, {"person": near}, way)
+    begin = partial(_begin, store, prepared, way, "command", person=near)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     return session.end(session.go(work, jobs), several=several)
 
@@ -506,18 +485,14 @@ def _open_store(way: Way, *, existing: bool = False) -> Store:
     return console.open_journal(way.where, existing=existing, notify=telling)
 
 
-def _beginner(
-    store: Store, walk: plans.Walk, further: dict[str, Any], way: Way, through: str = "command"
-) -> Callable[[Item], State]:
-    """Begins a run for an item, just before there is room for its first call."""
+def _begin(
+    store: Store, walk: plans.Walk, way: Way, through: str, item: Item, **further: object
+) -> State:
+    """Begin a run for an item, just before there is room for its first call."""
     caller = Caller("api" if way.answers else "agent", through)
-
-    def begin(item: Item) -> State:
-        beginning = walk.beginning(item, way.showing, **further)
-        expires, origin = way.expires or "", way.origin or ""
-        return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
-
-    return begin
+    beginning = walk.beginning(item, way.showing, **further)
+    expires, origin = way.expires or "", way.origin or ""
+    return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
 
 
 # -- runs for workers ------------------------------------------------------------------------------
@@ -525,8 +500,6 @@ def _beginner(
 
 def _for_workers(way: Way) -> Way:
     """How runs are asked that nobody drives here; what was said for such a walk is refused."""
-    from quandary.fleet.queue import not_shared  # noqa: PLC0415 - only where there are workers
-
     for name, why in _NOT_FOR_WORKERS.items():
         if _is_given(name):
             raise click.UsageError(f"--{name} does not go with --fleet: {why}")
@@ -540,18 +513,14 @@ def _for_workers(way: Way) -> Way:
 
 def main_agent(steps: Iterable[Planned]) -> str:
     """After whom the queue of a chart is named: the agent that is asked first."""
-    from quandary.fleet.queue import ANY  # noqa: PLC0415 - only where there are workers
-
     asked = (agent for step in steps for agent in step.agents)
     return next((agent for agent in asked if agent and not is_human(agent)), ANY)
 
 
 def _queue(walk: plans.Walk, items: Sequence[Item], name: str, way: Way, *, several: bool) -> int:
     """Begin a run for each item, in the queue of that name, and say where they stand."""
-    from quandary.fleet.queue import THROUGH, Fleet  # noqa: PLC0415 - only where there are workers
-
     store = console.open_journal(way.where)
-    begin = _beginner(store, walk, {"person": True, "fleet": name}, way, through=THROUGH)
+    begin = partial(_begin, store, walk, way, THROUGH, person=True, fleet=name)
     fleet = Fleet(store, name)
     fleet.take_new_runs()
     states: list[State] = []
@@ -566,12 +535,8 @@ def _queue(walk: plans.Walk, items: Sequence[Item], name: str, way: Way, *, seve
     return show_states(store, states, asked, several=several)
 
 
-def _queue_again(
-    way: Way, named: Iterable[str], queue: str | None, again: Source | None = None
-) -> int:
+def _queue_again(way: Way, named: Iterable[str], queue: str | None, again: Source | None) -> int:
     """Queue runs that were begun before; with `again`, failed ones are retried."""
-    from quandary.fleet.queue import Fleet  # noqa: PLC0415 - only where there are workers
-
     store = console.open_journal(way.where, existing=True)
     states: list[State] = []
     for run in _walks(store, named):
@@ -629,10 +594,10 @@ def _resume(
         for agent in plans.commands_of(store, run, agents, around.folder)
     ]
     first = next(iter(places.values()))
-    agents.require_logins(list(dict.fromkeys(names)), first.folder)
+    agents.require_logins(dict.fromkeys(names), first.folder)
     session = Session(store, agents, first, way, len(places))
-    drive = session.driver.drive
-    states = session.go([partial(drive, run, place, again) for run, place in places.items()], jobs)
+    go_on = session.driver.drive
+    states = session.go([partial(go_on, run, place, again) for run, place in places.items()], jobs)
     if again is None and any(state.status == "failed" for state in states):
         tell("--retry-failed retries a failed run where it failed.")
     return session.end(states, several=len(places) > 1)
@@ -656,26 +621,14 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
         )
     store = console.open_journal(where, existing=True)
     end_what_expired(store)
-    written = _written(*find(store, run), form)
+    told = retell(*find(store, run))
+    if form == "json":
+        written = msgspec.json.encode(told.story).decode() + "\n"
+    else:
+        written = (html if form == "html" else plain_text).report(told)
     if output is None or output == "-":
-        put(written if form == "html" else written.decode())
+        put(written.encode() if form == "html" else written)  # UTF-8 wherever a page is made
         return 0
-    write_text(output, written.decode())  # all of it or nothing, where there was one before
+    write_text(output, written)  # all of it or nothing, where there was one before
     tell(f"written to {output}")
     return 0
-
-
-def _written(store: Store, run: str, form: str) -> bytes:
-    """The report as bytes; a page for a browser is UTF-8 wherever it is made."""
-    from quandary.reports.retelling import retell  # noqa: PLC0415 - only for walks
-
-    told = retell(store, run)
-    if form == "json":
-        return msgspec.json.encode(told.story) + b"\n"
-    if form == "html":
-        from quandary.reports import html  # noqa: PLC0415 - one form of three
-
-        return html.report(told).encode()
-    from quandary.reports import plain_text  # noqa: PLC0415 - the same
-
-    return plain_text.report(told).encode()
