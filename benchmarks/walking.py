@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from measuring import Row
     from quandary.journal.store import State
     from quandary.model.calls import Call
-    from quandary.reports.logs import LogWriter
+    from quandary.reports.logs import Logs
 
 STEPS = 10
 ROUNDS = 10
@@ -94,7 +94,7 @@ def row_of(count: int) -> Chart:
 class Timed(Lines):
     """Writes logs like any watcher, and takes the time from one call to the next."""
 
-    def __init__(self, logs: LogWriter) -> None:
+    def __init__(self, logs: Logs) -> None:
         super().__init__(1, logs)
         self.taken: list[float] = []
         self.last = 0.0

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from quandary.agents.process import Command, NotStarted, run
 from quandary.errors import NotFound
-from quandary.flows.responses import clean, last_objects, read_response
+from quandary.flows.responses import Finding, clean, last_objects, read_response
 from quandary.model.calls import Output, schema
 from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, follow, parse_path, words
@@ -215,15 +215,11 @@ def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
     """What came of a call. A program that ends well has not answered by that alone."""
     said = unwrap(agent, ran.out)
     error = _error(agent, ran, said)
-    heard = (
-        read_response(said.text, call.expects, call.routes) if call.expects and not error else None
-    )
+    heard = Finding(None)
+    if call.expects and not error:
+        heard = read_response(said.text, call.expects, call.routes)
     return Output(
-        call.key,
-        said.text,
-        error,
-        meaning=heard.meaning if heard else None,
-        problem=heard.problem if heard else "",
+        *(call.key, said.text, error, *heard),
         stderr=ran.err,
         status=ran.status,
         seconds=round(ran.seconds, 3),
@@ -265,11 +261,9 @@ def unwrap(agent: Agent, printed: str) -> Unwrapped:
     if not documents:
         return Unwrapped(printed)
     failures = [reason for path in agent.failure for reason in _leads_to(documents, path) if reason]
-    texts: list[Any] = []
-    for path in paths.split("|"):
-        texts = [found for found in _leads_to(documents, path) if found not in (None, "")]
-        if texts:
-            break
+    places = (_leads_to(documents, path) for path in paths.split("|"))
+    said = ([found for found in place if found not in (None, "")] for place in places)
+    texts: list[Any] = next(filter(None, said), [])
     last = texts[-1] if texts else ""
     text = clean(last if isinstance(last, str) else json.dumps(last, ensure_ascii=False))
     failure = "" if texts else f"there was nothing at {paths} in what it printed"

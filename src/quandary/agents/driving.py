@@ -61,13 +61,11 @@ class Driver:
         catalogue: Catalogue,
         around: Surroundings,
         watcher: Watcher | None = None,
-        reply: Callable[[State], State | None] | None = None,
+        reply: Callable[[State], State | None] = lambda _: None,
     ) -> None:
         self.store = store
         self.catalogue = catalogue
         self.around = around
-        self.places: dict[str, Surroundings] = {}
-        """Where the agents of a run work that was begun elsewhere."""
         self.watcher = watcher or Watcher()
         self.reply = reply
         """Answers what a run asks, if it can; the run is then driven on."""
@@ -84,7 +82,7 @@ class Driver:
         """Begin a run, and drive it."""
         state = start()
         with self.store.lock_run(state.run):
-            return await self._drive(state)
+            return await self._drive(state, self.around)
 
     async def drive(
         self, run: str, around: Surroundings | None = None, again: Source | None = None
@@ -93,8 +91,6 @@ class Driver:
 
         With `again`, one that has failed is tried anew where it failed, on the word of that source.
         """
-        if around is not None:
-            self.places[run] = around
         with self.store.lock_run(run):
             await asyncio.to_thread(process.end_leftovers, self.noted)
             state = runs.look(self.store, run)
@@ -104,7 +100,7 @@ class Driver:
                 for call in state.calls:
                     lost = Output(call.key, error=INTERRUPTED, interrupted=True)
                     state = self._record(run, lost)
-            return await self._drive(state)
+            return await self._drive(state, around or self.around)
 
     async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
         """Drive runs, so many at a time; another one is begun when there is room for it."""
@@ -124,7 +120,7 @@ class Driver:
             raise errors.exceptions[0] from None
         return [states[number] for number in sorted(states)]
 
-    async def _drive(self, state: State) -> State:
+    async def _drive(self, state: State, around: Surroundings) -> State:
         """Make calls, and answer what can be answered here, until there is neither."""
         run = state.run
         self.taken_up += run not in self.under_way
@@ -133,10 +129,8 @@ class Driver:
             if state.calls and not has_begun(self.store, run):
                 note = Note(STARTED, "The agents are being asked.")
                 runs.note(self.store, run, note, who="agent", through=THROUGH)
-            state = await self._make_calls(state)
-            if self.reply is None or state.ask is None:
-                break
-            answered = self.reply(state)
+            state = await self._make_calls(state, around)
+            answered = self.reply(state) if state.ask is not None else None
             if answered is None:
                 break
             state = answered
@@ -144,10 +138,9 @@ class Driver:
         self.watcher.stands(state)
         return state
 
-    async def _make_calls(self, state: State) -> State:
+    async def _make_calls(self, state: State, around: Surroundings) -> State:
         """Make the calls that a run waits for, and those that follow, until it waits for none."""
         run = state.run
-        around = self.places.get(run, self.around)
         making: dict[asyncio.Task[Output], str] = {}
         try:
             while state.calls:

@@ -20,7 +20,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -33,7 +33,7 @@ from quandary.settings import data_folder
 from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from quandary.journal.store import Store
 
@@ -51,6 +51,7 @@ _CLOSE = 2.0
 """Seconds by which two processes may differ on when a third began, where clocks were set."""
 _CHUNK = 256 * 1024
 _DRAINED_CHUNKS = 64
+_DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 _POLITE = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -93,32 +94,36 @@ async def run(command: Command, *, grace: float = GRACE) -> Ran:
         timed_out = await running.end()
     finally:
         running.close()
-    return Ran(
-        running.out.text(),
-        running.err.text(),
-        running.process.returncode,
-        time.perf_counter() - begun,
-        running.out.dropped > 0,
-        timed_out,
-    )
+    out, err, status = running.out.text(), running.err.text(), running.process.returncode
+    seconds = time.perf_counter() - begun
+    return Ran(out, err, status, seconds, running.out.dropped > 0, timed_out)
+
+
+@contextmanager
+def catching(
+    signals: Iterable[signal.Signals], act: Callable[[signal.Signals], object]
+) -> Iterator[None]:
+    """Within it, something is done at these signals, if we have the process to ourselves."""
+    loop = asyncio.get_running_loop()
+    caught = list(signals) if threading.current_thread() is threading.main_thread() else []
+    for one in caught:
+        loop.add_signal_handler(one, act, one)
+    try:
+        yield
+    finally:
+        for one in caught:
+            loop.remove_signal_handler(one)
 
 
 def drive(work: Coroutine[Any, Any, T]) -> T:
     """Run a task from ordinary code. Ctrl-C, a hang-up or a polite kill end its programs first."""
 
     async def interruptible() -> T:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in a task
-        caught = []
-        if threading.current_thread() is threading.main_thread():
-            caught = [one for one in _POLITE if signal.getsignal(one) is signal.SIG_DFL]
-        for one in caught:
-            loop.add_signal_handler(one, task.cancel)
-        try:
+        free = [one for one in _POLITE if signal.getsignal(one) is signal.SIG_DFL]
+        with catching(free, lambda _: task.cancel()):
             return await work
-        finally:
-            for one in caught:
-                loop.remove_signal_handler(one)
 
     with asyncio.Runner() as runner:
         try:
@@ -337,15 +342,11 @@ def group_lives(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    return any(_runs_in(group, number) for number in psutil.pids())
-
-
-def _runs_in(group: int, number: int) -> bool:
-    dead = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-    try:
-        return os.getpgid(number) == group and psutil.Process(number).status() not in dead
-    except (OSError, psutil.Error):
-        return False
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(number) == group and psutil.Process(number).status() not in _DEAD:
+                return True
+    return False
 
 
 def _signal_group(group: int, signum: signal.Signals) -> None:

@@ -40,7 +40,7 @@ from quandary.model.asks import Item
 from quandary.model.calls import is_human
 from quandary.model.text import printable, shorten
 from quandary.reports import html, plain_text
-from quandary.reports.logs import Logs, LogWriter
+from quandary.reports.logs import Logs
 from quandary.reports.retelling import retell
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
@@ -105,7 +105,7 @@ class Row:
 class Lines(Watcher):
     """What happens, one line for each thing, on standard error."""
 
-    def __init__(self, items: int, logs: LogWriter) -> None:
+    def __init__(self, items: int, logs: Logs) -> None:
         self.items = items
         self.logs = logs
         self.rows: dict[str, Row] = {}
@@ -157,7 +157,7 @@ class Lines(Watcher):
 class Table(Lines):
     """The same as a table that changes in place, with a bar for the whole."""
 
-    def __init__(self, items: int, logs: LogWriter) -> None:
+    def __init__(self, items: int, logs: Logs) -> None:
         super().__init__(items, logs)
         self.live: Any = None
         self.shown: dict[str, str] = {}
@@ -207,7 +207,7 @@ class Table(Lines):
 def watcher(store: Store, settings: Settings, items: int) -> Lines:
     """Whatever fits to where it is shown."""
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
-    return fitting(items, LogWriter(Logs(store, settings, tell)))
+    return fitting(items, Logs(store, settings, tell))
 
 
 # -- driving -------------------------------------------------------------------------------------
@@ -402,7 +402,14 @@ def walk_command(
     Every item is a run of its own. What was paid for is kept: after a crash, `--resume RUN` repeats
     no recorded call.
     """
-    _require_together(source, resumed, queue, fleet=fleet, retry_failed=retry_failed)
+    wrong = {
+        "name a SOURCE, or a run with --resume": (source is None) == (not resumed),
+        "--retry-failed goes with --resume RUN": retry_failed and not resumed,
+        "--queue goes with --fleet": queue is not None and not fleet,
+    }
+    for message, applies in wrong.items():
+        if applies:
+            raise click.UsageError(message)
     if fleet:
         way = _for_workers(way)
     if way.via == "terminal" and not dry_run:
@@ -441,22 +448,6 @@ def walk_command(
     begin = partial(_begin, store, prepared, way, "command", person=near)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     return session.end(session.go(work, jobs), several=several)
-
-
-def _require_together(
-    source: str | None,
-    resumed: tuple[str, ...],
-    queue: str | None,
-    *,
-    fleet: bool,
-    retry_failed: bool,
-) -> None:
-    if (source is None) == (not resumed):
-        raise click.UsageError("name a SOURCE, or a run with --resume")
-    if retry_failed and not resumed:
-        raise click.UsageError("--retry-failed goes with --resume RUN")
-    if queue is not None and not fleet:
-        raise click.UsageError("--queue goes with --fleet")
 
 
 def _is_given(name: str) -> bool:

@@ -7,14 +7,16 @@ import contextlib
 import logging
 import os
 import signal
-import threading
 import time
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
+from msgspec.structs import replace
+
+from quandary.agents.calling import logged_out, make_call, obstacles
 from quandary.agents.driving import Driver
+from quandary.agents.process import catching
 from quandary.desk.reply import actions, arguments_of
 from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
@@ -24,9 +26,10 @@ from quandary.model.asks import Note
 from quandary.model.calls import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from quandary.agents.calling import Surroundings
     from quandary.fleet.queue import Job, Queue
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
@@ -91,13 +94,12 @@ def judge(error: Exception, attempts: int) -> Outcome:
     Only what has nothing to do with the run is tried again: the database is away, another process
     drives the run. A run that cannot be resumed could not be the next time either.
     """
-    if isinstance(error, StoreError | Rejected):
-        return put_back(str(error), attempts)
-    if isinstance(error, QuandaryError):
-        return Outcome("failed", str(error))
-    if attempts + 1 < MOST_ATTEMPTS:
-        return put_back(f"{type(error).__name__}: {error}", attempts)
-    return Outcome("failed", f"{type(error).__name__}: {error}")
+    foreseen = isinstance(error, QuandaryError)
+    why = str(error) if foreseen else f"{type(error).__name__}: {error}"
+    passing = isinstance(error, StoreError | Rejected)
+    if passing or (not foreseen and attempts + 1 < MOST_ATTEMPTS):
+        return put_back(why, attempts)
+    return Outcome("failed", why)
 
 
 # -- what there is to drive it with --------------------------------------------------------------
@@ -146,10 +148,7 @@ class Turn:
     """One run while this worker has it."""
 
     def __init__(self, store: Store, agents: WorkerAgents, around: Surroundings, job: Job) -> None:
-        self.store = store
-        self.agents = agents
-        self.around = around
-        self.job = job
+        self.store, self.agents, self.around, self.job = store, agents, around, job
         self.run = job.run
         self.task: asyncio.Task[Any] | None = None
         self.calling = 0
@@ -178,17 +177,16 @@ class Turn:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
             outcome = judge(error, attempts)
             if outcome.kind == "back":
-                foreseen = isinstance(error, QuandaryError)
-                text = f"put back: {outcome.why}"
-                self._log(logging.WARNING, text, error=None if foreseen else error)
+                trace = None if isinstance(error, QuandaryError) else error
+                self._log(logging.WARNING, f"put back: {outcome.why}", error=trace)
             else:
                 self._log(logging.ERROR, f"given up: {outcome.why}", error=error)
                 self._note(GIVEN_UP, f"Workers have given up this run: {outcome.why}")
         else:
             outcome = Outcome("done")
             text = "waits for a person" if state.status == "waiting" else state.status
-            text += f": {state.error}" if state.error else ""
-            self._log(logging.INFO, text, status=state.status, entries=state.n)
+            why = f": {state.error}" if state.error else ""
+            self._log(logging.INFO, text + why, status=state.status, entries=state.n)
         finally:
             self.driven = False
         return outcome
@@ -203,7 +201,11 @@ class Turn:
             runs.note(self.store, self.run, Note(kind, text), who="agent", through=THROUGH)
 
     async def _drive(self, workdir: str) -> State:
-        around = self._place(workdir)
+        begun = arguments_of(self.store, self.run).get("workdir") if not workdir else ""
+        folder = workdir or str(begun or os.getcwd())
+        if not os.path.isdir(folder):
+            raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
+        around = replace(self.around, folder=folder)
         driver = Driver(self.store, self.agents.catalogue, around)
         driver.make_call = self._make_call
         while True:
@@ -217,15 +219,6 @@ class Turn:
             state = await driver.drive(self.run)
             if state.deed is None:
                 return state
-
-    def _place(self, workdir: str) -> Surroundings:
-        """Where the agents of the run work."""
-        folder = workdir
-        if not folder:
-            folder = str(arguments_of(self.store, self.run).get("workdir") or os.getcwd())
-        if not os.path.isdir(folder):
-            raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
-        return Surroundings(folder, self.around.environment, self.around.timeout)
 
     async def _make_call(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
         """Make a call when there is room for it; one that cannot be made here is not begun."""
@@ -303,7 +296,7 @@ class Worker:
             for task in beside:
                 task.add_done_callback(self._fail)
             try:
-                with self._signals():
+                with catching(_SIGNALS, self.stop):
                     await self._take()
                     await self._finish()
             finally:
@@ -374,9 +367,7 @@ class Worker:
 
     def _has_room(self, queue: Queue) -> bool:
         """Whether the agent after whom a queue is named may be asked once more."""
-        most = self.orders.limits.get(fold(queue.name))
-        if most is None:
-            return True
+        most = self.orders.limits.get(fold(queue.name), self.orders.concurrency)
         names = [turn.job.queue.rpartition("@")[0] for turn in self.turns]
         return names.count(queue.name) < most
 
@@ -416,19 +407,6 @@ class Worker:
             return False
 
     # -- stopping --------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Within it, signals tell the worker to stop, if it has the process to itself."""
-        loop = asyncio.get_running_loop()
-        caught = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
-        for one in caught:
-            loop.add_signal_handler(one, self.stop, one)
-        try:
-            yield
-        finally:
-            for one in caught:
-                loop.remove_signal_handler(one)
 
     def stop(self, signum: signal.Signals) -> None:
         """Begin nothing new. Who says it twice does not want to wait for what is under way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
 from textwrap import wrap
@@ -70,11 +71,8 @@ def lay_out(ids: Sequence[str], lines: Sequence[tuple[str, str]], most: int) -> 
             return None
     across = _across(layer, chains, len(ids))
     middles = [HEIGHT / 2 + number * (HEIGHT + DOWN) for number in layer]
-    drawn = _lines(chains, across, middles)
-    ways = [
-        Line(line.points[::-1], line.loop) if back else line
-        for line, back in zip(drawn, upward, strict=True)
-    ]
+    drawn = zip(_lines(chains, across, middles), upward, strict=True)
+    ways = [line._replace(points=line.points[::-1]) if back else line for line, back in drawn]
     boxes = {key: (across[n], middles[n]) for n, key in enumerate(ids)}
     width = max(across, default=0.0) + WIDTH / 2 + LOOP * any(line.loop for line in ways)
     return Layout(boxes, ways, width, max(middles, default=0.0) + HEIGHT / 2)
@@ -110,20 +108,13 @@ def _backward(count: int, pairs: Sequence[tuple[int, int]]) -> list[bool]:
 
 def _layers(count: int, down: Sequence[tuple[int, int]]) -> list[int]:
     """The layer of each box: one below the lowest of those that lead to it."""
-    below: list[list[int]] = [[] for _ in range(count)]
-    into = [0] * count
+    above: dict[int, set[int]] = {box: set() for box in range(count)}
     for upper, lower in down:
         if upper != lower:
-            below[upper].append(lower)
-            into[lower] += 1
+            above[lower].add(upper)
     layer = [0] * count
-    free = [box for box in range(count) if not into[box]]
-    for box in free:  # grows while we look
-        for lower in below[box]:
-            layer[lower] = max(layer[lower], layer[box] + 1)
-            into[lower] -= 1
-            if not into[lower]:
-                free.append(lower)
+    for box in TopologicalSorter(above).static_order():
+        layer[box] = max((layer[upper] + 1 for upper in above[box]), default=0)
     return layer
 
 
@@ -216,15 +207,12 @@ MARGIN = 26.0
 LONGEST_LABEL = 22
 MOST_NUMBERS = 4
 
-Taken = set[tuple[str, str, str]]
-
 
 def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
     """The picture of a page; nothing where it would be too large. `name` sets its parts apart."""
     ways = Map(page, chart)
-    first = list(ways.walk(ways.start)) if ways.start is not None else []
-    known = {step.id for step in first}
-    steps = [*first, *(step for step in ways.steps.values() if step.id not in known)]
+    first = ways.walk(ways.start) if ways.start is not None else ()
+    steps = list({step.id: step for step in (*first, *ways.steps.values())}.values())
     if not steps or len(steps) > MOST_STEPS:
         return ""
     routes = [route for step in steps for route in ways.ways(step)]
@@ -253,7 +241,7 @@ def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
     return "\n".join([*found, "</svg>"])
 
 
-def taken_on(page: Page, legs: Sequence[Leg]) -> Taken:
+def taken_on(page: Page, legs: Sequence[Leg]) -> set[tuple[str, str, str]]:
     """The lines of a page that were taken; one whose label is not known may be any of its kind."""
     found = {(leg.source, leg.target, leg.label) for leg in legs if leg.page == page.id}
     nameless = {(source, target) for source, target, label in found if not label}
@@ -294,19 +282,17 @@ def _path(line: Line) -> str:
 def _label(label: str, line: Line) -> str:
     """The label of a line, near the box that it leaves."""
     (x, y), (to_x, to_y) = line.points[:2]
-    along, down = (x + (to_x - x) * 0.35, y + (to_y - y) * 0.42)
-    x, y = (to_x - 14, to_y - 16) if line.loop else (along, down)
-    shown = escape(_cut(label, LONGEST_LABEL))
+    beside = (x + (to_x - x) * 0.35, y + (to_y - y) * 0.42)
+    x, y = (to_x - 14, to_y - 16) if line.loop else beside
+    shown = escape(shorten(one_line(label), LONGEST_LABEL))
     return f'<text class="label" x="{x:.1f}" y="{y:.1f}">{shown}</text>'
 
 
 def _box(step: Step, kind: Kind, middle: Point, stops: list[Stop]) -> Iterator[str]:
     x, y = middle
     state = "reached" if stops else "unreached"
-    if any(stop.error for stop in stops):
-        state += " broken"
-    if any(stop.current for stop in stops):
-        state += " current"
+    state += " broken" if any(stop.error for stop in stops) else ""
+    state += " current" if any(stop.current for stop in stops) else ""
     yield f'<g class="step {kind} {state}" transform="translate({x:.1f} {y:.1f})">'
     yield f"<title>{escape(one_line(step.text) or one_line(step.name))}</title>"
     if stops:
@@ -316,16 +302,15 @@ def _box(step: Step, kind: Kind, middle: Point, stops: list[Stop]) -> Iterator[s
     room = 25 if text.isascii() else 20
     rows = wrap(text, room) or [text]
     if len(rows) > 3:
-        rows[2:] = [_cut(" ".join(rows[2:]), room)]
+        rows[2:] = [shorten(" ".join(rows[2:]), room)]
     top = -8.0 * (len(rows) - 1) + 4.5
     for number, row in enumerate(rows):
         yield f'<text x="0" y="{top + 16 * number:.1f}">{escape(row)}</text>'
     if stops:
         numbers = [str(stop.number) for stop in stops]
         more = ["…"] if len(numbers) > MOST_NUMBERS else []
-        shown = ", ".join(numbers[:MOST_NUMBERS] + more)
         yield f'<text class="number" x="{-WIDTH / 2:g}" y="{-HEIGHT / 2 - 5:g}">'
-        yield f"{shown}</text></a>"
+        yield f"{', '.join(numbers[:MOST_NUMBERS] + more)}</text></a>"
     yield "</g>"
 
 
@@ -340,13 +325,5 @@ def _shape(kind: Kind) -> str:
         return f'<polygon points="{points}"/>'
     round_ = low if kind in ("terminator", "connector") else 5
     place = f'x="{-right:g}" y="{-low:g}" width="{WIDTH:g}" height="{HEIGHT:g}"'
-    bars = (
-        f'<path d="M{9 - right:g} {-low:g}V{low:g}M{right - 9:g} {-low:g}V{low:g}"/>'
-        if kind == "subprocess"
-        else ""
-    )
-    return f'<rect {place} rx="{round_:g}"/>{bars}'
-
-
-def _cut(text: str, most: int) -> str:
-    return shorten(one_line(text), most)
+    bars = f'<path d="M{9 - right:g} {-low:g}V{low:g}M{right - 9:g} {-low:g}V{low:g}"/>'
+    return f'<rect {place} rx="{round_:g}"/>{bars if kind == "subprocess" else ""}'

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from quandary.model.chart import Chart
     from quandary.reports.retelling import Told
-    from quandary.reports.story import Attempt, Exchange, Stop, Story
+    from quandary.reports.story import Exchange, Stop, Story
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -150,18 +150,13 @@ def _stop(stop: Stop) -> Iterator[str]:
     if not quiet and came:
         yield f'<p class="{"bad" if stop.error else "came"}">{_text(came)}</p>'
     for attempt in stop.attempts:
-        yield from _attempt(attempt, alone=len(stop.attempts) == 1)
+        tone = _VERDICTS[attempt.verdict]
+        opened = " open" if len(stop.attempts) == 1 or attempt.verdict != "passed" else ""
+        yield f'<details{opened}><summary class="{tone}">{_text(words.tried(attempt))}</summary>'
+        if attempt.critique:
+            yield f'<div class="text">{_pre(attempt.critique)}</div>'
+        yield from (*_exchanges(attempt.exchanges), "</details>")
     yield "</section>"
-
-
-def _attempt(attempt: Attempt, *, alone: bool) -> Iterator[str]:
-    tone = _VERDICTS[attempt.verdict]
-    opened = " open" if alone or attempt.verdict != "passed" else ""
-    yield f'<details{opened}><summary class="{tone}">{_text(words.tried(attempt))}</summary>'
-    if attempt.critique:
-        yield f'<div class="text">{_pre(attempt.critique)}</div>'
-    yield from _exchanges(attempt.exchanges)
-    yield "</details>"
 
 
 def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
@@ -174,8 +169,7 @@ def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
 
 
 def _pre(text: str) -> str:
-    shown = escape("\n".join(words.lines(text)))
-    return f'<pre dir="auto" tabindex="0">\n{shown}</pre>'
+    return '<pre dir="auto" tabindex="0">\n' + escape("\n".join(words.lines(text))) + "</pre>"
 
 
 def _others(story: Story) -> Iterator[str]:

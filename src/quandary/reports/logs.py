@@ -41,7 +41,10 @@ PAUSE = 0.02
 
 
 class Logs:
-    """Writes the logs of any number of runs."""
+    """Writes the logs of any number of runs, in a thread, since no agent should wait for them.
+
+    The journal has everything and a run costs money, so nothing about logs stops one.
+    """
 
     def __init__(self, store: Store, settings: Settings, tell: Callable[[str], None]) -> None:
         self.store = store
@@ -49,10 +52,12 @@ class Logs:
         self.short = settings.flag("write_log_short", default=True)
         self.long = settings.flag("write_log_long", default=True)
         self.tell = tell
-        self._told = False
+        self._told = self._broken = False
         self._logs: dict[str, _Log] = {}
         self._over: dict[str, int] = {}
         """The runs that are over, with how many entries they had then."""
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: Thread | None = None
 
     def write(self, run: str) -> None:
         """Add to a run's logs what is new since the last time. That this fails is told once."""
@@ -84,19 +89,6 @@ class Logs:
             self._over[run] = teller.standing.n
             del self._logs[run]
 
-
-class LogWriter:
-    """Writes logs in a thread of its own, since no agent should wait for them.
-
-    The journal has everything and a run costs money, so nothing about logs stops one.
-    """
-
-    def __init__(self, logs: Logs) -> None:
-        self._logs = logs
-        self._waiting: SimpleQueue[str | None] = SimpleQueue()
-        self._thread: Thread | None = None
-        self._broken = False
-
     def note(self, run: str) -> None:
         """Something happened to a run."""
         if self._broken:
@@ -125,11 +117,11 @@ class LogWriter:
             for run in filter(None, noted):
                 try:
                     if not self._broken:
-                        self._logs.write(run)
+                        self.write(run)
                 except Exception as error:  # noqa: BLE001 - see above
                     self._broken = True
                     why = f"{type(error).__name__}: {error}"
-                    self._logs.tell(f"no more logs are written ({why}); the runs continue")
+                    self.tell(f"no more logs are written ({why}); the runs continue")
 
 
 def folder_of(settings: Settings) -> str:
