@@ -166,8 +166,6 @@ class Driver:
             await _cancel(making)
         return state
 
-    # -- the journal -----------------------------------------------------------------------------
-
     def _record(self, run: str, output: Output) -> State:
         """Record an output; where the run is over by now, nobody wants it any more."""
         try:

@@ -331,9 +331,6 @@ class _Running:
         _notes.running.pop(group, None)
 
 
-# -- groups --------------------------------------------------------------------------------------
-
-
 def group_lives(group: int) -> bool:
     """Whether anyone of a group still runs; those who only wait to be counted do not."""
     try:

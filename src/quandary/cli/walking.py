@@ -322,9 +322,6 @@ def show_states(
     return 1 if failed else 0
 
 
-# -- the commands --------------------------------------------------------------------------------
-
-
 @click.command(
     epilog="Exit status: 0 done or waiting, 1 a run failed or the plan is unsound, 2 wrong usage."
 )

@@ -257,9 +257,6 @@ def _depths(connection: Connection[Any]) -> Depths:
     return metrics.Fleet(tuple(metrics.Queue(*row) for row in rows), alive)
 
 
-# -- queues --------------------------------------------------------------------------------------
-
-
 class Queue(NamedTuple):
     """Runs of one flow and version that stand in line together."""
 

@@ -79,9 +79,6 @@ class Orders(NamedTuple):
         return self.heartbeat * SIGNS_MISSED
 
 
-# -- what becomes of a run -----------------------------------------------------------------------
-
-
 def put_back(why: str, attempts: int = -1) -> Outcome:
     """Into the queue again: at once, or after a while that doubles with each attempt."""
     pause = min(2.0 ** min(attempts, 10), LONGEST_PAUSE) if attempts >= 0 else 0.0
@@ -100,9 +97,6 @@ def judge(error: Exception, attempts: int) -> Outcome:
     if passing or (not foreseen and attempts + 1 < MOST_ATTEMPTS):
         return put_back(why, attempts)
     return Outcome("failed", why)
-
-
-# -- what there is to drive it with --------------------------------------------------------------
 
 
 class WorkerAgents:
@@ -139,9 +133,6 @@ class WorkerAgents:
         """The folded names of agents that are known here and cannot be asked."""
         agents = self.catalogue.agents
         return frozenset(name for name, agent in agents.items() if obstacles(agent, around))
-
-
-# -- one run -------------------------------------------------------------------------------------
 
 
 class Turn:
@@ -252,9 +243,6 @@ class Turn:
             self.driven = False  # it is told once, and has the time to clean up
             self.untouched = not self.calling
             self.task.cancel()
-
-
-# -- the worker ----------------------------------------------------------------------------------
 
 
 class Worker:

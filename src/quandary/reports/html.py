@@ -114,9 +114,6 @@ def _text(text: str) -> str:
     return escape(words.one_line(text))
 
 
-# -- the chart -------------------------------------------------------------------------------------
-
-
 def _pages(chart: Chart, story: Story) -> Iterator[str]:
     pages = words.pages(chart, story)
     if not pages:
@@ -136,9 +133,6 @@ def _pages(chart: Chart, story: Story) -> Iterator[str]:
             yield f"{opening}\n{drawn}\n</div>"
         else:
             yield f"<p>The page has {len(page.steps):,} steps, too many to be drawn.</p>"
-
-
-# -- what happened ---------------------------------------------------------------------------------
 
 
 def _stop(stop: Stop) -> Iterator[str]:

@@ -84,7 +84,6 @@ class Teller:
         self.name = ""
         self.item = Item("")
         self.began = ""
-        self.ended = ""
         self.result: dict[str, Any] = {}
         self.error = ""
         self.exchanges: dict[str, Exchange] = {}
@@ -144,7 +143,6 @@ class Teller:
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
-            self.ended = body.at
             self.result = matter.result if isinstance(matter.result, dict) else {}
             self.error = matter.error
             self._finish()
@@ -226,12 +224,10 @@ class Teller:
         if here is not None and assigned is not None:
             here.keys.append(key)
             self._places[key] = here
-            expects: Expects | None = "decision" if here.plan.routes else "process"
-            if assigned.role in ("check", "again"):
-                expects = "validation" if assigned.role == "check" else None
-            self.exchanges[key] = replace(
-                self.exchanges[key], name=assigned.name, role=assigned.role, expects=expects
-            )
+            other: dict[str, Expects | None] = {"check": "validation", "again": None}
+            expects = other.get(assigned.role, "decision" if here.plan.routes else "process")
+            placed = {"name": assigned.name, "role": assigned.role, "expects": expects}
+            self.exchanges[key] = replace(self.exchanges[key], **placed)
 
     def _answer(self, body: Answered, matter: Matter) -> None:
         if body.amends:
@@ -260,7 +256,7 @@ class Teller:
         counting = self.standing.counting
         gone = [key for key in self.exchanges if key not in counting]
         self.taken_back += [self.exchanges.pop(key) for key in gone]
-        self.result, self.error, self.ended = {}, "", ""
+        self.result, self.error = {}, ""
 
     def _finish(self) -> None:
         """Go on to where the run ended: as far as it says itself, or as can be seen."""
@@ -314,7 +310,7 @@ class Teller:
             outcome=self._outcome,
             error=self.error,
             began=self.began,
-            ended=self.ended,
+            ended=self.standing.since if self.standing.status != "waiting" else "",
             path=tuple(here.step.id for here in route.stops),
             legs=tuple(route.legs),
             stops=tuple(self.stops()),
