@@ -132,11 +132,8 @@ def _new_file(file: str) -> Iterator[str]:
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
-        descriptor = os.open(partial, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with open(partial, "rb") as written:
+            os.fsync(written)
         os.rename(partial, file)
     except OSError as error:
         raise StoreError(f"{file} cannot be written ({error.strerror})") from error

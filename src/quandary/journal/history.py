@@ -317,15 +317,15 @@ def given(
         for entry, body in zip(entries, bodies, strict=True)
         if isinstance(body, Asked) and (ask := entry.read_matter().ask) is not None
     }
-    found = []
+    found: list[GivenAnswer] = []
     for key, n in standing.responses.items():
-        body = bodies[n - 1]
-        if isinstance(body, Answered) and key in asks and not entries[n - 1].pruned:
-            ask = asks[key]
-            for answer in entries[n - 1].read_matter().answers or body.answers:
-                question = ask.question(answer.key)
-                if question is not None:
-                    found.append(GivenAnswer(question, ask, answer, body, entries[n - 1].n))
+        body, entry, ask = bodies[n - 1], entries[n - 1], asks.get(key)
+        if isinstance(body, Answered) and ask is not None and not entry.pruned:
+            found += [
+                GivenAnswer(question, ask, answer, body, entry.n)
+                for answer in entry.read_matter().answers or body.answers
+                if (question := ask.question(answer.key)) is not None
+            ]
     return standing, found
 
 

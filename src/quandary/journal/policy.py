@@ -53,11 +53,8 @@ class SetPreference(NamedTuple):
 
 def find_preference(store: Store, id_: str, project: str) -> SetPreference | None:
     """The preference that holds for a question: the project's, else the one for everywhere."""
-    for scope in dict.fromkeys((project, "")):
-        found = _read(store, _name(scope, id_))
-        if found is not None and found.preference:
-            return found
-    return None
+    both = (_read(store, _name(scope, id_)) for scope in dict.fromkeys((project, "")))
+    return next((found for found in both if found is not None and found.preference), None)
 
 
 def list_preferences(store: Store, project: str | None = None) -> list[SetPreference]:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done]
+    Given = Reply | Output | tuple[Output, ...]
     Listener = Callable[[Run, Ask], None]
 
     class Said(TypedDict):
@@ -240,7 +241,7 @@ def begin(
 def advance(
     store: Store,
     run: str | OpenRun,
-    response: Reply | Output | tuple[Output, ...] | Outcome | None = None,
+    response: Given | Outcome | None = None,
     *,
     to: str | None = None,
     token: str = "",
@@ -276,7 +277,7 @@ def advance(
             _require_waiting(handle, to)
             pending = tuple(call.key for call in handle.progress.calls)
             draft = Draft(handle.row, source, pending)
-            _record(store, draft, handle.progress, response, to, token, request)
+            _record(handle, draft, response, to, token=token, request=request)
             handle.move(draft.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
             if known is None and not isinstance(error, Moved):
@@ -353,8 +354,7 @@ def amend(
     if not old:
         raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
     ask, number = old[0].ask, old[0].n
-    strange = next((a.key for a in reply.answers if ask.question(a.key) is None), None)
-    if strange is not None:
+    for strange in (a.key for a in reply.answers if ask.question(a.key) is None):
         raise Rejected(f"{strange} was not asked together with {ask.key}")
     require_fit(ask, reply)
     if not elsewhere:
@@ -526,8 +526,7 @@ def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
             progress.take(reply)
         else:
             for call in progress.calls:
-                came = earlier.output(call, draft.at)
-                if came is not None:
+                if (came := earlier.output(call, draft.at)) is not None:
                     draft.add(came[0], Matter(came=came[1]))
                     progress.collect(came[1])
             if progress.request is request:
@@ -538,15 +537,11 @@ def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
 def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     """Answer what waits by preference, as often as that may be, and say so beside what is next."""
     policy: Policy | None = None
-    while isinstance(progress.request, Ask) and all(
-        question.decidable for question in progress.request.questions
-    ):
+    while isinstance(ask := progress.request, Ask) and all(q.decidable for q in ask.questions):
         from quandary.journal.policy import read_policy  # noqa: PLC0415 - most recommend nothing
 
-        ask = progress.request
         policy = policy or read_policy(store, draft.run.project)
-        verdicts = policy.judge_all(ask)
-        if verdicts is None:
+        if (verdicts := policy.judge_all(ask)) is None:
             break
         reply = Reply(tuple(Answer(key, (verdict.code,)) for key, verdict in verdicts.items()))
         draft.decide(ask, reply)
@@ -555,17 +550,9 @@ def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     draft.tell_decided()
 
 
-def _record(
-    store: Store,
-    draft: Draft,
-    progress: Progress,
-    response: Reply | Output | tuple[Output, ...],
-    to: str | None,
-    token: str,
-    sent: str,
-) -> None:
+def _record(handle: OpenRun, draft: Draft, response: Given, to: str | None, **sent: str) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
-    row, request = draft.run, progress.request
+    row, progress, request = handle.row, handle.progress, handle.progress.request
     if isinstance(response, Reply):
         if not isinstance(request, Ask):
             raise _already(row, to)
@@ -576,7 +563,7 @@ def _record(
                 raise _already(row, key)
         require_fit(request, response)
         require_person(request, response, draft.source)
-        draft.answer(response, request.key, token=token, request=sent)
+        draft.answer(response, request.key, **sent)
         progress.take(response)
     else:
         for output in response if isinstance(response, tuple) else (response,):
@@ -586,7 +573,7 @@ def _record(
             progress.collect(output)
     if progress.request is not request:
         draft.stand(progress)
-        _decide(store, draft, progress)
+        _decide(handle.store, draft, progress)
 
 
 def _append(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
