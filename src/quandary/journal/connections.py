@@ -22,8 +22,10 @@ from quandary.journal import chance
 from quandary.journal.store import CREATE, INDEXES, NoStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from quandary.journal.store import Marks
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -56,21 +58,15 @@ class Connections:
     """The connections of this process to one database."""
 
     def __init__(
-        self,
-        address: str,
-        place: str,
-        patience: float,
-        prepare: Callable[[Connection], None],
-        marks: Mapping[str, str] | None = None,
+        self, address: str, place: str, patience: float, marks: Marks, *, create: bool
     ) -> None:
         self.place = place
         self.patience = patience
         self.marks = dict(marks or {})
-        """Settings of our own by which the server's functions tell who writes."""
         self._local = threading.local()
         self.conninfo = self._read(address)
         with self.connect() as first, self._explained():
-            prepare(first)
+            prepare(first, place, create=create)
         self._pool = ConnectionPool(
             self.conninfo,
             kwargs={"autocommit": True},
@@ -319,7 +315,7 @@ _OURS = """
 """
 
 
-def prepare(connection: Connection, place: str, *, create: bool = True) -> None:
+def prepare(connection: Connection, place: str, *, create: bool) -> None:
     """See whose database it is, and bring it to the schema of this version.
 
     An empty one is filled, or else, without `create`, `NoStore`.

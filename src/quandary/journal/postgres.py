@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
-from quandary.journal.connections import Connections, prepare, require_known
+from quandary.journal.connections import Connections, require_known
 from quandary.journal.entries import sha256
 from quandary.journal.store import IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, without_password
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.connections import Connection
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Row, Run, Write
+    from quandary.journal.store import Marks, Row, Run, Write
 
 T = TypeVar("T")
 
@@ -85,12 +85,7 @@ class PostgresStore(Store):
     """A journal on a server. Threads may share it; each process opens its own."""
 
     def __init__(
-        self,
-        address: str,
-        *,
-        patience: float = 30.0,
-        create: bool = True,
-        marks: Mapping[str, str] | None = None,
+        self, address: str, *, patience: float = 30.0, create: bool = True, marks: Marks = None
     ) -> None:
         self.path = without_password(address)
         self.address = address
@@ -98,8 +93,7 @@ class PostgresStore(Store):
 
         self.beside: Callable[[Connection, Run], None] | None = None
         """Writes something beside a run that is being begun, in the same transaction."""
-        prepared = partial(prepare, place=self.path, create=create)
-        self._connections = Connections(address, self.path, patience, prepared, marks)
+        self._connections = Connections(address, self.path, patience, marks, create=create)
         self.conninfo = self._connections.conninfo
         """How to connect to it, with the password."""
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")

@@ -158,8 +158,8 @@ def _documents(entries: list[Entry]) -> set[str]:
 
 def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Watch) -> State:
     """Take it out, and keep a record of who did, when, and how much it was."""
-    words = {"answers": "answers stay", "codes": "only codes stay"}
-    context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {words[wanted.keep]}"
+    stays = "only codes stay" if wanted.keep == "codes" else "answers stay"
+    context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {stays}"
     return runs.begin(
         store,
         FLOW,

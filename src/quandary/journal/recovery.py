@@ -82,6 +82,7 @@ class _Found(NamedTuple):
     """A run as far as it goes."""
 
     row: Run
+    began: Began
     entries: list[Entry]
     cut: str
     """Which of its entries are missing."""
@@ -93,9 +94,9 @@ def recover(path: str, target: Store) -> Recovered:
     found, losses, left = _runs(salvaged) if salvaged.entries else ([], [], [])
     if not found:
         raise Rejected(f"{path}: no entry of a journal could be found in it")
-    documents = salvaged.documents
-    needed = {name for run in found for name in _began(run.entries).documents.values()}
-    losses += [Loss("", f"the document {name[:12]}…") for name in sorted(needed - documents.keys())]
+    needed = {name for run in found for name in run.began.documents.values()}
+    lost = sorted(needed - salvaged.documents.keys())
+    losses += [Loss("", f"the document {name[:12]}…") for name in lost]
     tables = _tables(found, salvaged)
     target.fill(lambda table: iter(tables[table]), lambda: None)
     for run in found:
@@ -137,7 +138,9 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
         entries = [e if sealed(e) else replace(e, matter=None, salt=None) for e in chain]
         losses += [Loss(id_, f"the texts of entry {e.n}") for e in chain if not sealed(e)]
         previous, number = chain[0].digest, place
-        found.append(_Found(row_of(entries, number), entries, cut))
+        began = chain[0].read()
+        assert isinstance(began, Began)  # noqa: S101 - by its digest, or seen to
+        found.append(_Found(row_of(entries, number), began, entries, cut))
     begun = salvaged.last.runs if salvaged.last else 0
     if begun > number:
         losses.append(Loss("", f"{count(begun - number, 'run')} at the end"))
@@ -179,18 +182,12 @@ def _begins(entry: Entry) -> bool:
 # -- the new journal -----------------------------------------------------------------------------
 
 
-def _began(entries: list[Entry]) -> Began:
-    began = entries[0].read()
-    assert isinstance(began, Began)  # noqa: S101 - seen to when it was found
-    return began
-
-
 def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
     """The rows of the new journal."""
     # In the order in which they were written; two cannot have been written at once.
     entries = sorted((e for run in found for e in run.entries), key=lambda e: e.seq)
     seqs = accumulate((e.seq for e in entries), lambda before, seq: max(before + 1, seq))
-    names = {_began(run.entries).name: run.row.id for run in found}
+    names = {run.began.name: run.row.id for run in found}
     newest = found[-1].row
     last = Last(newest.id, newest.first, newest.number)
     return {

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Write = Callable[["Last | None"], Written]
     Execute = Callable[[str, Sequence[object]], Any]
     """Runs one statement, and gives a cursor."""
+    Where = str | os.PathLike[str] | None
+    Marks = Mapping[str, str] | None
+    """Settings of our own by which a server's functions tell who writes."""
 
 Waits = Literal["person", "agent", "house"]
 Row = tuple[Any, ...]
@@ -319,10 +322,8 @@ class Store(ABC):
 
     def strays(self) -> list[str]:
         """Names of runs that have entries and no row."""
-        sql = (
-            "SELECT DISTINCT run FROM entry "
-            "WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = entry.run) ORDER BY run"
-        )
+        rows = "SELECT 1 FROM run WHERE id = entry.run"
+        sql = f"SELECT DISTINCT run FROM entry WHERE NOT EXISTS ({rows}) ORDER BY run"  # noqa: S608
         return [row[0] for row in self._rows(sql)]
 
     @abstractmethod
@@ -441,11 +442,7 @@ def _run(row: Row) -> Run:
 
 
 def open_store(
-    where: str | os.PathLike[str] | None = None,
-    *,
-    start: str | None = None,
-    create: bool = True,
-    marks: Mapping[str, str] | None = None,
+    where: Where = None, *, start: str | None = None, create: bool = True, marks: Marks = None
 ) -> Store:
     """The store at a path or URL, in the environment, in the settings, or the user's own.
 
@@ -458,9 +455,8 @@ def open_store(
         try:
             from quandary.journal.postgres import PostgresStore  # noqa: PLC0415 - an extra
         except ImportError as missing:
-            raise StoreError(
-                f"PostgreSQL needs more packages ({missing.name}): pip install 'quandary[postgres]'"
-            ) from missing
+            needed = f"({missing.name}): pip install 'quandary[postgres]'"
+            raise StoreError(f"PostgreSQL needs more packages {needed}") from missing
         return PostgresStore(address, create=create, marks=marks)
     from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
 
@@ -474,12 +470,12 @@ def open_store(
     return SqliteStore(address)
 
 
-def place_of(where: str | os.PathLike[str] | None = None, *, start: str | None = None) -> str:
+def place_of(where: Where = None) -> str:
     """The file or the database that is meant, as it may be shown to anybody."""
-    return without_password(_address(where, start))
+    return without_password(_address(where))
 
 
-def _address(where: str | os.PathLike[str] | None, start: str | None, *, make: bool = False) -> str:
+def _address(where: Where, start: str | None = None, *, make: bool = False) -> str:
     """What to open. A path in a file of settings starts from the folder of that file.
 
     Where none is named, it is `journal.db` in the user's data folder; who keeps something makes it.
