@@ -169,12 +169,11 @@ def meaning(question: Question, answer: Answer) -> str:
 def _prefixed(question: Question, answer: Answer) -> str:
     argument = answer.argument.strip()
     if answer.prefix == "force":
-        if argument.casefold() in ("", "skip", "dismiss"):
-            return "dismiss it" if argument.casefold() == "dismiss" else "skip it"
-        return f"at once: {', '.join(_labels(question, (argument.upper(),)))}"
-    if answer.prefix == "add":
-        return f"adds: {argument}"
+        ends = {"": "skip it", "skip": "skip it", "dismiss": "dismiss it"}
+        (path,) = _labels(question, (argument.upper(),))
+        return ends.get(argument.casefold(), f"at once: {path}")
     return {
+        "add": f"adds: {argument}",
         "question": f"asks: {argument}",
         "explain": "asks: explain",
         "deep": "asks: explain in full",

@@ -55,7 +55,7 @@ def lines(markdown: str) -> list[Line]:
 
 def _line(safe: str) -> Line:
     if heading := _HEADING.match(safe):
-        return Line((Span(_plain(heading[1]), "bold"),))
+        return Line((Span(Line(spans(heading[1])).text, "bold"),))
     if bullet := _BULLET.match(safe):
         mark = "•" if bullet[2] in "-*+" else bullet[2]
         head = f"{bullet[1]}{mark} "
@@ -74,7 +74,3 @@ def spans(safe: str) -> tuple[Span, ...]:
         done = match.end()
     found.append(Span(safe[done:]))
     return tuple(span for span in found if span.text)
-
-
-def _plain(safe: str) -> str:
-    return "".join(span.text for span in spans(safe))

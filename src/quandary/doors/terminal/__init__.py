@@ -65,15 +65,15 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
     _say(out, *(line.text for line in prose.lines(preamble)), "")
     answers: list[Answer] = []
     for question in ask.questions:
-        draft = Draft(question, "plain")
+        draft, left = Draft(question, "plain"), Outcome("dismissed")
+        answer = None
         try:
             answer = _answered(draft, lines, out)
         except KeyboardInterrupt:
-            _say(out, "", WAITS)
-            return Outcome("dismissed", INTERRUPTED)
+            left = Outcome("dismissed", INTERRUPTED)
         if answer is None:
             _say(out, "", WAITS)
-            return Outcome("dismissed")
+            return left
         answers.append(answer)
         _say(out, draft.record(), "")
     return Reply(tuple(answers))
@@ -81,16 +81,14 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
 
 def _answered(draft: Draft, lines: Iterator[str], out: TextIO) -> Answer | None:
     """Ask one question until a line answers it; none when there are no more lines."""
-    question = draft.question
-    _say(out, *_listing(question))
+    _say(out, *_listing(draft.question))
     while draft.answer is None:
         out.write("> ")
         out.flush()
         line = next(lines, None)
         if line is None:
             return None
-        problem = _take(draft, line.strip())
-        if problem:
+        if problem := _take(draft, line.strip()):
             _say(out, problem)
     return draft.answer
 

@@ -261,6 +261,13 @@ class Box(App[Reply | Outcome]):
             self._refocus()
         elif isinstance(self.focused, Line):
             await self._key_beside_line(self.focused, event)
+        elif event.key == "question_mark":
+            self.helping = True
+            self._refocus()
+        elif event.key in ("q", "escape"):
+            self._quit()
+        elif event.key in ("left", "right"):
+            await self.action_turn(1 if event.key == "right" else -1)
         elif self.draft is None:
             await self._key_in_review(event)
         else:
@@ -276,61 +283,44 @@ class Box(App[Reply | Outcome]):
             line.insert_text_at_cursor(event.character)
         elif event.key == "enter":
             await self._submit(line)
-        elif event.key == "escape" and line.id == "comment":
-            line.value = draft.comment = ""
-            self._refocus()
-        elif event.key == "escape":
-            draft.at = max(draft.other - 1, 0)
-            self._refocus()
-        elif event.key in ("up", "down"):
-            if line.id == "words":
+        elif event.key in ("escape", "up", "down"):
+            if line.id == "words" and event.key == "escape":
+                draft.at = max(draft.other - 1, 0)
+            elif line.id == "words":
                 draft.move(1 if event.key == "down" else -1)
+            elif event.key == "escape":
+                line.value = draft.comment = ""
             self._refocus()
 
     async def _key_in_review(self, event: events.Key) -> None:
         if event.key == "enter":
             await self._send()
-        elif event.key == "question_mark":
-            self.helping = True
-        elif event.key in ("q", "escape"):
-            self._quit()
-        elif event.key in ("left", "up", "k"):
+        elif event.key in ("up", "k"):
             await self.action_turn(-1)
-        elif event.key == "right":
-            await self.action_turn(1)
         elif event.key.isdecimal() and 0 < int(event.key) <= len(self.drafts):
             self.at = int(event.key) - 1
             await self._show()
 
     async def _key_in_list(self, draft: Draft, event: events.Key) -> None:
-        key, character = event.key, event.character or ""
-        match key:
+        match event.key:
             case "up" | "k":
                 draft.move(-1)
             case "down" | "j":
                 draft.move(1)
-            case "left":
-                await self.action_turn(-1)
-            case "right":
-                await self.action_turn(1)
             case "enter":
                 await self._settle(draft)
             case "space":
                 await self._space(draft)
-            case "question_mark":
-                self.helping = True
-            case "q" | "escape":
-                self._quit()
             case "c":
                 line = self.query_one("#comment", Line)
                 self.query_one("#beside").display = True
                 self.set_focus(line)
                 line.cursor_position = len(line.value)
                 return
-            case _ if key.isdecimal():
+            case key if key.isdecimal():
                 await self._digit(draft, int(key) - 1)
             case _:
-                self._letter(draft, character)
+                self._letter(draft, event.character or "")
         if self.draft is draft:
             self._refocus()
 
@@ -352,9 +342,8 @@ class Box(App[Reply | Outcome]):
         """To a choice by its code; else what begins a prefix or an extra begins the Other line."""
         if draft.jump(character):
             return
-        extras = {extra.letter for extra in draft.question.extras}
         begun = {"/": "", "Q": "Q: ", "!": "!", "#": "#", "@": "@", "+": "+"}
-        begun |= {letter: letter for letter in extras}
+        begun |= {extra.letter: extra.letter for extra in draft.question.extras}
         if character in begun:
             draft.at = draft.other
             if not draft.words:
@@ -377,15 +366,10 @@ class Box(App[Reply | Outcome]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Say at once how the line will be read."""
-        draft = self.draft
-        if draft is None:
-            return
-        if event.input.id == "words":
-            draft.words = event.input.value
-        else:
-            draft.comment = event.input.value
-        self.warning = ""
-        self._paint()
+        if self.draft is not None:
+            setattr(self.draft, event.input.id or "words", event.input.value)
+            self.warning = ""
+            self._paint()
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter on a line; a second one, typed before the first was handled, does nothing."""
@@ -441,15 +425,13 @@ class Box(App[Reply | Outcome]):
     async def _settle(self, draft: Draft) -> None:
         """The answer stands; on to the next question without one."""
         self.warning = draft.settle()
-        if self.warning:
-            return
-        if len(self.drafts) == 1:
-            await self._send()
-            return
         count = len(self.drafts)
-        following = ((self.at + step) % count for step in range(1, count))
-        self.at = next((n for n in following if self.drafts[n].answer is None), count)
-        await self._show()
+        if not self.warning and count == 1:
+            await self._send()
+        elif not self.warning:
+            following = ((self.at + step) % count for step in range(1, count))
+            self.at = next((n for n in following if self.drafts[n].answer is None), count)
+            await self._show()
 
     async def _send(self) -> None:
         """Send every answer; with one missing, go there instead."""
