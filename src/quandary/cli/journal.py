@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
-
 _NOTABLE = 100_000
 """So many bytes are worth a word."""
 _MANY = 20

@@ -48,8 +48,6 @@ _LOWEST_UNDER_WAY = """
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS locks WHERE key > ? AND key <= ?
 """
-
-
 _TAKE_OUT = "UPDATE entry SET matter = NULL, salt = NULL WHERE run = ? AND n = ANY(?)"
 _SIZE = "SELECT pg_total_relation_size('entry') + pg_total_relation_size('document')"
 _COUNT_ON = (
@@ -90,7 +88,6 @@ class PostgresStore(Store):
         self.path = without_password(address)
         self.address = address
         self.shared = self
-
         self.beside: Callable[[Connection, Run], None] | None = None
         """Writes something beside a run that is being begun, in the same transaction."""
         self._connections = Connections(address, self.path, patience, marks, create=create)

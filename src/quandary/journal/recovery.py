@@ -30,6 +30,7 @@ from quandary.journal.entries import (
     Matter,
     Noted,
     Source,
+    Unreadable,
     digest,
     document_digest,
     sealed,
@@ -173,10 +174,9 @@ def _chain(kept: dict[int, list[Entry]], previous: bytes) -> tuple[list[Entry], 
 
 
 def _begins(entry: Entry) -> bool:
-    try:
+    with suppress(Unreadable):
         return isinstance(entry.read(), Began) and sealed(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
+    return False
 
 
 # -- the new journal -----------------------------------------------------------------------------

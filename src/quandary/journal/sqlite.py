@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -90,7 +90,6 @@ class SqliteStore(Store):
         self.path = os.fspath(path)
         self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
-
         self._lock = threading.RLock()
         if sqlite3.sqlite_version_info < (3, 37):
             raise StoreError(f"SQLite 3.37 or later is needed; this is {sqlite3.sqlite_version}")
@@ -417,12 +416,11 @@ class _LockFile:
         import fcntl  # noqa: PLC0415 - nothing of this where a run is only answered
 
         place = int.from_bytes(sha256(run.encode()).digest()[:8]) % _PLACES
-        try:
+        with suppress(OSError):
             wait = 0 if kind == "LOCK_UN" else fcntl.LOCK_NB
             fcntl.lockf(self.number, getattr(fcntl, kind) | wait, 1, place)
-        except OSError:
-            return False
-        return True
+            return True
+        return False
 
     def take(self, run: str) -> bool:
         """Whether the run is ours now; who only looks whether it is locked has gone in a moment."""
