@@ -396,16 +396,14 @@ def menu(terms: Terms) -> Tree:
     """The choices by position: nothing to go back to at the first phase, to finish at the last."""
     track = terms.track
     following, before, beyond = track.next, track.previous, track.beyond
-    if following is None:
-        options = [Option(PROCEED, "Finish", "This is the last phase; the track is complete")]
-    else:
-        said = "Finish this phase and begin that one"
-        options = [Option(PROCEED, f"Proceed to {following.title}", said)]
-    said = "Review each piece of work, then return to this menu"
-    options.append(Option(WALK, "Walk through the output", said))
+    label, said = "Finish", "This is the last phase; the track is complete"
+    if following is not None:
+        label, said = f"Proceed to {following.title}", "Finish this phase and begin that one"
+    look = "Review each piece of work, then return to this menu"
+    options = [Option(PROCEED, label, said), Option(WALK, "Walk through the output", look)]
     if before is not None:
-        said = "Resume the work of that phase"
-        options.append(Option(BACK, f"Go back to {before.title}", said))
+        back = f"Go back to {before.title}"
+        options.append(Option(BACK, back, "Resume the work of that phase"))
     if terms.custom is not None:
         options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
     others = [Option("RST", "Restart this phase", "Do its work again from the beginning")]

@@ -26,9 +26,8 @@ VERSION = 1
 def phase(arguments: dict[str, Any]) -> Flow:
     """A move along a track that somebody made with a command of their own."""
     source, target = arguments["from"], arguments["to"]
-    done = yield from send(
-        Do("move", "move-phase", Move(arguments["folder"], source, target).argument), Done
-    )
+    move = Move(arguments["folder"], source, target)
+    done = yield from send(Do("move", "move-phase", move.argument), Done)
     if done.error:
         raise Rejected(done.error)
     return {"from": source, "phase": target}

@@ -84,12 +84,9 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         """Everybody who may be asked, each once; an empty name where none was given."""
         if not self.asks:
             return ()
-        asked = list(self.votes or (self.cli,))
-        if self.retries and not self.votes:
-            asked.append(self.retry_cli)
-        if self.validates:
-            asked.append(self.validate_cli)
-        return tuple(dict.fromkeys(asked))
+        retry = (self.retry_cli,) if self.retries and not self.votes else ()
+        judge = (self.validate_cli,) if self.validates else ()
+        return tuple(dict.fromkeys((*(self.votes or (self.cli,)), *retry, *judge)))
 
     @property
     def most_calls(self) -> int:

@@ -64,11 +64,8 @@ class Attempt(NamedTuple):
     """Whether another attempt may be worth it."""
 
 
-class Verdict(NamedTuple):
-    """What was held against a piece of work, and whether another attempt may be worth it."""
-
-    critique: str
-    again: bool
+Verdict = tuple[str, bool]
+"""What was held against a piece of work, and whether another attempt may be worth it."""
 
 
 class Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
@@ -192,14 +189,14 @@ class Visit:
             if isinstance(meaning, Validation):
                 if meaning.fully_completed:
                     return None
-                return Verdict(prompts.critique_of(meaning), meaning.should_retry)
+                return prompts.critique_of(meaning), meaning.should_retry
             if came.interrupted and interruptions < INTERRUPTIONS:
                 interruptions += 1
                 names[0] = name
                 continue
             prompt = prompts.again_prompt(first, problem)
             del names[0]
-        return Verdict(f"the validator could not be understood: {problem}", again=False)
+        return f"the validator could not be understood: {problem}", False
 
     # -- a decision --------------------------------------------------------------------------------
 
@@ -356,7 +353,7 @@ class Visit:
         code, words = yield from self._ask(name, "check", choices, "Is it acceptable?", block=block)
         if code == ACCEPT:
             return None
-        return Verdict(words or "A person did not accept it.", code == AGAIN)
+        return words or "A person did not accept it.", code == AGAIN
 
     def _ask_whether_again(self, name: str, showing: int = 1, *, attempt: bool) -> Steps[None]:
         """Ask whether to go on after an interruption, where that is wanted.

@@ -205,7 +205,12 @@ class Walk:
         ways = self.maps.setdefault(page.id, Map(page, self.terms.chart))
         step = ways.start
         while step is not None:
-            self._arrive(page, step)
+            self.path.append(step.id)
+            self.visits[page.id, step.id] += 1
+            most = self.terms.defaults.max_visits
+            if self.visits[page.id, step.id] > most:
+                why = f"“{step.name}” was visited more than {most} times (max_visits)"
+                raise _End("failed", why, used_up="visits")
             plan = self._plan(ways, step)
             label = ""
             if plan.kind not in QUIET:
@@ -213,14 +218,6 @@ class Walk:
             taken = (way for way in ways.ways(step) if way.label == label)
             route = next(taken) if label else ways.onward(step)
             step = ways.follow(route) if route is not None else None
-
-    def _arrive(self, page: Page, step: Step) -> None:
-        self.path.append(step.id)
-        self.visits[page.id, step.id] += 1
-        most = self.terms.defaults.max_visits
-        if self.visits[page.id, step.id] > most:
-            why = f"“{step.name}” was visited more than {most} times (max_visits)"
-            raise _End("failed", why, used_up="visits")
 
     def _plan(self, ways: Map, step: Step) -> Planned:
         place = (ways.page.id, step.id)

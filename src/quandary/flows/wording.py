@@ -51,8 +51,6 @@ def summary(text: str) -> str:
     bare = re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
     line = " ".join(bare.split())
     ends = [found.end() for found in _SENTENCE_END.finditer(line)]
-    if not ends:
-        return _cut(line, SUMMARY_LENGTH)
     fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]
     return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
 
