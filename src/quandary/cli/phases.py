@@ -117,7 +117,10 @@ def status(folder: str, form: str, where: str | None) -> int:
         complain(f"{error}; the history is shown as the track tells it")
         store = None
     if form == "json":
-        put(msgspec.json.encode({"folder": real, **describe_track(kept, store)}) + b"\n")
+        listed = [_phase(kept.track, phase) for phase in kept.track.ordered]
+        history = [_history(passage, store) for passage in kept.history]
+        told = {"folder": real, **describe_stand(kept.track), "phases": listed, "history": history}
+        put(msgspec.json.encode(told) + b"\n")
     else:
         put(draw_track(kept, store))
     return 0
@@ -139,16 +142,6 @@ def _tell_stand(track: Track, run: str = "") -> None:
 # -- for programs --------------------------------------------------------------------------------
 
 
-def describe_track(kept: Kept, store: Store | None) -> dict[str, Any]:
-    """Everything about a track that a program may want to know."""
-    track = kept.track
-    return {
-        **describe_stand(track),
-        "phases": [_phase(track, phase) for phase in track.ordered],
-        "history": [_history(passage, store) for passage in kept.history],
-    }
-
-
 def describe_stand(track: Track) -> dict[str, Any]:
     """Where a track stands, what comes next, and what it has to prove before."""
     phases = {"current": track.current, "next": track.next, "previous": track.previous}
@@ -159,13 +152,9 @@ def describe_stand(track: Track) -> dict[str, Any]:
 
 def _phase(track: Track, phase: Phase) -> dict[str, Any]:
     said: dict[str, Any] = {"label": phase.label, "name": phase.name, "mark": track.mark(phase)}
-    if phase.proof:
-        said["proof"] = [_field(field) for field in phase.proof]
-    if phase.approval:
-        said["approval"] = phase.approval
-    if not phase.gate:
-        said["gate"] = False
-    return said
+    further = {"proof": [_field(field) for field in phase.proof], "approval": phase.approval}
+    said |= {name: value for name, value in further.items() if value}
+    return said if phase.gate else {**said, "gate": False}
 
 
 def _field(field: Any) -> dict[str, Any]:  # noqa: ANN401 - a Field
@@ -225,11 +214,9 @@ def _passed(entry: dict[str, Any]) -> str:
         way = f"{entry['phase']} finished"
     elif entry.get("from") == entry["phase"]:
         way = f"{entry['phase']} again"
-    who = entry.get("by") or entry.get("who") or "somebody"
-    who = f"{who} ({entry['through']})" if entry.get("through") else who
-    if entry.get("by"):
-        who = f"{entry.get('who')} {who}"
-    said = f"  {moment(entry.get('at', ''))}  {way}  — {who}"
-    if entry.get("reason"):
-        said += f": {entry['reason']}"
+    by, who = entry.get("by"), entry.get("who")
+    told = f"{who} {by}" if by else who or "somebody"
+    told += f" ({entry['through']})" if entry.get("through") else ""
+    said = f"  {moment(entry.get('at', ''))}  {way}  — {told}"
+    said += f": {entry['reason']}" if entry.get("reason") else ""
     return printable(said if entry["journalled"] else f"{said} (not in this journal)")

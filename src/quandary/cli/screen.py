@@ -77,18 +77,13 @@ def read_pipe(largest: int) -> str:
         return ""
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return ""
-    parts: list[bytes] = []
-    size = 0
-    while _speaks(descriptor):
-        part = os.read(descriptor, _AT_ONCE)
-        size += len(part)
-        if size > largest:
+    data = bytearray()
+    while _speaks(descriptor) and (part := os.read(descriptor, _AT_ONCE)):
+        data += part
+        if len(data) > largest:
             raise Rejected(f"more than {largest >> 20} MiB were piped in; name a file instead")
-        if not part:
-            break
-        parts.append(part)
     try:
-        return b"".join(parts).decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise Rejected(f"what was piped in is not UTF-8 text (byte {error.start})") from None
 

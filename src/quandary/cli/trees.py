@@ -515,16 +515,10 @@ def _chart(loaded: Loaded, pages: list[Page]) -> dict[str, Any]:
 
 def _step(chart: Chart, step: Step, plan: Any) -> dict[str, Any]:  # noqa: ANN401 - imported late
     called = chart.called(step)
-    shown: dict[str, Any] = {
-        "id": step.id,
-        "name": step.name,
-        "kind": plan.kind(step),
-        "shape": step.shape,
-        "text": step.text,
-        "tags": step.tags,
-        "metadata": step.metadata,
-        "routes": [{"label": route.label, "to": route.target} for route in plan.ways(step)],
-    }
+    own = {name: getattr(step, name) for name in ("shape", "text", "tags", "metadata")}
+    routes = [{"label": route.label, "to": route.target} for route in plan.ways(step)]
+    about = {"id": step.id, "name": step.name, "kind": plan.kind(step)}
+    shown = {**about, **own, "routes": routes}
     further = {"runs": called and called.id, "lane": step.lane, "notes": step.notes}
     return shown | {name: value for name, value in further.items() if value}
 
@@ -550,10 +544,5 @@ def _tree(tree: Tree) -> dict[str, Any]:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    return {
-        "code": option.code,
-        "label": option.label,
-        "description": option.description,
-        "multi": option.multi,
-        "options": [_option(child) for child in option.options],
-    }
+    own = {name: getattr(option, name) for name in ("code", "label", "description", "multi")}
+    return {**own, "options": [_option(child) for child in option.options]}

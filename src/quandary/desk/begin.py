@@ -141,9 +141,8 @@ class Showing(NamedTuple):
     def limits(self, *, as_text: bool = False) -> Limits:
         """What fits into one Ask; text is read one question at a time."""
         limits = sheets.limits(self.host, self.header_max)
-        if as_text or self.via == "text":
-            limits = msgspec.structs.replace(limits, questions=1)
-        return limits
+        one = as_text or self.via == "text"
+        return msgspec.structs.replace(limits, questions=1) if one else limits
 
 
 def begin(
@@ -220,14 +219,12 @@ def prepare(
     agents: Callable[[], Agents] | None = None,
 ) -> Beginning:
     """What a caller who cannot use our standard input asks for, as far as they may."""
-    if isinstance(wanted, Asking | Walking):
-        text = isinstance(wanted, Asking) and wanted.text
-        if not text and wanted.source.partition("#")[0] in ("", "-"):
-            also = ", or give its Markdown as text" if isinstance(wanted, Asking) else ""
-            what = "tree" if isinstance(wanted, Asking) else "chart"
-            raise QuandaryError(f"name the {what} with source{also}")
-        path = None if text else sources.split(wanted.source)[0]
-        require_may(caller, "name a file", path=path)
+    if isinstance(wanted, Asking | Walking) and not (isinstance(wanted, Asking) and wanted.text):
+        if wanted.source.partition("#")[0] in ("", "-"):
+            asked = "tree with source, or give its Markdown as text"
+            what = asked if isinstance(wanted, Asking) else "chart with source"
+            raise QuandaryError(f"name the {what}")
+        require_may(caller, "name a file", path=sources.split(wanted.source)[0])
     if isinstance(wanted, Asking):
         return decide(wanted, showing)
     if isinstance(wanted, Splitting):
@@ -273,10 +270,9 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
 def split(wanted: Splitting, showing: Showing) -> Beginning:
     """Questions on a list of options."""
     from quandary.flows.split import Terms  # noqa: PLC0415 - one flow at a time
-    from quandary.formats.items import options_from_rows  # noqa: PLC0415 - the same
 
     terms = Terms(
-        options=options_from_rows(wanted.options, "options"),
+        options=given.options_from_rows(wanted.options, "options"),
         skill=wanted.skill,
         relation=wanted.relation,
         number=wanted.number,
@@ -304,12 +300,15 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         begin_with = f"begin with quandary phase go {wanted.folder} {first}"
         raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
     phase = track.find(track.current.label) or track.current
+    label, _, description = (part.strip() for part in wanted.custom.partition("|"))
+    if wanted.custom and not label:
+        raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
     terms = gates.Terms(
         folder=folder,
         track=track,
         seen=len(kept.history),
         since=kept.history[-1].at if kept.history else "",
-        custom=_custom(wanted.custom),
+        custom=gates.Custom(label, description) if label else None,
         items=tuple(given.from_rows("items", wanted.items)),
         require="person" if wanted.require_person else "",
         at_hand=showing.via == "terminal",
@@ -320,17 +319,6 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         base=os.path.realpath(os.curdir),
     )
     return _beginning("gate", terms, "track")._replace(warnings=stuck)
-
-
-def _custom(text: str) -> Any:  # noqa: ANN401 - a Custom, or nothing
-    from quandary.flows.gate import Custom  # noqa: PLC0415 - only at gates
-
-    if not text:
-        return None
-    label, _, description = (part.strip() for part in text.partition("|"))
-    if not label:
-        raise QuandaryError(f"custom {text!r} has no label; write 'Label | Description'")
-    return Custom(label, description)
 
 
 def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:

@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from quandary.desk.begin import Showing
-    from quandary.formats.charts import Loaded
     from quandary.journal.store import Store
     from quandary.model.asks import Item
     from quandary.model.chart import Chart, Step
     from quandary.settings import Settings
     from quandary.settings.agents import Agent, Catalogue
-
-_NO_BUDGET = Budget()
 
 
 # -- what holds where the chart says nothing -----------------------------------------------------
@@ -162,12 +159,8 @@ class Walk(NamedTuple):
 
     def beginning(self, item: Item, showing: Showing, **further: Any) -> Beginning:  # noqa: ANN401
         """What one item is begun with."""
-        arguments = {
-            **self.arguments,
-            "item": msgspec.to_builtins(item),
-            "limits": msgspec.to_builtins(showing.limits()),
-            **further,
-        }
+        own = msgspec.to_builtins({"item": item, "limits": showing.limits()})
+        arguments = {**self.arguments, **own, **further}
         return Beginning("walk", arguments, {"chart": self.chart}, self.plan.warnings)
 
 
@@ -195,15 +188,25 @@ def prepare_walk(
         which = ", ".join(drawn[:5])
         raise NotFound(f"{loaded.path}: say with --page which one to begin on ({which})")
     defaults, budget = defaults_of(settings, said), budget_of(settings, said)
-    place = folder if here else None
-    plan = plan_of(loaded, defaults, agents, place, budget=budget, items=items)
-    arguments = {
-        "defaults": msgspec.to_builtins(defaults),
-        "codenames": plan.codenames,
-        "budget": msgspec.to_builtins(budget),
-        "workdir": folder,
-    }
-    return Walk(plan, folder, arguments, msgspec.to_builtins(loaded.chart))
+    codenames = [*agents.catalogue.names, HUMAN]
+    steps = plan(loaded.chart, defaults, codenames)
+    commands, missing = _commands(steps, agents, folder if here else None)
+    errors = [loaded.said(problem) for problem in loaded.errors]
+    errors += [problem for step in steps for problem in step.problems]
+    warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
+    calls = most_calls(loaded.chart, steps, defaults)
+    planned = Plan(
+        loaded.chart.name,
+        steps,
+        codenames,
+        commands,
+        list(dict.fromkeys([*errors, *missing])),
+        [*warnings, *_unfilled(steps, items)],
+        [named(step) for step in _unreachable(loaded.chart, steps)],
+        calls if budget.max_calls is None else min(calls, budget.max_calls),
+    )
+    arguments = {"defaults": defaults, "codenames": codenames, "budget": budget, "workdir": folder}
+    return Walk(planned, folder, msgspec.to_builtins(arguments), msgspec.to_builtins(loaded.chart))
 
 
 def work_folder(workdir: str | None, *, here: bool = True) -> str:
@@ -212,41 +215,6 @@ def work_folder(workdir: str | None, *, here: bool = True) -> str:
     if here and not os.path.isdir(folder):
         raise QuandaryError(f"{workdir}: no such folder to work in")
     return folder
-
-
-def plan_of(
-    loaded: Loaded,
-    defaults: Defaults,
-    agents: Agents,
-    folder: str | None,
-    *,
-    budget: Budget = _NO_BUDGET,
-    items: Sequence[Item] = (),
-) -> Plan:
-    """What a walk of the chart would do with these agents, in this folder, for these items.
-
-    Where it is walked elsewhere, without a folder here, it needs no programs on this machine.
-    """
-    chart = loaded.chart
-    codenames = [*agents.catalogue.names, HUMAN]
-    steps = plan(chart, defaults, codenames)
-    commands, missing = _commands(steps, agents, folder)
-    errors = [loaded.said(problem) for problem in loaded.errors]
-    errors += [problem for step in steps for problem in step.problems]
-    warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
-    calls = most_calls(chart, steps, defaults)
-    if budget.max_calls is not None:
-        calls = min(calls, budget.max_calls)
-    return Plan(
-        chart.name,
-        steps,
-        codenames,
-        commands,
-        list(dict.fromkeys([*errors, *missing])),
-        [*warnings, *_unfilled(steps, items)],
-        [named(step) for step in _unreachable(chart, steps)],
-        calls,
-    )
 
 
 def commands_of(store: Store, run: str, agents: Agents, folder: str) -> dict[str, list[str]]:
@@ -279,9 +247,8 @@ def _commands(
     for step in steps:
         for codename in step.agents:
             if not codename:
-                missing.append(
-                    f"“{step.name}” has no agent; tag the shape, give --cli, or set default_cli"
-                )
+                what = "tag the shape, give --cli, or set default_cli"
+                missing.append(f"“{step.name}” has no agent; {what}")
             if not codename or is_human(codename):
                 continue
             try:

@@ -109,17 +109,9 @@ def record_reply(
     """
     require_may(caller, "answer")
     name = run if isinstance(run, str) else run.id
+    how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
-        return runs.advance(
-            store,
-            run,
-            meant,
-            to=to,
-            **caller.source,
-            token=token,
-            request=sent,
-            deeds=actions(store, name, caller),
-        )
+        return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name, caller))
     except AlreadyAnswered:
         if token:
             before = runs.replied(store, name, token, sent)
@@ -195,9 +187,9 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
     """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
     require_may(caller, "resume")
     state = runs.look(store, run)
+    if state.flow != "walk" and state.deed is None:
+        raise Rejected(f"run {run} has nothing left that could be done from here")
     if state.flow != "walk":
-        if state.deed is None:
-            raise Rejected(f"run {run} has nothing left that could be done from here")
         return finish(store, caller, state)
     if walks is None:
         raise Rejected("this server resumes no runs")

@@ -136,8 +136,7 @@ class Walks:
                 raise Rejected(f"run {run} cannot be resumed from here")
             if self.is_under_way(run):
                 raise Rejected(f"run {run} is being driven already")
-            obstacle = self.obstacle(row)
-            if obstacle:
+            if obstacle := self.obstacle(row):
                 raise Rejected(obstacle)
             if self.fleet is not None and self.fleet.is_member(self.store, run):
                 state = prepare()
@@ -153,8 +152,7 @@ class Walks:
     def follow(self, state: State) -> None:
         """Have agents called where they are next. The program outlives this one, as a run may."""
         if state.calls and not self._has(state.run):
-            program = launch(self.store, state.run, os.curdir)
-            self._watch(program.wait)
+            self._watch(launch(self.store, state.run, os.curdir).wait)
 
     def close(self) -> None:
         """Ask every program to end, and see to it."""
@@ -177,9 +175,8 @@ class Walks:
         """Wait for a program, and note in the journal why it ended if it did not resume the run."""
         program = self._programs[run]
         assert program.stderr is not None  # noqa: S101 - it is a pipe
-        said: deque[str] = deque(maxlen=_LINES)
         with program.stderr as lines:
-            said.extend(lines)
+            said = deque(lines, maxlen=_LINES)
         status = program.wait()
         log.info("run %s: its program ended (%d)", run, status, extra={"run": run, "ended": status})
         del self._programs[run]

@@ -85,18 +85,16 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         text = _told(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
         return Form(text, _object({REPLY: line}, required=[REPLY]))
     fields: dict[str, Any] = {}
-    several = len(ask.questions) > 1
     for number, sheet in enumerate(make_sheets(ask), 1):
         name = one_line(sheet.question.header) or f"Question {number}"
         words, comment = "In your own words", "Comment"
-        if several:
+        if len(ask.questions) > 1:
             words, comment = f"{name}: in your own words", f"{name}: comment"
         choices = _choices(sheet, name, titled=titled)
         if choices:
             fields[field(CHOICE, number)] = choices
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
-        about = place if choices else sheet.text
-        fields[field(WORDS, number)] = _line(words, about)
+        fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
     return Form(_told(ask, notes, ask.preamble.text), _object(fields))
 
@@ -302,7 +300,12 @@ class Forms:
         for _ in range(ROUNDS):
             if not is_showable(standing.state, client):
                 return standing
-            form = self._lay_out(context, client, standing.state)
+            place = _place(context, standing.state)
+            if place not in self._open:
+                self._open[place] = _Open()
+                show = (context, client, standing.state, self._open[place])
+                self._tasks.start_soon(self._show, *show)
+            form = self._open[place]
             try:
                 came = await self._wait(context, form, until)
             except anyio.get_cancelled_exc_class():
@@ -310,18 +313,10 @@ class Forms:
                 raise
             if came is None:
                 return Standing(standing.state, CLOSED if form.done.is_set() else STILL_OPEN)
-            standing = came
             if not came.answered:
                 return came
+            standing = came
         return Standing(standing.state, MORE_TO_ASK) if standing.state.ask else standing
-
-    def _lay_out(self, context: Context, client: Client, state: State) -> _Open:
-        """The form for what waits; the one that is out already, if there is one."""
-        place = _place(context, state)
-        if place not in self._open:
-            self._open[place] = _Open()
-            self._tasks.start_soon(self._show, context, client, state, self._open[place])
-        return self._open[place]
 
     async def _wait(self, context: Context, form: _Open, until: float) -> Standing | None:
         begun = anyio.current_time()
@@ -379,11 +374,17 @@ class Forms:
 
         Each is taken once: one that nobody knows, or that came before, records nothing.
         """
-        token, run = _read_state(request_state)
+        try:  # it was sealed by us
+            state = json.loads(request_state)
+            token, run = str(state["form"]), str(state["run"])
+        except (ValueError, TypeError, KeyError):
+            raise QuandaryError(
+                "the request state is not one of ours; call the tool anew"
+            ) from None
         shown = self._shown.pop(token, None)
         if shown is None or shown.run != run:
-            state = await self.do(runs.look, self.house.store, run)
-            return Standing(state, UNKNOWN_FORM), ROUNDS
+            look = self.do(runs.look, self.house.store, run)
+            return Standing(await look, UNKNOWN_FORM), ROUNDS
         seconds = anyio.current_time() - shown.at
         result = (responses or {}).get(FIELD)
         if not isinstance(result, types.ElicitResult):
@@ -436,9 +437,11 @@ class Forms:
         store = self.house.store
         while anyio.current_time() < until:
             row = await self.do(store.run, state.run)
-            if row is None or row.status != "waiting":
-                break
-            if row.n > state.n and row.waits == "person":
+            if (
+                row is None
+                or row.status != "waiting"
+                or (row.n > state.n and row.waits == "person")
+            ):
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
         return await self.do(runs.look, store, state.run)
@@ -482,12 +485,3 @@ def _failed(error: MCPError | ValidationError) -> Outcome:
     if error.code == types.CONNECTION_CLOSED:
         return Outcome("dismissed", "the client went away")
     return Outcome("unavailable", error.message)
-
-
-def _read_state(text: str) -> tuple[str, str]:
-    """The token and the run in what a client gave back; it was sealed by us."""
-    try:
-        state = json.loads(text)
-        return str(state["form"]), str(state["run"])
-    except (ValueError, TypeError, KeyError):
-        raise QuandaryError("the request state is not one of ours; call the tool anew") from None

@@ -6,7 +6,7 @@ it part of a web server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -36,7 +36,7 @@ from quandary.journal import runs
 from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from mcp.server.context import ServerRequestContext
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     Page = types.PaginatedRequestParams | None
     Result = types.CallToolResult | types.InputRequiredResult
 
+T = TypeVar("T")
 NAME = "quandary"
 INSTRUCTIONS = """\
 Quandary asks the person you work for to decide, and keeps what they decide. Whenever a choice
@@ -77,18 +78,20 @@ UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
 def build(house: House, *, hold: float = HOLD) -> Server[Forms]:
     """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
+    described = [tool.describe() for tool in TOOLS.values()]
+    templates = types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
     server: Server[Forms] = Server(
         NAME,
         version=__version__,
         title="Quandary",
         instructions=INSTRUCTIONS,
         lifespan=lambda _: open_forms(house, hold),
-        on_list_tools=_list_tools,
+        on_list_tools=_always(types.ListToolsResult(tools=described)),
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
-        on_list_resource_templates=_list_templates,
+        on_list_resource_templates=_always(templates),
         on_read_resource=_read_resource,
-        on_list_prompts=_list_prompts,
+        on_list_prompts=_always(types.ListPromptsResult(prompts=[tools.RELAY])),
         on_get_prompt=_get_prompt,
     )
     sealed = RequestStateSecurity.ephemeral(ttl=LONGEST)
@@ -119,8 +122,11 @@ def mounted(server: Server[Forms], security: TransportSecuritySettings | None = 
 # -- tools ---------------------------------------------------------------------------------------
 
 
-async def _list_tools(_: Context, __: Page) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[tool.describe() for tool in TOOLS.values()])
+def _always(result: T) -> Callable[[Context, Page], Awaitable[T]]:
+    async def answer(_: Context, __: Page) -> T:
+        return result
+
+    return answer
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> Result:
@@ -226,10 +232,6 @@ async def _list_resources(context: Context, _: Page) -> types.ListResourcesResul
     return types.ListResourcesResult(resources=found)
 
 
-async def _list_templates(_: Context, __: Page) -> types.ListResourceTemplatesResult:
-    return types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
-
-
 async def _read_resource(
     context: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
@@ -240,10 +242,6 @@ async def _read_resource(
         code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
         raise MCPError(code, str(error), {"uri": str(params.uri)}) from None
     return types.ReadResourceResult(contents=[found])
-
-
-async def _list_prompts(_: Context, __: Page) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=[tools.RELAY])
 
 
 async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:

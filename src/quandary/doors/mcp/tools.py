@@ -55,25 +55,17 @@ class Client(NamedTuple):
     """It calls again with what was filled in; else it is sent the form during the call."""
 
 
-class House:
+class House(NamedTuple):
     """Everything that tools do, with the current folder as the project.
 
     Callers on other machines are confined to the `scope`. `report` writes what `check` found.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        walks: Walks,
-        agents: Callable[[], Agents],
-        report: Callable[[Sequence[Checked]], bytes],
-        scope: Scope | None = None,
-    ) -> None:
-        self.store = store
-        self.walks = walks
-        self.agents = agents
-        self.report = report
-        self.scope = scope
+    store: Store
+    walks: Walks
+    agents: Callable[[], Agents]
+    report: Callable[[Sequence[Checked]], bytes]
+    scope: Scope | None = None
 
     def caller(self, by: str) -> Caller:
         """The source of all that comes from a client.
@@ -115,12 +107,8 @@ class House:
     def runs(self, wanted: Listing) -> bytes:
         """The newest runs of the project, as JSON."""
         end_what_expired(self.store)
-        found = self.store.runs(
-            status=wanted.status or None,
-            project=project_of(os.curdir),
-            limit=wanted.limit,
-            newest=True,
-        )
+        status, project = wanted.status or None, project_of(os.curdir)
+        found = self.store.runs(status=status, project=project, limit=wanted.limit, newest=True)
         return encode_runs(self.store, found)
 
     def check(self, wanted: Checking) -> bytes:
@@ -197,16 +185,13 @@ class Tool(NamedTuple):
     def describe(self) -> types.Tool:
         """The tool with what it takes; some hosts want the type of a choice spelt out."""
         _, parts = msgspec.json.schema_components([self.wanted])
-        fields = parts[self.wanted.__name__]["properties"]
-        schema = {
-            "type": "object",
-            "properties": {
-                name: {"type": "string", **about} if "enum" in about else about
-                for name, about in fields.items()
-            },
-            "required": parts[self.wanted.__name__]["required"],
-            "additionalProperties": False,
+        known = parts[self.wanted.__name__]
+        fields = {
+            name: {"type": "string", **about} if "enum" in about else about
+            for name, about in known["properties"].items()
         }
+        schema = {"type": "object", "properties": fields, "required": known["required"]}
+        schema["additionalProperties"] = False
         hints = types.ToolAnnotations(
             title=self.title,
             read_only_hint=self.looks_only,
@@ -281,33 +266,25 @@ def list_resources(house: House) -> list[types.Resource]:
     for path, tree in sources.in_project(os.curdir):
         if not tree.fenced and tree.name not in trees:
             about = f"{' '.join(tree.trigger.split())} ({path})".strip()
-            uri = TREES + quote(tree.name, safe="")
-            trees[tree.name] = types.Resource(
-                uri=uri, name=tree.name, description=about, mime_type=MARKDOWN
-            )
+            trees[tree.name] = _resource(TREES + quote(tree.name, safe=""), tree.name, about)
     listed = list(trees.values())[:MOST]
     for run in msgspec.json.decode(house.runs(Listing(limit=MOST)))["runs"]:
         name = f"{run['flow']} {run['run']} ({run['status']})"
-        what = run.get("about") or None
-        listed.append(
-            types.Resource(uri=RUNS + run["run"], name=name, description=what, mime_type=JSON)
-        )
+        listed.append(_resource(RUNS + run["run"], name, run["about"] or None))
     return listed
 
 
+def _resource(uri: str, name: str, about: str | None) -> types.Resource:
+    kind = MARKDOWN if uri.startswith(TREES) else JSON
+    return types.Resource(uri=uri, name=name, description=about, mime_type=kind)
+
+
 TEMPLATES = [
-    types.ResourceTemplate(
-        uri_template=TREES + "{name}",
-        name="tree",
-        description="A decision tree of the project, as Markdown.",
-        mime_type=MARKDOWN,
-    ),
-    types.ResourceTemplate(
-        uri_template=RUNS + "{run}",
-        name="run",
-        description="Where a run stands, and what was asked and answered.",
-        mime_type=JSON,
-    ),
+    types.ResourceTemplate(uri_template=uri, name=name, description=about, mime_type=kind)
+    for uri, name, about, kind in (
+        (TREES + "{name}", "tree", "A decision tree of the project, as Markdown.", MARKDOWN),
+        (RUNS + "{run}", "run", "Where a run stands, and what was asked and answered.", JSON),
+    )
 ]
 
 
@@ -317,9 +294,9 @@ def read_resource(house: House, uri: str) -> types.TextResourceContents:
     if uri.startswith(TREES):
         if sources.split(name)[0] is not None:
             raise NotFound(f"{printable(name)} is no name of a tree")
-        text = write_tree(sources.load(name))
-        return types.TextResourceContents(uri=uri, text=text, mime_type=MARKDOWN)
-    if uri.startswith(RUNS):
-        text = house.history(find_run(house.store, name)).decode()
-        return types.TextResourceContents(uri=uri, text=text, mime_type=JSON)
-    raise NotFound(f"there is no {uri}; resources begin with {TREES} or {RUNS}")
+        kind, text = MARKDOWN, write_tree(sources.load(name))
+    elif uri.startswith(RUNS):
+        kind, text = JSON, house.history(find_run(house.store, name)).decode()
+    else:
+        raise NotFound(f"there is no {uri}; resources begin with {TREES} or {RUNS}")
+    return types.TextResourceContents(uri=uri, text=text, mime_type=kind)
