@@ -107,14 +107,10 @@ class Preamble(msgspec.Struct, frozen=True, omit_defaults=True):
     def text(self) -> str:
         """The preamble as Markdown; an empty line stands at its end."""
         parts = [part for part in (self.why, self.context, *self.blocks) if part]
-        legend = []
-        if self.extras:
-            legend.append("**Also:** " + " | ".join(f"{e.letter}: {e.text}" for e in self.extras))
-        if self.hints:
-            legend.append(f"**Try:** {self.hints}")
-        if legend:
-            parts.append("\n".join(legend))
-        return "\n\n".join(parts) + "\n\n"
+        extras = " | ".join(f"{extra.letter}: {extra.text}" for extra in self.extras)
+        legend = [f"**Also:** {extras}"] if extras else []
+        legend += [f"**Try:** {self.hints}"] if self.hints else []
+        return "\n\n".join([*parts, "\n".join(legend)] if legend else parts) + "\n\n"
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
@@ -209,16 +205,9 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
             return Answer(key, text=text.strip(), raw=raw)
         if self.kind == "ambiguous":
             return Answer(key, among=self.codes, text=text.strip(), raw=raw)
-        return Answer(
-            key,
-            picked=self.codes,
-            comment=self.comment,
-            prefix=self.prefix,
-            argument=self.argument,
-            extra=self.extra,
-            tree=self.tree,
-            raw=raw,
-        )
+        same = ("comment", "prefix", "argument", "extra", "tree")
+        taken: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return Answer(key, picked=self.codes, raw=raw, **taken)
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -54,22 +54,14 @@ def schema(expects: Expects, routes: tuple[str, ...] = ()) -> dict[str, Any]:
     """
     properties: dict[str, Any]
     if expects == "process":
-        properties = {
-            "completed": _FLAG,
-            "secs_taken": {"type": "number"},
-            "tokens_used": {"type": "integer"},
-            "comments": _TEXT,
-        }
+        numbers = {"secs_taken": {"type": "number"}, "tokens_used": {"type": "integer"}}
+        properties = {"completed": _FLAG, **numbers, "comments": _TEXT}
     elif expects == "decision":
         answer = {**_TEXT, "enum": list(routes)} if routes else _TEXT
         properties = {"choices": _TEXTS, "answer": answer, "reasons": _TEXT}
     else:
-        properties = {
-            "fully_completed": _FLAG,
-            "partially_completed": _FLAG,
-            "should_retry": _FLAG,
-            "warnings": _TEXTS,
-        }
+        flags = ("fully_completed", "partially_completed", "should_retry")
+        properties = {**dict.fromkeys(flags, _FLAG), "warnings": _TEXTS}
     return {
         "type": "object",
         "properties": properties,

@@ -142,19 +142,10 @@ _LABELS = """
 """
 """After a secret's or a holding's name: then it is only a word for something small."""
 
-_JOINED = {
-    "app store": "appstore",
-    "play store": "playstore",
-    "all users": "allusers",
-    "all the users": "allusers",
-    "all our users": "allusers",
-    "mailing list": "mailinglist",
-    "social media": "socialmedia",
-    "two factor": "twofactor",
-    "audit log": "auditlog",
-    "sd card": "sdcard",
-    "docker hub": "dockerhub",
-}
+_JOINED = re.compile(
+    "(?:app|play) store|all (?:the |our )?users|mailing list|social media|two factor|audit log"
+    "|sd card|docker hub"
+)
 """Things whose name is more than one word."""
 
 _HARMLESS = r"""
@@ -193,8 +184,10 @@ def one_way(*texts: str) -> str:
             return "a text too long to be judged"
         words = _plain(text)
         # Idioms are looked for only where there is something to be excused.
-        if _caught(words) and (found := _caught(" ".join(_idioms().sub(" ", words).split()))):
-            return found
+        if _caught(words):
+            idioms = _pattern(_HARMLESS, r"[\w']")
+            if found := _caught(" ".join(idioms.sub(" ", words).split())):
+                return found
     return ""
 
 
@@ -207,9 +200,7 @@ def _plain(text: str) -> str:
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn"))
     text = _CAMEL.sub(" ", text.replace("’", "'").replace("_", " "))
     words = " ".join(_TOKEN.findall(text.casefold()))
-    for several, one in _JOINED.items():
-        words = words.replace(several, one)
-    return words
+    return _JOINED.sub(lambda found: re.sub(" (?:the |our )?", "", found[0]), words)
 
 
 def _caught(words: str) -> str:
@@ -217,7 +208,7 @@ def _caught(words: str) -> str:
     listed = words.split()
     found = next((word for word in listed if word in _forms(_ALONE)), "") or _pair(listed)
     if not found:
-        phrase = _phrases().search(words)
+        phrase = _pattern(_PHRASES, r"\w").search(words)
         found = phrase[0].strip() if phrase else ""
     return found
 
@@ -260,18 +251,11 @@ def _pairs() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 
 
 @cache
-def _phrases() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'])(?:{_lines(_PHRASES)})(?!\w)")
-
-
-@cache
-def _idioms() -> re.Pattern[str]:
-    idioms = _lines(_HARMLESS).replace("{shown}", _SHOWN).replace("{part}", _PART)
-    return re.compile(rf"(?<![\w'])(?:{idioms})(?![\w'])")
-
-
-def _lines(listed: str) -> str:
-    return "|".join(line.strip() for line in listed.strip().split("\n"))
+def _pattern(listed: str, beyond: str) -> re.Pattern[str]:
+    """Any of the lines as whole words, with nothing of what is `beyond` right behind them."""
+    lines = "|".join(line.strip() for line in listed.strip().split("\n"))
+    lines = lines.replace("{shown}", _SHOWN).replace("{part}", _PART)
+    return re.compile(rf"(?<![\w'])(?:{lines})(?!{beyond})")
 
 
 @cache

@@ -136,8 +136,7 @@ def _ends(plan: Map) -> Iterator[Problem]:
         elif len(steps) < 2:
             where = f"from {end(route.source)} leads to {end(route.target)}"
             message = f"{line} {where}; join both of its ends to steps"
-            found = _error("line-to-nowhere", message, *steps)
-            yield msgspec.structs.replace(found, line=route.line)
+            yield _error("line-to-nowhere", message, *steps, line=route.line)
 
 
 def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
@@ -243,11 +242,10 @@ def _ending(plan: Map, among: dict[str, Step]) -> set[str]:
 
 def _circles(chart: Chart, pages: list[Page]) -> Iterator[Problem]:
     """No page is run as a part of itself."""
-    calls: dict[str, dict[str, Step]] = {}
-    for page in pages:
-        calls[page.id] = {
-            called.id: step for step in page.steps if (called := chart.called(step)) is not None
-        }
+    calls = {
+        page.id: {called.id: step for step in page.steps if (called := chart.called(step))}
+        for page in pages
+    }
     left = _tied(_tied({key: set(below) for key, below in calls.items()}))
     for page in pages:
         for key, step in calls[page.id].items():

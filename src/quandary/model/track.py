@@ -80,22 +80,16 @@ class Field(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def described(self) -> str:
         """The field and what it must be, in a few words."""
-        schema = self.schema
-        said = []
-        if schema.get("enum"):
-            said.append("one of " + ", ".join(map(shown, schema["enum"])))
-        else:
-            kinds = [kind for kind in self.types if kind != "string"]
-            said += [" or ".join(kinds)] if kinds else []
-        if schema.get("minLength"):
-            said.append(f"at least {schema['minLength']} characters")
-        if schema.get("pattern"):
-            said.append(f"like {schema['pattern']}")
-        if schema.get(PATH_EXISTS):
-            said.append("a path that exists")
-        if not self.required:
-            said.append("optional")
-        return f"{self.name} ({', '.join(said)})" if said else self.name
+        schema, choices = self.schema, ", ".join(map(shown, self.schema.get("enum") or ()))
+        kinds = " or ".join(kind for kind in self.types if kind != "string")
+        said = (
+            f"one of {choices}" if schema.get("enum") else kinds,
+            f"at least {schema['minLength']} characters" if schema.get("minLength") else "",
+            f"like {schema['pattern']}" if schema.get("pattern") else "",
+            "a path that exists" if schema.get(PATH_EXISTS) else "",
+            "" if self.required else "optional",
+        )
+        return f"{self.name} ({', '.join(filter(None, said))})" if any(said) else self.name
 
 
 def shown(value: object) -> str:
@@ -167,10 +161,10 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
         following = self.next
         if following is None:
             return ()
-        beside = [p for p in self.free if alternatives(p.label, following.label)]
         heads: dict[str, Phase] = {}
-        for phase in beside:
-            heads.setdefault(_branch(phase.label, following.label), phase)
+        for phase in self.free:
+            if alternatives(phase.label, following.label):
+                heads.setdefault(_branch(phase.label, following.label), phase)
         return tuple(heads.values())
 
     @property

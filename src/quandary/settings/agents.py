@@ -249,14 +249,10 @@ def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
         problems.append("schema needs {schema} or {schema_file}")
     if agent.model and not agent.model_flag:
         problems.append("model is for agents known from the start; put it into argv")
-    if agent.output == "text":
-        problems += [
-            f"{key} needs an output of json" for key in ("usage", "failure") if given.get(key)
-        ]
-    for key in ("safe", "full", "args"):
-        if _placeholders(getattr(agent, key)):
-            problems.append(f"{key} cannot have placeholders")
-    return problems
+    unread = ("usage", "failure") if agent.output == "text" else ()
+    problems += [f"{key} needs an output of json" for key in unread if given.get(key)]
+    filled = [key for key in ("safe", "full", "args") if _placeholders(getattr(agent, key))]
+    return problems + [f"{key} cannot have placeholders" for key in filled]
 
 
 def _placeholders(words: tuple[str, ...]) -> set[str]:

@@ -309,17 +309,13 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
 
 def _level_text(question: str, level: _Level) -> str:
     """What is asked at a level: the question, what was chosen before, what each option means."""
-    parts = [question]
-    if level.labels:
-        parts.append(f"Chosen so far: {' / '.join(level.labels)}")
-    meanings = [
+    chosen = f"Chosen so far: {' / '.join(level.labels)}" if level.labels else ""
+    meanings = "\n".join(
         f"- {label}: {' '.join(option.description.split())}"
         for option, label in _labelled(level.options)
         if option.description
-    ]
-    if meanings:
-        parts.append("\n".join(meanings))
-    return "\n\n".join(parts)
+    )
+    return "\n\n".join(filter(None, (question, chosen, meanings)))
 
 
 def _labelled(options: tuple[Option, ...]) -> list[tuple[Option, str]]:

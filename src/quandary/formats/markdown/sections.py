@@ -134,12 +134,10 @@ class Reader:
         if self.draft is None or self.draft.bare:
             self._finish(heading.line)
             self.draft = Draft(heading, base, bare=True)
-        choose = ""
-        if found.re is _CHOOSE:
-            choose = "one" if found["one"] else "several"
+        several = "one" if found.re is _CHOOSE and found["one"] else "several"
+        choose = several if found.re is _CHOOSE else ""
         name = found["name"].strip()
-        if _PLACEHOLDER.match(name):
-            self.draft.template = True
+        self.draft.template |= _PLACEHOLDER.match(name) is not None
         self.draft.decisions.append(DraftDecision(name, heading, choose))
 
     def _read_prose(self, block: Block) -> None:
@@ -258,11 +256,9 @@ class Reader:
             first = draft.decisions[0]
             if not first.choose and not any(head.code for head in first.heads):
                 del draft.decisions[0]
-        if _is_tree(draft):
-            section = self._build(draft)
-            if section is not None:
-                section.end = end - 1
-                self.sections.append(section)
+        if _is_tree(draft) and (section := self._build(draft)) is not None:
+            section.end = end - 1
+            self.sections.append(section)
         self.draft = None
 
     def _build(self, draft: Draft) -> Section | None:
