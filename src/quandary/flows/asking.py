@@ -150,8 +150,7 @@ class Asking(ABC, Generic[P]):
         opened: list[P] = []
         missed: list[P] = []
         for place, question in asked:
-            answer = reply.to(question.key)
-            if answer is None:
+            if (answer := reply.to(question.key)) is None:
                 missed.append(replace(place, why=NO_ANSWER))
             else:
                 opened += yield from self._take(place, question, answer)
@@ -243,8 +242,7 @@ class Asking(ABC, Generic[P]):
             turned = "turned" if place.among else "page"
             return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
-        unknown = [code for code in gathered if self.label(place, code) is None]
-        if unknown:
+        if unknown := [code for code in gathered if self.label(place, code) is None]:
             return self.again(place, f"There is no option {', '.join(unknown)} here.")
         if words and not place.own_words:
             return [replace(self._tick(place, codes), why=self.keep_words(place, words))]

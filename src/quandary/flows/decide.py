@@ -78,8 +78,7 @@ def decide(
 
 def _flow(terms: Terms) -> Flow:
     """Refuse at once what cannot be asked well, before anyone is asked anything."""
-    problems = level_problems(terms.tree)
-    if problems:
+    if problems := level_problems(terms.tree):
         raise Rejected(f"{terms.tree.name} cannot be asked: {'; '.join(problems)}")
     if not terms.context.strip():
         raise ContextRequired("a question needs context: say what is decided and why (--context)")

@@ -203,8 +203,7 @@ class Visit:
     def _decide(self) -> Steps[VisitEnd]:
         while True:
             tried = yield from self._attempt("decision")
-            if isinstance(tried.meaning, Decision):
-                chosen = tried.meaning
+            if isinstance(chosen := tried.meaning, Decision):
                 return VisitEnd(chosen.route, chosen.route, chosen.reasons.strip())
             self.critiques.append(tried.problem)
             if not self._attempts_left:

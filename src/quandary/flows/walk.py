@@ -142,8 +142,7 @@ def walk(
 
 def _flow(terms: Terms) -> Flow:
     """Refuse a chart that cannot be walked before anything is spent."""
-    errors = [p.message for p in check(terms.chart) if p.severity == "error"]
-    if errors:
+    if errors := [p.message for p in check(terms.chart) if p.severity == "error"]:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
     return Walk(terms).flow()
 
@@ -194,8 +193,7 @@ class Walk:
             "seconds": round(self.spent.seconds, 3),
             **self.chooser.remarks_on(self.terms.item.id).as_result(),
         }
-        notes = (*self.notes, *self.chooser.notes)
-        if notes:
+        if notes := (*self.notes, *self.chooser.notes):
             result["notes"] = [msgspec.to_builtins(note) for note in notes]
         return result
 
