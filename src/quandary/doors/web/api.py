@@ -270,16 +270,10 @@ def _begin(house: House, caller: Caller, wanted: Asking, key: str) -> State:
     """A run, on the word of a program even where a person's login sent it."""
     caller, showing = caller._replace(who="api"), Showing()
     beginning = begin.prepare(house.store, caller, wanted, showing)
-    request = begin.digest_of(wanted) if key else ""
+    once = {"key": key, "request": digest_of(wanted) if key else ""}
+    ends, project = wanted.expires, house.scope.project
     return begin.begin(
-        house.store,
-        caller,
-        beginning,
-        showing,
-        expires=wanted.expires,
-        key=key,
-        request=request,
-        project=house.scope.project,
+        house.store, caller, beginning, showing, expires=ends, project=project, **once
     )
 
 
@@ -303,16 +297,18 @@ def reply(
     sent = digest_of(*caller[:3], data) if token else ""
     # Looked at first: what is answered in between is found by its token.
     state = driver.look(house.store, name)
-    if token:
-        before = replied(house.store, name, token, sent)
-        if before is not None:
-            return state_out(house, before)
+    if token and (before := replied(house.store, name, token, sent)) is not None:
+        return state_out(house, before)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
     if data.text is not None and data.answers:
         raise QuandaryError("the reply has both answers and a text; send one of them")
-    body = data.text if data.text is not None else _answers(data)
+    answers = [
+        {name: value for name, value in msgspec.to_builtins(one).items() if value is not None}
+        for one in data.answers
+    ]
+    body = data.text if data.text is not None else msgspec.json.encode({"answers": answers})
     meant = replies.read_reply(replies.arguments_of(house.store, name), ask, body, data.to)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
@@ -320,14 +316,6 @@ def reply(
         house.store, caller, name, meant, to=state.key, token=token, sent=sent
     )
     return state_out(house, state)
-
-
-def _answers(data: ReplyIn) -> bytes:
-    answers = [
-        {name: value for name, value in msgspec.to_builtins(one).items() if value is not None}
-        for one in data.answers
-    ]
-    return msgspec.json.encode({"answers": answers})
 
 
 @post(

@@ -103,11 +103,8 @@ class Keys:
     def has_code(self) -> bool:
         """Whether a code was printed that still opens a login."""
         now, since = time.time(), time.monotonic()
-        self._codes = {
-            known: (until, at_most)
-            for known, (until, at_most) in self._codes.items()
-            if until > now and at_most > since
-        }
+        codes = self._codes.items()
+        self._codes = {code: ends for code, ends in codes if ends[0] > now and ends[1] > since}
         return bool(self._codes)
 
     def log_in(self, secret: str) -> Session | None:
@@ -117,10 +114,8 @@ class Keys:
             if hmac.compare_digest(known, digest):
                 del self._codes[known]
                 return self._session("")
-        for name, known in self._users.items():
-            if hmac.compare_digest(known, digest):
-                return self._session(name)
-        return None
+        user = self._user(digest)
+        return self._session(user) if user is not None else None
 
     def log_out(self, session: Session) -> None:
         """End a session for good, even where its cookie was copied."""
@@ -131,12 +126,13 @@ class Keys:
     def bearer(self, secret: str) -> str | None:
         """The name behind a token in a request: a user's, or `token` for the server's own."""
         digest = _hash(secret)
-        for name, known in self._users.items():
-            if hmac.compare_digest(known, digest):
-                return name
-        if self._token and hmac.compare_digest(self._token, digest):
-            return SERVERS
-        return None
+        own = bool(self._token) and hmac.compare_digest(self._token, digest)
+        user = self._user(digest)
+        return SERVERS if user is None and own else user
+
+    def _user(self, digest: bytes) -> str | None:
+        same = (n for n, known in self._users.items() if hmac.compare_digest(known, digest))
+        return next(same, None)
 
     def is_user(self, name: str) -> bool:
         """Whether a name is that of a user, and not what the server's own token goes by."""
