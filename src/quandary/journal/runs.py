@@ -183,8 +183,11 @@ def find_run(store: Store, prefix: str) -> str:
 def open_run(store: Store, run: str) -> OpenRun:
     """A run, looked up once for all that is done with it now."""
     row = _row(store, run)
+    handle = OpenRun(store, row)
     kept = _opened.get(store, {}).pop(run, None)
-    return kept if kept is not None and kept.row.n == row.n else OpenRun(store, row)
+    if kept is not None and kept["row"].n == row.n:
+        vars(handle).update(kept)
+    return handle
 
 
 def begin(
@@ -487,9 +490,9 @@ def keep_open(store: Store, runs: int) -> None:
 MOST_OPEN = 32
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
-_opened: WeakKeyDictionary[Store, dict[str, OpenRun]] = WeakKeyDictionary()
-"""The runs that this process resumed last, a few for each store: as good as rebuilt as long as
-nobody else has appended to them."""
+_opened: WeakKeyDictionary[Store, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+"""What is known of the runs that this process resumed last, a few for each store: as good as
+rebuilt as long as nobody else has appended to them. It must not hold the store itself."""
 _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
 
 
@@ -500,14 +503,17 @@ def _remembered(store: Store, run: str) -> OpenRun | None:
     since, the store refuses, and the row is looked up.
     """
     opened = _opened.get(store, {})
-    kept = opened.get(run)
-    return opened.pop(run, None) if kept is not None and not kept.row.expires else None
+    if run not in opened or opened[run]["row"].expires:
+        return None
+    handle = OpenRun(store, opened[run]["row"])
+    vars(handle).update(opened.pop(run))
+    return handle
 
 
 def _keep(handle: OpenRun) -> None:
     if handle.row.status == "waiting" and "progress" in vars(handle):
         opened = _opened.setdefault(handle.store, {})
-        opened[handle.id] = handle
+        opened[handle.id] = {n: known for n, known in vars(handle).items() if n != "store"}
         while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):
             opened.pop(next(iter(opened)), None)
 
