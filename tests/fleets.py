@@ -19,7 +19,7 @@ import psycopg
 
 from program import PROGRAM
 from quandary.agents.calling import Surroundings
-from quandary.fleet.queue import open_shared
+from quandary.fleet import open_shared
 from quandary.fleet.worker import Orders, Worker
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify

@@ -12,7 +12,7 @@ from mcp import Client, MCPError
 
 from quandary.cli.servers import house_of, walks_of
 from quandary.desk.authority import scope_of
-from quandary.doors.mcp.server import build
+from quandary.doors.mcp import build
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply

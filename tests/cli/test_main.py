@@ -14,7 +14,7 @@ import pytest
 import quandary
 from program import DEPLOY, PROGRAM, SCRIPT, call, environment, shell, start
 from quandary.cli import COMMANDS, GROUPS
-from quandary.formats import lint
+from quandary.formats import rules
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +149,7 @@ def test_a_fault_of_ours_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even what should never happen is one line, which says how to learn more."""
-    monkeypatch.setattr(lint, "RULES", {})
+    monkeypatch.setattr(rules, "RULES", {})
     status, out, err = call(capsys, "rule")
     assert (status, out) == (1, "")
     assert err == "quandary: internal error (KeyError: 'always-four'); run it again with --debug\n"

@@ -433,7 +433,7 @@ def test_no_room_for_the_journal_either(tried: Tried) -> None:
 
 _AS_NOBODY = """\
 import os, random, select, sys
-import quandary.cli.phases, quandary.cli.program, quandary.flows.records, quandary.journal.sqlite
+import quandary.cli.phases, quandary.cli.program, quandary.flows, quandary.journal.sqlite
 from quandary.cli import run
 
 if os.geteuid() == 0:

@@ -27,13 +27,13 @@ from quandary.cli.trees import (
     text_report,
     uri,
 )
-from quandary.formats.lint import Checked, Diagnostic, explanations
+from quandary.formats.rules import Checked, Diagnostic, explanations
 from quandary.model.tree import Decision, Option, Tree
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-    from quandary.formats.lint import Severity
+    from quandary.formats.rules import Severity
 
 
 PLAN = Tree(

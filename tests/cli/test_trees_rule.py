@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from program import at_terminal, call
-from quandary.formats.lint import explanations
-from quandary.formats.rules import RULES
+from quandary.formats.rules import RULES, explanations
 
 _EXAMPLE = re.compile(r"(?ms)^(Bad|Good):\n\n````markdown\n(.*?)^````$")
 

@@ -24,7 +24,8 @@ from mcp_clients import (
     said,
 )
 from program import call
-from quandary.doors.mcp import forms, server
+from quandary.doors import mcp
+from quandary.doors.mcp import forms
 from quandary.doors.mcp import forms as asking
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began, Noted
@@ -91,7 +92,7 @@ def test_a_decline_ends_the_run(place: Place, mode: str) -> None:
     """Whoever took the time to decline has declined, and nothing was decided."""
     told = place.call("ask", ASK_ONE, Person((SLOWLY, "decline")), mode)
     assert told.data["status"] == "declined"
-    assert told.then == server.UNDECIDED
+    assert told.then == mcp.UNDECIDED
     assert not told.failed
 
 
@@ -120,7 +121,7 @@ def test_a_client_that_shows_no_forms_is_told_from_a_person(
     monkeypatch.setattr(forms, "INSTANT", 10.0)  # on a busy machine, at once may take a while
     told = place.call("ask", ASK_ONE, Person(action), mode)
     assert (told.data["status"], kinds(told)) == ("waiting", ["unavailable"])
-    assert told.then == server.RELAY.replace("{run}", told.data["run"])
+    assert told.then == mcp.RELAY.replace("{run}", told.data["run"])
     assert told.data["ask"]["tool_input"]["questions"][0]["options"][0]["label"] == "Fine"
     printed = call(capsys, "next", told.data["run"], "--wait", "0")
     assert json.loads(printed.out) == told.data
@@ -132,7 +133,7 @@ def test_a_client_without_forms_gets_what_the_command_line_prints(
 ) -> None:
     """The relay payload, and the command that takes the answer; with it, the run goes on."""
     told = place.call("ask", ASK_ONE, None, mode)
-    assert told.then == server.RELAY.replace("{run}", told.data["run"])
+    assert told.then == mcp.RELAY.replace("{run}", told.data["run"])
     assert told.data["ask"]["reply_with"][:3] == ["quandary", "reply", told.data["run"]]
     assert json.loads(call(capsys, "next", told.data["run"], "--wait", "0").out) == told.data
     ended = call(capsys, *told.data["ask"]["reply_with"][1:-1], '{"response": "fine"}')

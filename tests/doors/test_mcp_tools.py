@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from mcp_clients import ASK_ONE, CONTEXT, ERAS, MULTI, Person, Place, Said, booked, said
 from phases import PLANNED, Tried
 from program import call
-from quandary.doors.mcp import server
+from quandary.doors import mcp
 from quandary.doors.mcp.tools import TEMPLATES, TOOLS
 from quandary.journal import runs
 
@@ -176,7 +176,7 @@ def test_what_only_a_person_may_answer_is_not_shown_here(
     wanted = {"folder": str(tried.folder / "rel"), "proof": PLANNED, "require_person": True}
     told = place.call("gate", wanted, person, mode)
     assert told.data["status"] == "waiting"
-    assert told.then == server.IN_PERSON.replace("{run}", told.data["run"])
+    assert told.then == mcp.IN_PERSON.replace("{run}", told.data["run"])
     assert person.forms == []
 
 
@@ -200,7 +200,7 @@ def test_a_chart_is_walked_by_itself(place: Place, mode: str) -> None:
     person = Person({"answer_1": "YES"})
     begun, ended = place.at(work, person, mode)
     assert (begun.data["flow"], begun.data["status"]) == ("walk", "waiting")
-    assert begun.then == server.WALKING.replace("{run}", begun.data["run"])
+    assert begun.then == mcp.WALKING.replace("{run}", begun.data["run"])
     assert ended.data["result"]["outcome"] == "completed", ended
     assert [step["route"] for step in ended.data["result"]["steps"] if step["route"]] == ["yes"]
     assert len(person.forms) == 1

@@ -29,8 +29,8 @@ from mcp_clients import (
 from program import PROGRAM, environment, start
 from quandary.cli.servers import house_of, walks_of
 from quandary.desk.authority import scope_of
-from quandary.doors.mcp import server
-from quandary.doors.mcp.server import build, mounted
+from quandary.doors import mcp
+from quandary.doors.mcp import build, mounted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -86,7 +86,7 @@ def test_a_client_starts_the_program_and_its_person_answers(place: Place, mode: 
 def test_over_a_pipe_too_there_are_clients_without_forms(place: Place) -> None:
     """They get the question to relay, and can look at the run."""
     (told, listed) = called(program(), None, "auto", ("ask", ASK_ONE), ("runs", {}))
-    assert told.then == server.RELAY.replace("{run}", told.data["run"])
+    assert told.then == mcp.RELAY.replace("{run}", told.data["run"])
     assert [row["run"] for row in listed.data["runs"]] == [place.store.runs()[0].id]
 
 

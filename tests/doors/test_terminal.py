@@ -30,8 +30,7 @@ from quandary.desk.drafts import Draft
 from quandary.doors import terminal
 from quandary.doors.terminal.box import Box
 from quandary.flows.decide import decide
-from quandary.formats import prose
-from quandary.formats.markdown import parse
+from quandary.formats.markdown import notation, parse
 from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import Extra
 
@@ -608,7 +607,7 @@ def test_a_long_preamble_scrolls_above_the_question() -> None:
 def test_markdown_is_shown_in_styles() -> None:
     """Marks of emphasis give way to styles; lists, headings and code keep their shape."""
     text = "# Head *er*\n**Bold** `a * b` 2 * 3 * 4\n- item **x**\n  1. one\n```\n**raw**\n```"
-    found = [(line.text, line.indent) for line in prose.lines(text)]
+    found = [(line.text, line.indent) for line in notation.lines(text)]
     assert found == [
         ("Head er", 0),
         ("Bold a * b 2 * 3 * 4", 0),
@@ -616,7 +615,7 @@ def test_markdown_is_shown_in_styles() -> None:
         ("  1. one", 5),
         ("**raw**", 0),
     ]
-    assert prose.Span("Bold", "bold") == prose.lines(text)[1].spans[0]
+    assert notation.Span("Bold", "bold") == notation.lines(text)[1].spans[0]
 
 
 def test_the_picture_in_the_docs_shows_the_box_as_it_is(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 import databases
 import small_flows
 from quandary.doors.web.metrics import Fleet, Queue
-from quandary.fleet.queue import Fleet as Members
-from quandary.fleet.queue import depths_of
+from quandary.fleet import Fleet as Members
+from quandary.fleet import depths_of
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.journal.store import open_store
 

@@ -11,7 +11,7 @@ import pytest
 
 import databases
 from fleets import Camp, ended, until
-from quandary.fleet.queue import JobQueue, Outcome, open_shared
+from quandary.fleet import JobQueue, Outcome, open_shared
 from quandary.journal.entries import Returned
 from walk_projects import DONE, lucid
 

@@ -12,16 +12,7 @@ import pytest
 from fleets import until
 from program import PROGRAM
 from quandary.errors import QuandaryError
-from quandary.fleet.queue import (
-    LONGEST,
-    MIGRATIONS,
-    Fleet,
-    JobQueue,
-    Queue,
-    queue_of,
-    share,
-    takeable,
-)
+from quandary.fleet import LONGEST, MIGRATIONS, Fleet, JobQueue, Queue, queue_of, share, takeable
 from quandary.journal import runs as driver
 from quandary.journal.postgres import PostgresStore
 from quandary.model.asks import Answer, Reply

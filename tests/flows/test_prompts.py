@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.flows.prompts import (
+from quandary.flows.wording import (
     CHECK,
     again_prompt,
     critique_of,
-    fill,
     run_prompt,
     slots,
     validation_prompt,
 )
+from quandary.flows.wording import fill_prompt as fill
 from quandary.model.calls import Validation
 from strategies import HOSTILE
 

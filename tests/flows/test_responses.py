@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.flows.prompts import again_prompt, run_prompt, validation_prompt
 from quandary.flows.responses import Finding, match_route, read_output, read_response
+from quandary.flows.wording import again_prompt, run_prompt, validation_prompt
 from quandary.model.calls import Call, Decision, Expects, Output, Process, Validation, schema
 from strategies import HOSTILE
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from quandary.errors import ContextRequired
 from quandary.flows.asking import page_choices
 from quandary.flows.split import split
-from quandary.flows.split_wording import Links
-from quandary.flows.wording import require_filled
+from quandary.flows.wording import Links, require_filled
 from quandary.journal.progress import misfit
 from quandary.model.asks import MORE, Answer, Ask, Choice, Limits, Question, Reply
 from quandary.model.candidates import BUCKETS, Candidate, problem

@@ -15,8 +15,7 @@ from quandary.flows.step_plans import Defaults, most_calls, plan
 from quandary.flows.walk import start, walk
 from quandary.model.asks import Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
-from quandary.model.chart import Chart, Page, Route, Step
-from quandary.model.soundness import check
+from quandary.model.chart import Chart, Page, Route, Step, check
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DataObject, DrawFn

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 
 from quandary.formats.charts import from_tree
-from quandary.model.chart import Chart, Map, Step
-from quandary.model.soundness import check
+from quandary.model.chart import Chart, Map, Step, check
 from quandary.model.tree import Decision, Option, Tree
 from strategies import trees
 
 if TYPE_CHECKING:
-    from quandary.model.soundness import Problem
+    from quandary.model.chart import Problem
 
 RELEASE = Tree(
     "RELEASE_GO",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quandary.desk.begin import age
 from quandary.errors import QuandaryError
-from quandary.formats.items import from_file
+from quandary.formats.sources import from_file
 
 if TYPE_CHECKING:
     from pathlib import Path

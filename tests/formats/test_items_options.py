@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats.items import parse_options, read_options
+from quandary.formats.sources import parse_options, read_options
 from quandary.model.candidates import Candidate
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "options").glob("*.json"))

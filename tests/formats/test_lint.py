@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quandary.formats.lint import Diagnostic, check, check_files, explanations
 from quandary.formats.markdown import parse
-from quandary.formats.rules import RULES
+from quandary.formats.rules import RULES, Diagnostic, check, check_files, explanations
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples/trees").glob("*.md"))
 ERRORS = """always-four depth-limit code-format code-duplicate name-format name-duplicate

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from quandary.errors import ParseError
 from quandary.formats.charts import lucid
-from quandary.model.chart import Chart, Page, Route, Scenery, Step
-from quandary.model.soundness import Problem, check
+from quandary.model.chart import Chart, Page, Problem, Route, Scenery, Step, check
 from strategies import lines
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from strategies import split_lines
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from quandary.formats.lint import Diagnostic
     from quandary.formats.markdown import Document
+    from quandary.formats.rules import Diagnostic
 
 STEP_REVIEW = """\
 ### ¶ASK_STEP_REVIEW

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from quandary.errors import ParseError
 from quandary.formats.charts import mermaid
-from quandary.model.chart import Chart, Page, Scenery, Step
-from quandary.model.soundness import Problem, check
+from quandary.model.chart import Chart, Page, Problem, Scenery, Step, check
 
 JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 

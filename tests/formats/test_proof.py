@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import strategies  # noqa: F401 - loads the profile
 from quandary.errors import ParseError, Rejected
-from quandary.formats import proof
+from quandary.formats import tracks
 from quandary.model.track import Field
 
 JSON = st.recursive(
@@ -27,10 +27,10 @@ def nowhere(_: str) -> bool:
     return False
 
 
-def lacking(schema: dict[str, Any], value: object) -> proof.Gaps:
+def lacking(schema: dict[str, Any], value: object) -> tracks.Gaps:
     """What is wrong with a value of a field."""
-    (field,) = proof.read_fields([{"name": "it", **schema}], "t")
-    return proof.find_gaps([field], {"it": value}, lambda path: path == "here.md")
+    (field,) = tracks.read_fields([{"name": "it", **schema}], "t")
+    return tracks.find_gaps([field], {"it": value}, lambda path: path == "here.md")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def lacking(schema: dict[str, Any], value: object) -> proof.Gaps:
 )
 def test_fields_are_names_or_schemas(declared: object, fields: list[Field] | None) -> None:
     """Names, schemas that have a name, and schemas by name all declare fields."""
-    found = list(proof.read_fields(declared, "t"))
+    found = list(tracks.read_fields(declared, "t"))
     assert [f.name for f in found] == ["a", "b"] if fields is None else found == fields
 
 
@@ -85,7 +85,7 @@ def test_fields_are_names_or_schemas(declared: object, fields: list[Field] | Non
 def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
     """A rule that would not be checked is refused, with its place."""
     with pytest.raises(ParseError, match=r"\At: ") as caught:
-        proof.read_fields(declared, "t")
+        tracks.read_fields(declared, "t")
     assert said in str(caught.value)
 
 
@@ -93,19 +93,19 @@ def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
 def test_missing(value: object) -> None:
     """Null, false and blank are missing, and so is a field that is not there."""
     fields = [Field("a"), Field("b")]
-    assert proof.find_gaps(fields, {"a": value}, nowhere).missing == ("a", "b")
+    assert tracks.find_gaps(fields, {"a": value}, nowhere).missing == ("a", "b")
 
 
 @pytest.mark.parametrize("value", [0, 0.0, True, "0", "_", "__", [0], "no", {"a": 1}, "false"])
 def test_not_missing(value: object) -> None:
     """Zero, true and any text are there."""
-    assert not proof.find_gaps([Field("a")], {"a": value}, nowhere).names
+    assert not tracks.find_gaps([Field("a")], {"a": value}, nowhere).names
 
 
 @pytest.mark.parametrize("value", ["___", " ____\n", "_" * 40])
 def test_unfilled(value: str) -> None:
     """Only underscores, three or more, were never filled in."""
-    assert proof.find_gaps([Field("a")], {"a": value}, nowhere).unfilled == ("a",)
+    assert tracks.find_gaps([Field("a")], {"a": value}, nowhere).unfilled == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -133,25 +133,25 @@ def test_unfilled(value: str) -> None:
 )
 def test_schemas_are_checked(schema: dict[str, Any], good: object, bad: object, why: str) -> None:
     """A value that does not fit is wrong, and it is said how."""
-    assert lacking(schema, good) == proof.Gaps()
+    assert lacking(schema, good) == tracks.Gaps()
     if why:
         assert why in lacking(schema, bad).wrong["it"]
 
 
 def test_everything_is_reported_at_once() -> None:
     """Missing, unfilled and wrong fields are told in one line."""
-    fields = proof.read_fields(["a", "b", {"c": {"type": "number"}}, {"d": {}}], "t")
-    lack = proof.find_gaps(fields, {"b": "___", "c": "x", "d": "ok"}, nowhere)
+    fields = tracks.read_fields(["a", "b", {"c": {"type": "number"}}, {"d": {}}], "t")
+    lack = tracks.find_gaps(fields, {"b": "___", "c": "x", "d": "ok"}, nowhere)
     assert lack.names == ("a", "b", "c")
     assert lack.text == "missing: a; unfilled: b; c must be number and is text"
 
 
 def test_optional_fields_may_be_left_out() -> None:
     """What is optional is checked only where it is there."""
-    (field,) = proof.read_fields([{"name": "a", "required": False, "type": "number"}], "t")
-    assert not proof.find_gaps([field], {}, nowhere).names
-    assert not proof.find_gaps([field], {"a": None}, nowhere).names
-    assert proof.find_gaps([field], {"a": "x"}, nowhere).names == ("a",)
+    (field,) = tracks.read_fields([{"name": "a", "required": False, "type": "number"}], "t")
+    assert not tracks.find_gaps([field], {}, nowhere).names
+    assert not tracks.find_gaps([field], {"a": None}, nowhere).names
+    assert tracks.find_gaps([field], {"a": "x"}, nowhere).names == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_optional_fields_may_be_left_out() -> None:
 )
 def test_a_proof_is_an_object_or_lines(text: str, values: dict[str, Any], lines: bool) -> None:
     """JSON, or the old `key: value` lines."""
-    assert proof.read_proof(text) == proof.Given(values, lines)
+    assert tracks.read_proof(text) == tracks.Given(values, lines)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_proof_is_an_object_or_lines(text: str, values: dict[str, Any], lines:
 def test_anything_else_is_refused(text: str, said: str) -> None:
     """A clear error, exit status 1."""
     with pytest.raises(Rejected, match="JSON object") as caught:
-        proof.read_proof(text)
+        tracks.read_proof(text)
     assert said in str(caught.value)
     assert caught.value.status == 1
 
@@ -212,14 +212,14 @@ def test_typed_text_becomes_what_is_declared(
     schema: dict[str, Any], text: str, value: object
 ) -> None:
     """A number that came as text is a number again, where one was asked for."""
-    (field,) = proof.read_fields([{"name": "it", **schema}], "t")
-    assert proof.convert_typed([field], {"it": text, "x": "1"}, ["it"]) == {"it": value, "x": "1"}
-    assert proof.convert_typed([field], {"it": text}, []) == {"it": text}
+    (field,) = tracks.read_fields([{"name": "it", **schema}], "t")
+    assert tracks.convert_typed([field], {"it": text, "x": "1"}, ["it"]) == {"it": value, "x": "1"}
+    assert tracks.convert_typed([field], {"it": text}, []) == {"it": text}
 
 
 def test_fields_describe_themselves() -> None:
     """What a person has to know to give the value."""
-    fields = proof.read_fields(
+    fields = tracks.read_fields(
         [
             "plain",
             {"name": "size", "type": ["integer", "null"]},
@@ -245,7 +245,7 @@ def test_fields_describe_themselves() -> None:
 def test_any_value_is_judged(values: dict[str, Any], schema: dict[str, Any]) -> None:
     """Whatever JSON is given, each field is fine or named once."""
     fields = [Field("a", schema), Field("b"), Field("c", schema, required=False)]
-    names = proof.find_gaps(fields, values, nowhere).names
+    names = tracks.find_gaps(fields, values, nowhere).names
     assert len(set(names)) == len(names)
     assert {"a", "b"} - values.keys() <= set(names) <= {"a", "b", "c"}
 
@@ -255,7 +255,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the reader fall over."""
     said = ""
     try:
-        said = str(proof.read_proof(text).values.keys() - {""})
+        said = str(tracks.read_proof(text).values.keys() - {""})
     except Rejected as refused:
         said = str(refused)
     assert said

@@ -10,7 +10,7 @@ from quandary.formats.charts.shapes import Sheet, direction, scenery_called, sha
 from quandary.model.chart import Route, Step
 
 if TYPE_CHECKING:
-    from quandary.model.soundness import Problem
+    from quandary.model.chart import Problem
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quandary.formats.lint import check
 from quandary.formats.markdown import parse
 from quandary.formats.markdown.writing import fix, is_fixable
-from quandary.formats.rules import RULES
+from quandary.formats.rules import RULES, check
 from quandary.model.tree import Option, is_multi
 
 HEAD = "### ¶ASK_T\nTrigger: now\n\n## Decision: D\n"

@@ -17,7 +17,7 @@ from quandary.cli.servers import house_of
 from quandary.desk.authority import scope_of
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.desk.walks import Walks
-from quandary.doors.mcp.server import build, mounted
+from quandary.doors.mcp import build, mounted
 from quandary.doors.mcp.tools import TOOLS
 from quandary.doors.web.app import create_app
 from quandary.doors.web.tokens import Keys

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 from fuzz.target import EXAMPLES, REPOSITORY, Target, files, hold, text_of
 from quandary.cli.doctor import CHECKS
 from quandary.errors import QuandaryError
-from quandary.formats import drawings, items, tracks
+from quandary.formats import drawings, sources, tracks
 from quandary.formats.charts import lucid, mermaid
-from quandary.formats.items import parse_options
 from quandary.formats.markdown import parse
 from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.writing import canonical
-from quandary.model.soundness import check as sound
+from quandary.formats.sources import parse_options
+from quandary.model.chart import check as sound
 from quandary.settings import KNOWN, Part, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.model.chart import Chart
-    from quandary.model.soundness import Problem
+    from quandary.model.chart import Chart, Problem
     from quandary.model.tree import Option
 
 # -- trees -------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ def _tracks(data: bytes) -> None:
 
 
 def _items(data: bytes) -> None:
-    found = items.parse_items(text_of(data), "items")
+    found = sources.parse_items(text_of(data), "items")
     hold(bool(found), "a list without items")
 
 

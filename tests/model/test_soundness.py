@@ -10,8 +10,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from chart_strategies import charts, page, plain_page
-from quandary.model.chart import Chart, Map, Page, Route, Scenery, Step
-from quandary.model.soundness import Problem, check
+from quandary.model.chart import Chart, Map, Page, Problem, Route, Scenery, Step, check
 
 
 def problems(*pages: Page, start: str = "") -> list[Problem]:

@@ -17,8 +17,7 @@ from quandary.journal.entries import Asked, Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Call, Done, Output
-from quandary.model.chart import Chart, Page, Route, Step
-from quandary.model.soundness import check
+from quandary.model.chart import Chart, Page, Route, Step, check
 from quandary.reports.retelling import retell
 from quandary.reports.story import Exchange, Story
 from walks import RELEASE, answer, begin, chose, did, failed, go, judged, released, send

@@ -20,9 +20,9 @@ from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, decide
 from quandary.desk.reply import play_script
-from quandary.formats import items as given
-from quandary.formats import proof
-from quandary.formats.items import read_options
+from quandary.formats import sources as given
+from quandary.formats import tracks
+from quandary.formats.sources import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,7 +227,7 @@ def gate_command(
     """
     rows = _rows(texts, file)
     taken = "-" in (file, way.answers)
-    shown = proof.read_proof("" if taken else read_pipe(proof.LARGEST))
+    shown = tracks.read_proof("" if taken else read_pipe(tracks.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     wanted = Gating(folder, shown.values, custom or "", bool(require), rows, way.values)

@@ -14,7 +14,8 @@ from quandary.cli.screen import coloured, complain, is_terminal, put, read_pipe,
 from quandary.desk import phases
 from quandary.desk.timeline import moment
 from quandary.errors import QuandaryError, StoreError
-from quandary.formats import proof, tracks
+from quandary.formats import tracks
+from quandary.formats import tracks as proof
 from quandary.journal.entries import Source
 from quandary.model.text import printable
 from quandary.settings.files import read_input, read_text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quandary import fleet
 from quandary.cli import INTERRUPTED, console, program
 from quandary.cli.program import store_option
 from quandary.cli.screen import complain, put, tell
@@ -24,7 +25,6 @@ from quandary.desk.authority import scope_of
 from quandary.desk.walks import Walks
 from quandary.doors.hosts.hooks import run
 from quandary.errors import ParseError, QuandaryError
-from quandary.fleet import queue
 from quandary.fleet.worker import Orders, Worker
 from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from litestar import Litestar
 
     from quandary.desk.authority import Scope
-    from quandary.doors.mcp.server import Mounted
+    from quandary.doors.mcp import Mounted
     from quandary.doors.mcp.tools import House
     from quandary.journal.store import Store
     from quandary.logging import Form
@@ -120,7 +120,7 @@ def serve_command(
         strangers=near and not named,
         new_code=print_code,
         tools=_tools(store, walks),
-        fleet=queue.depths_of(store),
+        fleet=fleet.depths_of(store),
         walks=walks,
     )
     address = f"[{host}]" if ":" in host else host
@@ -138,7 +138,7 @@ def serve_command(
 def _tools(store: Store, walks: Walks) -> Mounted | None:
     """The tools for chat clients, where the package for them is installed."""
     try:
-        from quandary.doors.mcp.server import build, mounted  # noqa: PLC0415 - the same
+        from quandary.doors.mcp import build, mounted  # noqa: PLC0415 - the same
     except ImportError:
         return None
     return mounted(build(house_of(store, walks, scope_of(os.curdir))))
@@ -146,7 +146,7 @@ def _tools(store: Store, walks: Walks) -> Mounted | None:
 
 def walks_of(store: Store) -> Walks:
     """The programs that resume runs of a store; each is watched in the background."""
-    return Walks(store, console.current_project(), in_background, fleet=queue)
+    return Walks(store, console.current_project(), in_background, fleet=fleet)
 
 
 def in_background(work: Callable[[], object]) -> None:
@@ -217,7 +217,7 @@ def mcp_command(
     try:
         import anyio  # noqa: PLC0415 - an extra, and slow
 
-        from quandary.doors.mcp.server import build, over_stdio  # noqa: PLC0415 - the same
+        from quandary.doors.mcp import build, over_stdio  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
@@ -339,7 +339,7 @@ def worker_command(
         drain=drain,
         workdir=os.path.abspath(workdir) if workdir else "",
     )
-    store = queue.open_shared(where)
+    store = fleet.open_shared(where)
     notices.watch_store(store)
     program.start_log(log_format, log_level)
 

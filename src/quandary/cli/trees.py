@@ -15,9 +15,8 @@ from quandary import __version__
 from quandary.cli.program import PATH, OneSource
 from quandary.cli.screen import coloured, complain, put, tell, width
 from quandary.errors import ParseError, QuandaryError
-from quandary.formats.lint import check_files, explanations
 from quandary.formats.markdown import parse
-from quandary.formats.rules import RULES, suggestion
+from quandary.formats.rules import RULES, check_files, explanations, suggestion
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, write_text
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from quandary.cli.program import Command
     from quandary.formats.charts import Loaded
-    from quandary.formats.lint import Checked, Diagnostic
+    from quandary.formats.rules import Checked, Diagnostic
     from quandary.model.chart import Chart, Page, Step
     from quandary.model.tree import Option, Tree
 
@@ -475,7 +474,7 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
 def _show_chart(source: str, form: str, page: str, text: str | None, *, whole: bool) -> int:
     """Show a chart: all its pages, or the one that was named and those that it runs."""
     from quandary.formats import charts, drawings  # noqa: PLC0415 - trees need none of it
-    from quandary.model.soundness import concerned  # noqa: PLC0415
+    from quandary.model.chart import concerned  # noqa: PLC0415
 
     loaded = charts.read(source, page=page, text=text)
     chart = loaded.chart

@@ -28,9 +28,9 @@ from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired
 from quandary.errors import QuandaryError, Rejected
-from quandary.fleet.queue import ANY, THROUGH, Fleet, not_shared
+from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
-from quandary.formats import items as given
+from quandary.formats import sources as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
@@ -39,7 +39,7 @@ from quandary.journal.store import place_of
 from quandary.model.asks import Item
 from quandary.model.calls import is_human
 from quandary.model.text import printable, shorten
-from quandary.reports import html, plain_text
+from quandary.reports import html, story
 from quandary.reports.logs import Logs
 from quandary.reports.retelling import retell
 from quandary.settings import read_settings
@@ -613,7 +613,7 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
     if form == "json":
         written = msgspec.json.encode(told.story).decode() + "\n"
     else:
-        written = (html if form == "html" else plain_text).report(told)
+        written = (html if form == "html" else story).report(told)
     if output is None or output == "-":
         put(written.encode() if form == "html" else written)  # UTF-8 wherever a page is made
         return 0

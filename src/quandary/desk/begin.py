@@ -14,8 +14,8 @@ from quandary.desk import sheets
 from quandary.desk.authority import require_may
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
-from quandary.formats import items as given
 from quandary.formats import sources
+from quandary.formats import sources as given
 from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
@@ -291,7 +291,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
-    from quandary.formats import proof  # noqa: PLC0415 - the same
+    from quandary.formats import tracks  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder)
     track = kept.track
@@ -312,7 +312,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         items=tuple(given.from_rows("items", wanted.items)),
         require="person" if wanted.require_person else "",
         at_hand=showing.via == "terminal",
-        proof=proof.convert_typed(phase.proof, wanted.proof, typed),
+        proof=tracks.convert_typed(phase.proof, wanted.proof, typed),
         limits=showing.limits(),
         values=wanted.values,
         context=gates.describe(os.path.basename(folder), track, phase),

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
-from quandary.formats import proof, tracks
+from quandary.formats import tracks
+from quandary.formats import tracks as proof
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
 from quandary.journal.chance import LENGTH
@@ -32,7 +33,7 @@ from quandary.settings.files import SKIPPED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.formats.proof import Gaps, Given
+    from quandary.formats.tracks import Gaps, Given
     from quandary.journal.store import Run, Store
 
 FLOWS = ("phase", "gate")

@@ -10,12 +10,12 @@ import msgspec
 
 from quandary.desk.begin import Beginning
 from quandary.errors import NotFound, QuandaryError, Rejected
-from quandary.flows import prompts
+from quandary.flows import wording
 from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
 from quandary.flows.walk import Budget, Terms, values_of
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
-from quandary.model.soundness import named
+from quandary.model.chart import named
 from quandary.model.text import printable
 from quandary.settings import read_settings
 from quandary.settings.agents import words
@@ -276,12 +276,12 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
     wanting: dict[str, str] = {}
     for step in steps:
         if "{{" in step.prompt or "{{" in step.validate_prompt:
-            fields, _ = prompts.slots(f"{step.prompt}\n{step.validate_prompt}")
+            fields, _ = wording.slots(f"{step.prompt}\n{step.validate_prompt}")
             for field in fields:
                 wanting.setdefault(field, step.name)
     for field, name in wanting.items():
         slot = f"{{{{{field}}}}}"
-        bare = [item.id for item in items if prompts.fill(slot, values_of(item), {}) == slot]
+        bare = [item.id for item in items if wording.fill_prompt(slot, values_of(item), {}) == slot]
         if bare:
             which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
             yield f"“{name}” uses {slot}, a field that {which}; it would stay as it is"

@@ -20,7 +20,7 @@ from quandary.agents.process import catching
 from quandary.desk.reply import actions, arguments_of
 from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
-from quandary.fleet.queue import THROUGH, JobQueue, Outcome, takeable
+from quandary.fleet import THROUGH, JobQueue, Outcome, takeable
 from quandary.journal import runs
 from quandary.model.asks import Note
 from quandary.model.calls import fold
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from quandary.agents.calling import Surroundings
-    from quandary.fleet.queue import Job, Queue
+    from quandary.fleet import Job, Queue
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
+import msgspec
+
+from quandary.errors import Rejected
 from quandary.model.asks import Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
+from quandary.model.track import Move
 
 Request = Ask | Call | tuple[Call, ...] | Do
 Response = Reply | Output | tuple[Output, ...] | Done
@@ -23,3 +27,55 @@ def send(request: Ask | Call | Do, kind: type[R]) -> Steps[R]:
     if not isinstance(response, kind):
         raise TypeError(f"{request.key} is answered with {kind.__name__}, not {response!r:.60}")
     return response
+
+
+VERSION = 1
+
+
+def phase(arguments: dict[str, Any]) -> Flow:
+    """A move along a track that somebody made with a command of their own."""
+    source, target = arguments["from"], arguments["to"]
+    move = Move(arguments["folder"], source, target)
+    done = yield from send(Do("move", "move-phase", move.argument), Done)
+    if done.error:
+        raise Rejected(done.error)
+    return {"from": source, "phase": target}
+
+
+def question(arguments: dict[str, Any]) -> Flow:
+    """One question that is asked by somebody else, in a box of their own."""
+    ask = msgspec.convert(arguments["ask"], Ask)
+    reply = yield from send(ask, Reply)
+    question, answer = ask.questions[0], reply.answers[0]
+    labels = {choice.code: choice.label for choice in question.options}
+    recommended = [choice.label for choice in question.choices if choice.recommended]
+    picked = [labels[code] for code in answer.picked]
+    return {
+        "id": question.id,
+        "question": question.text,
+        "codes": list(answer.picked),
+        "answer": picked,
+        "text": answer.text,
+        "comment": answer.comment,
+        "recommended": recommended,
+        "followed": picked == recommended if len(recommended) == 1 else None,
+    }
+
+
+def prefer(arguments: dict[str, Any]) -> Flow:
+    """A preference, in the words of whoever set it."""
+    yield from ()
+    return {name: arguments[name] for name in ("id", "preference", "origin")}
+
+
+def prune(arguments: dict[str, Any]) -> Flow:
+    """Texts taken out of the journal, and how much it came to."""
+    wanted = {name: arguments[name] for name in ("before", "keep", "project")}
+    done = yield from send(Do("prune", "prune", msgspec.json.encode(wanted).decode()), Done)
+    return {**wanted, **msgspec.json.decode(done.text)}
+
+
+def imported(arguments: dict[str, Any]) -> Flow:
+    """A run that another store wrote; the file itself is one of the documents."""
+    yield from ()
+    return {name: arguments[name] for name in ("run", "entries", "digest")}

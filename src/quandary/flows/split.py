@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows import wording
 from quandary.flows.asking import Chooser, Inquiry
-from quandary.flows.split_wording import CODES, VERBS, Breach, Links, Words
+from quandary.flows.wording import CODES, VERBS, Breach, Links, Words
 from quandary.model import keys as made
 from quandary.model.asks import Choice, Item, Limits, Note
 from quandary.model.candidates import Bucket, Candidate, problem

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
-from quandary.flows.prompts import CHECK
+from quandary.flows.wording import CHECK
 from quandary.model.calls import HUMAN, fold, is_human
-from quandary.model.chart import QUIET, Kind, Map
-from quandary.model.soundness import named
+from quandary.model.chart import QUIET, Kind, Map, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

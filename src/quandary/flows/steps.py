@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.flows import prompts, send
+from quandary.flows import send, wording
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import TYPES, match_route, read_output
 from quandary.flows.wording import summary
@@ -159,7 +159,7 @@ class Visit:
                 return Attempt(decision.answer, decision)
             tried = yield from self._do_in_person(name)
             return tried._replace(again=tried.again or not is_human(plan.retry_cli))
-        prompt = prompts.run_prompt(self.task, plan.routes, self.critiques)
+        prompt = wording.run_prompt(self.task, plan.routes, self.critiques)
         output = yield from self._call(name, self.cli, prompt, expects)
         return interpret(output, expects, plan.routes)
 
@@ -178,7 +178,7 @@ class Visit:
 
         One that cannot be read is asked for once more, and so is one that was interrupted.
         """
-        first = prompts.validation_prompt(self.task, work, self.plan.validate_prompt)
+        first = wording.validation_prompt(self.task, work, self.plan.validate_prompt)
         names = [name, f"{name}-again"]
         prompt, problem, interruptions = first, "", 0
         while names:
@@ -189,12 +189,12 @@ class Visit:
             if isinstance(meaning, Validation):
                 if meaning.fully_completed:
                     return None
-                return prompts.critique_of(meaning), meaning.should_retry
+                return wording.critique_of(meaning), meaning.should_retry
             if came.interrupted and interruptions < INTERRUPTIONS:
                 interruptions += 1
                 names[0] = name
                 continue
-            prompt = prompts.again_prompt(first, problem)
+            prompt = wording.again_prompt(first, problem)
             del names[0]
         return f"the validator could not be understood: {problem}", False
 
@@ -241,7 +241,7 @@ class Visit:
             calls = []
             for number, voter in waiting.items():
                 key = keys.turn(self._key(f"vote-{number}"), self.attempts)
-                prompt = prompts.run_prompt(task, routes, problems.get(number, []))
+                prompt = wording.run_prompt(task, routes, problems.get(number, []))
                 part = self._assign(f"vote-{number}", "vote")
                 calls.append(self._make_call(key, voter, prompt, "decision", part, len(waiting)))
             outputs = yield tuple(calls)

@@ -13,14 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Failed, QuandaryError
-from quandary.flows import prompts
+from quandary.flows import wording
 from quandary.flows.asking import Chooser
 from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, plan_step
 from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note
-from quandary.model.chart import QUIET, Chart, Map, Page, plain
-from quandary.model.soundness import check
+from quandary.model.chart import QUIET, Chart, Map, Page, check, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -258,9 +257,9 @@ class Walk:
         """A text with the item's fields and earlier outputs put in, as they are."""
         if "{{" not in text:
             return text
-        _, names = prompts.slots(text)
+        _, names = wording.slots(text)
         known = {n: output for n in names if (output := self._output(ways, n)) is not None}
-        return prompts.fill(text, values_of(self.terms.item), known)
+        return wording.fill_prompt(text, values_of(self.terms.item), known)
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""

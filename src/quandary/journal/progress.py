@@ -38,13 +38,13 @@ T = TypeVar("T")
 FLOWS: dict[str, str] = {
     "decide": "quandary.flows.decide",
     "gate": "quandary.flows.gate",
-    "phase": "quandary.flows.records:phase",
+    "phase": "quandary.flows:phase",
     "split": "quandary.flows.split",
     "walk": "quandary.flows.walk",
-    "question": "quandary.flows.records:question",
-    "prefer": "quandary.flows.records:prefer",
-    "prune": "quandary.flows.records:prune",
-    "imported": "quandary.flows.records:imported",
+    "question": "quandary.flows:question",
+    "prefer": "quandary.flows:prefer",
+    "prune": "quandary.flows:prune",
+    "imported": "quandary.flows:imported",
 }
 """The flows that can be run, and the modules that hold them; `start` begins one, or what is named
 behind a colon."""

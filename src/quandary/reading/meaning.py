@@ -6,10 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from quandary.reading import phrases
-from quandary.reading.evidence import phrasal
-from quandary.reading.names import Meaning, Namer, options_of
-from quandary.reading.numbers import counting
-from quandary.reading.tone import (
+from quandary.reading.clauses import (
     DETERMINERS,
     FILLERS,
     another_deed,
@@ -22,6 +19,9 @@ from quandary.reading.tone import (
     untailed,
     unwilled,
 )
+from quandary.reading.evidence import phrasal
+from quandary.reading.names import Meaning, Namer, options_of
+from quandary.reading.numbers import counting
 from quandary.reading.words import ARTICLES, stem, wordings, words, wordset
 
 if TYPE_CHECKING:

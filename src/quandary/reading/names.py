@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.asks import MORE
 from quandary.reading import option_names, phrases
-from quandary.reading.evidence import lexicon, phrasal
-from quandary.reading.numbers import cardinal, counting, ordering, places
-from quandary.reading.tone import (
+from quandary.reading.clauses import (
     FILLERS,
     described,
     edges,
@@ -19,6 +17,8 @@ from quandary.reading.tone import (
     superlative,
     unpraised,
 )
+from quandary.reading.evidence import lexicon, phrasal
+from quandary.reading.numbers import cardinal, counting, ordering, places
 from quandary.reading.words import words, wordset
 
 if TYPE_CHECKING:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from quandary.model.asks import MORE, Reading
 from quandary.reading import HEAD, OWN, phrases, reading
-from quandary.reading.clauses import Clause, split
-from quandary.reading.meaning import Interpreter, sides
-from quandary.reading.names import OTHER, Meaning
-from quandary.reading.tone import (
+from quandary.reading.clauses import (
+    Clause,
     afterwards,
     announces,
     chatter,
@@ -20,7 +18,10 @@ from quandary.reading.tone import (
     excuse,
     hinges,
     hurried,
+    split,
 )
+from quandary.reading.meaning import Interpreter, sides
+from quandary.reading.names import OTHER, Meaning
 
 if TYPE_CHECKING:
     from quandary.model.asks import Question

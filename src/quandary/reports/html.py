@@ -115,7 +115,7 @@ def _text(text: str) -> str:
 
 
 def _pages(chart: Chart, story: Story) -> Iterator[str]:
-    pages = words.pages(chart, story)
+    pages = words.pages_of(chart, story)
     if not pages:
         return
     yield "<h2>The chart</h2>"

@@ -18,10 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows.prompts import critique_of
 from quandary.flows.step_plans import Defaults, plan_step
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Outcome
+from quandary.flows.wording import critique_of
 from quandary.journal.entries import Answered, Asked, Began, Called, Noted, Returned, readable
 from quandary.journal.history import Standing, fold
 from quandary.model import keys

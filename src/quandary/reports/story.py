@@ -10,11 +10,14 @@ from quandary.flows.walk import Outcome
 from quandary.journal.entries import Status, Who
 from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
-from quandary.model.chart import Kind
+from quandary.model.chart import QUIET, Kind, Map
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from quandary.model.chart import Chart, Page
+    from quandary.reports.retelling import Told
 
 Verdict = Literal["passed", "failed"]
 
@@ -199,7 +202,7 @@ def about(story: Story) -> list[tuple[str, str]]:
     return [(name, one_line(text)) for name, text in facts if text]
 
 
-def pages(chart: Chart, story: Story) -> list[Page]:
+def pages_of(chart: Chart, story: Story) -> list[Page]:
     """The pages that the run came to."""
     reached = {stop.page for stop in story.stops}
     return [page for page in chart.pages if page.id in reached]
@@ -333,3 +336,68 @@ def lines(text: str, most: int | None = LONGEST) -> list[str]:
         text = f"{text[: most // 2]}\n[… {left:,} characters left out …]\n{text[-(most // 2) :]}"
     rows = text.replace("\r\n", "\n").strip("\n").split("\n")
     return ["\t".join(map(printable, row.split("\t"))) for row in rows]
+
+
+TAKEN, DRAWN = "━▶", "─▷"
+REACHED, UNREACHED = "●", "○"
+
+
+def report(told: Told) -> str:
+    """Where the run stands, the chart with its route, and each step with all that was said."""
+    story = told.story
+    found = [f"{one_line(story.chart) or 'A walk'}: {headline(story)}", ""]
+    facts = about(story)
+    column = max(len(name) for name, _ in facts)
+    found += [f"  {name:{column}}  {text}" for name, text in facts]
+    if told.chart is not None:
+        found += ["", f"The chart ({REACHED} reached, {TAKEN} taken)", *drawn(told.chart, story)]
+    for stop in story.stops:
+        found += ["", *_stop(stop)]
+    for name, exchanges in others(story):
+        found += ["", name, *_exchanges(exchanges)]
+    found += ["", "Also noted"] if story.remarks else []
+    found += [f"  {moment}  {said}" for moment, said in noted(story)]
+    return "\n".join(found) + "\n"
+
+
+def drawn(chart: Chart, story: Story) -> Iterator[str]:
+    """The pages that the run came to, each step with its ways, and those marked that it took."""
+    pages = pages_of(chart, story)
+    for page in pages:
+        yield ""
+        if len(pages) > 1:
+            yield f"  {one_line(page.name or page.id)}"
+        yield from _page(page, chart, story)
+
+
+def _page(page: Page, chart: Chart, story: Story) -> Iterator[str]:
+    ways = Map(page, chart)
+    visits = {stop.id: stop.visit for stop in story.stops if stop.page == page.id}
+    taken = {(leg.source, leg.target, leg.label) for leg in story.legs if leg.page == page.id}
+    for step in ways.steps.values():
+        often = visits.get(step.id, 0)
+        times = f"  ({often} times)" if often > 1 else ""
+        yield f"  {REACHED if often else UNREACHED} {one_line(step.name)}{times}"
+        for route in ways.ways(step):
+            arrow = TAKEN if (route.source, route.target, route.label) in taken else DRAWN
+            label = f"{one_line(route.label)} " if route.label else ""
+            yield f"      {label}{arrow} {one_line(ways.follow(route).name)}"
+
+
+def _stop(stop: Stop) -> Iterator[str]:
+    margin = "  " * stop.depth
+    kind = f"  ({stop.kind})" if stop.kind != "process" else ""
+    yield f"{margin}{stop.number}. {title(stop)}{kind}"
+    if stop.kind not in QUIET and (came := came_of(stop)):
+        yield f"{margin}   {came}"
+    for attempt in stop.attempts:
+        for line in (tried(attempt), *_exchanges(attempt.exchanges)):
+            yield f"{margin}   {line}".rstrip()
+
+
+def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
+    for exchange in exchanges:
+        yield f"  {asked(exchange)}: {answer(exchange)}"
+        for name, text in texts(exchange):
+            yield f"    {name}"
+            yield from (f"    │ {line}" for line in lines(text))

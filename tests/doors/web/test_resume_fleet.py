@@ -9,11 +9,11 @@ import pytest
 
 import databases
 import walks
+from quandary import fleet
 from quandary.cli.servers import in_background
 from quandary.desk.walks import Walks
 from quandary.errors import Rejected
-from quandary.fleet import queue
-from quandary.fleet.queue import Fleet
+from quandary.fleet import Fleet
 from quandary.journal import runs
 from quandary.journal.postgres import PostgresStore
 
@@ -52,7 +52,7 @@ def failing(store: PostgresStore) -> State:
 def test_a_run_of_the_fleet_goes_back_into_its_queue(shared: tuple[PostgresStore, str]) -> None:
     """No program is started for it, wherever its folder is."""
     store, _ = shared
-    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=queue)
+    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=fleet)
     run = failing(store).run
     Fleet(store, "CLAUDE").add(run)
     row = store.run(run)
@@ -75,7 +75,7 @@ def test_other_runs_of_a_shared_store_are_left_where_they_belong(
 ) -> None:
     """Somebody else may have written where they belong, so that only our own project counts."""
     store, _ = shared
-    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=queue)
+    drivers = Walks(store, "/projects/elsewhere", in_background, fleet=fleet)
     run = failing(store).run
     with pytest.raises(Rejected, match="resume it there"):
         drivers.start(run, partial(runs.look, store, run))

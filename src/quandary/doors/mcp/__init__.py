@@ -1,1 +1,249 @@
 """Chat clients that speak MCP: tools for their agents, and forms for those in front of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import is_version_at_least
+
+from quandary import __version__
+from quandary.desk.state import encode_state
+from quandary.doors.mcp import tools
+from quandary.doors.mcp.forms import (
+    HOLD,
+    MORE_TO_ASK,
+    ROUNDS,
+    WAITS,
+    Forms,
+    Standing,
+    is_showable,
+    open_forms,
+)
+from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
+from quandary.errors import NotFound, QuandaryError
+from quandary.journal import runs
+from quandary.journal.runs import find_run
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from quandary.doors.mcp.tools import House, Wanted
+    from quandary.journal.store import State
+
+
+if TYPE_CHECKING:
+    Context = ServerRequestContext[Forms, Any]
+    Page = types.PaginatedRequestParams | None
+    Result = types.CallToolResult | types.InputRequiredResult
+
+T = TypeVar("T")
+NAME = "quandary"
+INSTRUCTIONS = """\
+Quandary asks the person you work for to decide, and keeps what they decide. Whenever a choice
+is theirs, call ask, split or gate instead of choosing. A run that is waiting has not been answered:
+show its question as it is (the prompt `relay` says how), or call next. Never answer in
+the person's place.
+"""
+LONGEST = 7 * 24 * 3600.0
+"""How long, in seconds, a form may lie with a client that calls again with it."""
+RELAY = (
+    "This client has shown nobody the question. Show ask.preamble and the notes, call your own "
+    "question tool with ask.tool_input as it is, and give what it returns to the command in "
+    "ask.reply_with, on standard input. Or leave it to the person, who can answer with "
+    "`quandary next {run}` in a terminal, and call next with a wait."
+)
+IN_PERSON = (
+    "Only the person's own answer counts here: with `quandary next {run}` at a terminal, or in the "
+    "browser. Call next with a wait to learn what they chose."
+)
+WALKING = (
+    "Agents are at work on it. Call next with this run and a wait. If nothing happens any more, "
+    "`quandary walk --resume {run}` resumes it."
+)
+UNDECIDED = "Nothing was decided. Do not choose in the person's place."
+
+
+def build(house: House, *, hold: float = HOLD) -> Server[Forms]:
+    """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
+    described = [tool.describe() for tool in TOOLS.values()]
+    templates = types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
+    server: Server[Forms] = Server(
+        NAME,
+        version=__version__,
+        title="Quandary",
+        instructions=INSTRUCTIONS,
+        lifespan=lambda _: open_forms(house, hold),
+        on_list_tools=_always(types.ListToolsResult(tools=described)),
+        on_call_tool=_call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_always(templates),
+        on_read_resource=_read_resource,
+        on_list_prompts=_always(types.ListPromptsResult(prompts=[tools.RELAY])),
+        on_get_prompt=_get_prompt,
+    )
+    sealed = RequestStateSecurity.ephemeral(ttl=LONGEST)
+    server.middleware.append(RequestStateBoundary(sealed, default_audience=NAME))
+    return server
+
+
+async def over_stdio(server: Server[Forms]) -> None:
+    """Serve whoever started this process, until they close the pipe."""
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class Mounted(NamedTuple):
+    """The server as a part of another one: an ASGI application, and what it needs around it."""
+
+    application: StreamableHTTPASGIApp
+    running: Callable[[], AbstractAsyncContextManager[None]]
+    """To be entered for as long as the other server runs."""
+
+
+def mounted(server: Server[Forms], security: TransportSecuritySettings | None = None) -> Mounted:
+    """The server over streamable HTTP; `security` names the hosts and origins that may come."""
+    sessions = StreamableHTTPSessionManager(app=server, security_settings=security)
+    return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
+
+
+# -- tools ---------------------------------------------------------------------------------------
+
+
+def _always(result: T) -> Callable[[Context, Page], Awaitable[T]]:
+    async def answer(_: Context, __: Page) -> T:
+        return result
+
+    return answer
+
+
+async def _call_tool(context: Context, params: types.CallToolRequestParams) -> Result:
+    """Do what an agent wants; what is wrong with it is told to the agent."""
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        names = ", ".join(TOOLS)
+        raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}; there are {names}")
+    try:
+        return await _do(context, params, tool.read(params.arguments))
+    except QuandaryError as error:
+        return types.CallToolResult(content=[_text(str(error))], is_error=True)
+
+
+async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
+    forms = context.lifespan_context
+    house, store = forms.house, forms.house.store
+    if isinstance(wanted, Checking | Listing | Looking):
+        return _data(await forms.do(house.look, wanted))
+    client = client_of(context)
+    if client.in_rounds and params.request_state is not None:
+        back = await forms.take_back(client, params.request_state, params.input_responses)
+        return await _show_next(forms, client, *back)
+    if not isinstance(wanted, Following):
+        state = await forms.do(house.begin, wanted, client)
+    else:
+        state = await forms.do(lambda: runs.look(store, find_run(store, wanted.run)))
+        if state.deed is not None:  # somebody was interrupted on the way
+            state = await forms.do(lambda: house.record(state.run, None, to=None, by=client.name))
+        if wanted.wait:
+            state = await forms.wait_for_news(state, wanted.wait)
+            return await _tell(forms, Standing(state), client)
+    if client.in_rounds:
+        return await _show_next(forms, client, Standing(state, answered=True), 0)
+    return await _tell(forms, await forms.converse(context, client, state), client)
+
+
+async def _show_next(forms: Forms, client: Client, standing: Standing, turn: int) -> Result:
+    """The next form, if there is one to show; else where the run stands."""
+    if standing.answered and is_showable(standing.state, client):
+        if turn < ROUNDS:
+            return forms.hand_out(client, standing.state, turn + 1)
+        standing = Standing(standing.state, MORE_TO_ASK)
+    return await _tell(forms, standing, client)
+
+
+def client_of(context: Context) -> Client:
+    """The client, as it described itself. One that names no kind of form shows the usual kind."""
+    session = context.session
+    told = session.client_capabilities.elicitation if session.client_capabilities else None
+    info = session.client_params.client_info if session.client_params else None
+    version = context.protocol_version
+    return Client(
+        name=info.name[:80] if info is not None else "",
+        forms=told is not None and (told.form is not None or told.url is None),
+        titled=is_version_at_least(version, "2025-11-25"),
+        in_rounds=is_version_at_least(version, "2026-07-28"),
+    )
+
+
+# -- what an agent is told -----------------------------------------------------------------------
+
+
+async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
+    """The state as the command line prints it, and a sentence on what to do with it."""
+    data = await forms.do(encode_state, forms.house.store, standing.state)
+    then = standing.said or _then(standing.state, client)
+    return _data(data, then.replace("{run}", standing.state.run))
+
+
+def _then(state: State, client: Client) -> str:
+    if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
+        return ""
+    if state.status != "waiting":
+        return UNDECIDED
+    if state.ask is None:
+        return WALKING
+    if state.ask.require:
+        return IN_PERSON
+    told = {note.kind for note in state.notes}
+    return RELAY if not client.forms or "unavailable" in told else WAITS
+
+
+def _data(data: bytes, then: str = "") -> types.CallToolResult:
+    """The data, with what to do about it inside: hosts show a model the data and no text beside."""
+    found = msgspec.json.decode(data)
+    if then:
+        found["then"] = then
+        data = msgspec.json.encode(found)
+    return types.CallToolResult(content=[_text(data.decode().strip())], structured_content=found)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+# -- resources and prompts -----------------------------------------------------------------------
+
+
+async def _list_resources(context: Context, _: Page) -> types.ListResourcesResult:
+    forms = context.lifespan_context
+    found = await forms.do(tools.list_resources, forms.house)
+    return types.ListResourcesResult(resources=found)
+
+
+async def _read_resource(
+    context: Context, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    forms = context.lifespan_context
+    try:
+        found = await forms.do(tools.read_resource, forms.house, str(params.uri))
+    except QuandaryError as error:
+        code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
+        raise MCPError(code, str(error), {"uri": str(params.uri)}) from None
+    return types.ReadResourceResult(contents=[found])
+
+
+async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    if params.name != tools.RELAY.name:
+        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name}; there is relay")
+    loop = types.PromptMessage(role="user", content=_text(tools.LOOP))
+    return types.GetPromptResult(description=tools.RELAY.description, messages=[loop])

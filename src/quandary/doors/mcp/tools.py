@@ -21,7 +21,7 @@ from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
 from quandary.desk.state import encode_runs, encode_state, end_what_expired
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
-from quandary.formats import lint, sources
+from quandary.formats import rules, sources
 from quandary.formats.markdown import parse
 from quandary.formats.markdown.writing import format as write_tree
 from quandary.journal import runs
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Scope
     from quandary.desk.plans import Agents
     from quandary.desk.walks import Walks
-    from quandary.formats.lint import Checked
+    from quandary.formats.rules import Checked
     from quandary.journal.store import State, Store
     from quandary.model.asks import Reply
 
@@ -121,7 +121,7 @@ class House(NamedTuple):
             found = [(path, parse(read_text(path))) for path in markdown_files(wanted.path)]
         if not found:
             raise ParseError(f"{printable(wanted.path)}: no Markdown files below it")
-        return self.report(lint.check_files(found))
+        return self.report(rules.check_files(found))
 
 
 # -- tools ---------------------------------------------------------------------------------------

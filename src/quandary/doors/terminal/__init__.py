@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft
 from quandary.errors import QuandaryError
-from quandary.formats import prose
+from quandary.formats.markdown import notation
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.text import printable
 
@@ -62,7 +62,7 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
     lines = iter(lines_in)
     preamble = ask.preamble.text
     _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
-    _say(out, *(line.text for line in prose.lines(preamble)), "")
+    _say(out, *(line.text for line in notation.lines(preamble)), "")
     answers: list[Answer] = []
     for question in ask.questions:
         draft, left = Draft(question, "plain"), Outcome("dismissed")
@@ -133,8 +133,8 @@ def _listing(question: Question) -> list[str]:
 
 def _say(out: TextIO, *lines: str) -> None:
     """Lines broken at spaces, their further rows as far in as their text."""
-    columns = get_terminal_size().columns if out.isatty() else prose.WIDEST
-    width = min(columns, prose.WIDEST)
+    columns = get_terminal_size().columns if out.isatty() else notation.WIDEST
+    width = min(columns, notation.WIDEST)
     for line in lines:
         text = line.lstrip("0123456789.• ")
         indent = " " * (len(line) - len(text)) if line[:1] in ("•", " ") else ""

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
 from quandary.doors.terminal import painting
-from quandary.formats import prose
+from quandary.formats.markdown import notation
 from quandary.model.asks import MORE, Outcome, Reply
 from quandary.model.text import printable
 
@@ -125,7 +125,7 @@ class Box(App[Reply | Outcome]):
     @property
     def _width(self) -> int:
         """The columns between frame and scroll bar."""
-        return min(self.size.width, prose.WIDEST) - (3 if self.narrow else 7)
+        return min(self.size.width, notation.WIDEST) - (3 if self.narrow else 7)
 
     @property
     def _words(self) -> Line:

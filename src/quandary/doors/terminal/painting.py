@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from quandary.formats import prose
+from quandary.formats.markdown import notation
 from quandary.model.asks import MORE
 from quandary.model.text import printable
 
@@ -78,7 +78,7 @@ _STYLES = {"": "", "bold": "bold", "italic": "italic", "code": "ansi_cyan"}
 def markdown(text: str, width: int) -> Content:
     """Markdown in the styles of a terminal; the rows of a list item stand below one another."""
     rows: list[Content] = []
-    for line in prose.lines(text):
+    for line in notation.lines(text):
         content = Content.assemble(*((span.text, _STYLES[span.style]) for span in line.spans))
         if line.indent and content.cell_length > width:
             head, said = content[: line.indent], content[line.indent :]

@@ -17,7 +17,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import encode_state
-from quandary.doors.web.requests import House, RunId, TheHouse, Visit
+from quandary.doors.web.access import House, RunId, TheHouse, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.runs import find_run, replied

@@ -30,12 +30,11 @@ from markupsafe import Markup
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
-from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access
+from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access, House, Visit
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
 from quandary.doors.web.pages import PAGES, short
-from quandary.doors.web.requests import House, Visit
 from quandary.doors.web.run_pages import RUN_PAGES, cut
 from quandary.doors.web.tokens import Keys
 from quandary.errors import QuandaryError

@@ -18,10 +18,10 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import timeline
+from quandary.doors.web.access import TheHouse, Visit, page, wants_part
 from quandary.doors.web.api import Status
 from quandary.doors.web.events import following
 from quandary.doors.web.questions import lines
-from quandary.doors.web.requests import TheHouse, Visit, page, wants_part
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats.markdown import parse
 from quandary.formats.sources import tree_places

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from quandary.desk.drafts import Draft
-from quandary.formats import prose
+from quandary.formats.markdown import notation
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import MORE, Reply
 from quandary.model.text import printable
@@ -101,7 +101,7 @@ class Sheet(NamedTuple):
 
     number: int
     question: Question
-    spans: tuple[prose.Span, ...]
+    spans: tuple[notation.Span, ...]
     """Its text in its styles."""
     before: str
     """What was ticked on other pages of its options."""
@@ -129,7 +129,7 @@ class Asking(NamedTuple):
 
     key: str
     token: str
-    paragraphs: list[list[prose.Line]]
+    paragraphs: list[list[notation.Line]]
     notes: list[str]
     held: list[str]
     sheets: tuple[Sheet, ...]
@@ -165,9 +165,9 @@ def show_question(
     )
 
 
-def paragraphs(markdown: str) -> list[list[prose.Line]]:
+def paragraphs(markdown: str) -> list[list[notation.Line]]:
     """Lines that belong together."""
-    groups = groupby(prose.lines(markdown), lambda line: bool(line.spans))
+    groups = groupby(notation.lines(markdown), lambda line: bool(line.spans))
     return [list(together) for filled, together in groups if filled]
 
 
@@ -179,7 +179,7 @@ def sheet(number: int, question: Question, fields: Mapping[str, list[str]], prob
     return Sheet(
         number,
         question,
-        prose.spans(printable(question.text)),
+        notation.spans(printable(question.text)),
         ", ".join(before),
         fields.get(field(PICK, number), []),
         "\n".join(fields.get(field(TEXT, number), [])),

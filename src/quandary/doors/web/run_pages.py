@@ -22,8 +22,7 @@ from quandary.desk.begin import digest_of
 from quandary.desk.state import outcome_lines
 from quandary.desk.timeline import answer_text, given_answers
 from quandary.desk.walks import NOT_RESUMED, has_begun
-from quandary.doors.web.questions import LONGEST_TEXT, filled, paragraphs, sheet, show_question
-from quandary.doors.web.requests import (
+from quandary.doors.web.access import (
     Fields,
     House,
     RunId,
@@ -34,6 +33,7 @@ from quandary.doors.web.requests import (
     page,
     wants_part,
 )
+from quandary.doors.web.questions import LONGEST_TEXT, filled, paragraphs, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
 from quandary.journal import runs as driver
 from quandary.journal.chance import now
@@ -96,7 +96,7 @@ def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
         story, chart = (found := retell(store, run)).story, found.chart
     except QuandaryError:
         return None  # what happened is told all the same, entry by entry
-    pages = words.pages(chart, story) if chart is not None else []
+    pages = words.pages_of(chart, story) if chart is not None else []
     pictures = [
         (page.name or story.chart, Markup(drawn))  # noqa: S704 - it escapes what it shows
         for number, page in enumerate(pages, 1)

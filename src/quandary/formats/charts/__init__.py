@@ -12,8 +12,18 @@ from msgspec.structs import replace
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.formats import sources
 from quandary.formats.sources import CHARTS
-from quandary.model.chart import Chart, Page, Route, Step, folded, plain
-from quandary.model.soundness import Problem, check, concerned, named
+from quandary.model.chart import (
+    Chart,
+    Page,
+    Problem,
+    Route,
+    Step,
+    check,
+    concerned,
+    folded,
+    named,
+    plain,
+)
 from quandary.model.tree import is_multi
 from quandary.settings.files import SUFFIXES, project_root, read_standard_input, read_text
 

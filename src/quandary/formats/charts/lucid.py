@@ -15,8 +15,7 @@ import msgspec
 
 from quandary.errors import ParseError
 from quandary.formats.charts.shapes import Sheet, direction, scenery_called, shape_called, tags_in
-from quandary.model.chart import Chart, Route, Step
-from quandary.model.soundness import Problem
+from quandary.model.chart import Chart, Problem, Route, Step
 
 if TYPE_CHECKING:
     from _csv import Reader

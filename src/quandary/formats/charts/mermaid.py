@@ -21,6 +21,7 @@ from quandary.model.chart import (
     STARTS,
     Chart,
     Page,
+    Problem,
     Route,
     Scenery,
     SceneryKind,
@@ -28,7 +29,6 @@ from quandary.model.chart import (
     Step,
     loosened,
 )
-from quandary.model.soundness import Problem
 from quandary.model.text import printable
 
 MOST_AT_ONCE = 10_000

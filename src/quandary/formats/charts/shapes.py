@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from quandary.model.chart import STARTS, Page, Route, Scenery, SceneryKind, Shape, Step, loosened
-from quandary.model.soundness import Problem
+from quandary.model.chart import (
+    STARTS,
+    Page,
+    Problem,
+    Route,
+    Scenery,
+    SceneryKind,
+    Shape,
+    Step,
+    loosened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

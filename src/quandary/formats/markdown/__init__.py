@@ -12,9 +12,9 @@ from quandary.model.tree import Decision, Option, Tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quandary.formats.lint import Diagnostic
     from quandary.formats.markdown.blocks import Block
     from quandary.formats.markdown.notation import Key
+    from quandary.formats.rules import Diagnostic
 
 
 _BARE = re.compile("decision|choose", re.IGNORECASE)
@@ -42,7 +42,7 @@ class Document:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the trees; fenced examples are not judged."""
         if self._diagnostics is None:
-            from quandary.formats.lint import check  # noqa: PLC0415 - lint builds on this room
+            from quandary.formats.rules import check  # noqa: PLC0415 - lint builds on this room
 
             self._diagnostics = check(self)
         return self._diagnostics

@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quandary.formats.lint import judge
 from quandary.formats.markdown import notation, parse
 from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import expand
 from quandary.formats.markdown.notation import read_head, write_head
 from quandary.formats.markdown.sections import body_lines, first_line
-from quandary.formats.rules import RULES
+from quandary.formats.rules import RULES, judge
 from quandary.model.tree import is_multi, other_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from quandary.formats.lint import Diagnostic
     from quandary.formats.markdown import Listed, Section
     from quandary.formats.markdown.blocks import Block
+    from quandary.formats.rules import Diagnostic
     from quandary.model.tree import Option, Tree
 
 
