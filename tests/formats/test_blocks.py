@@ -117,6 +117,9 @@ STARTS = (
 )
 
 
+_EMPTY_ITEM = re.compile(r"(?:^|\s)(?:[-*+]|\d+[.)])\s*$")
+
+
 @st.composite
 def documents(draw: DrawFn) -> str:
     """Any mixture of blocks, nested in every way, some of it in quotes and with tabs.
@@ -132,6 +135,8 @@ def documents(draw: DrawFn) -> str:
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 9))):
         line, open_at = draw(_lines(open_at))
+        if not line.strip() and lines and _EMPTY_ITEM.search(lines[-1]):
+            open_at = open_at[:-1] or [0]  # a blank line ends an item that has nothing in it
         lines.append(line)
     for prefix in draw(st.lists(st.sampled_from(("- ", "1.  ", "10) ", "> ")), max_size=2)):
         if lines[0][:1].strip():

@@ -174,9 +174,10 @@ class Walk:
 
     def flow(self) -> Flow:
         """From the start to an end; what was done on the way is the result, however it ends."""
+        ended = _End  # a global name may be gone when an unfinished walk is closed at exit
         try:
             yield from self._page(self.terms.chart.first or Page(), "", 0)
-        except _End as end:
+        except ended as end:
             raise Failed(str(end), self._result(end.outcome) | end.again) from None
         return self._result("completed")
 

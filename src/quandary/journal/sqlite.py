@@ -279,10 +279,10 @@ class SqliteStore(Store):
             self._db = self._connect(f"{address}?immutable=1", uri=True)
             version = self._number("user_version")
         self._identity = self._file()
-        if version == 0 and self._rows("SELECT 1 FROM sqlite_master LIMIT 1"):
-            raise StoreError(f"{self.path} belongs to another program; name another store")
-        if version and self._number("application_id") != APPLICATION:
-            raise StoreError(f"{self.path} belongs to another program; name another store")
+        if version or self._rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+            if self._number("application_id") != APPLICATION:
+                raise StoreError(f"{self.path} belongs to another program; name another store")
+            version = self._number("user_version")  # the tables may have come just now
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.path} was written by a newer Quandary (schema {version}, known up to "
