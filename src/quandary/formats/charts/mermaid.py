@@ -1,7 +1,7 @@
 """A chart out of a Mermaid flowchart: the parts of the language that say what leads where.
 
 Looks (styles, classes, directions) and clicks are passed over. What Mermaid has no words for stands
-in comments that begin with `%% quandary:`; see `mermaid_pages`.
+in comments that begin with `%% quandary:`.
 """
 
 from __future__ import annotations
