@@ -7,7 +7,6 @@ a crash finds the intent, sees in the file what became of it, and completes the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from quandary.formats import tracks as proof
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
 from quandary.journal.chance import LENGTH
-from quandary.journal.entries import Called, Source, read_beginning
+from quandary.journal.entries import Called, Source, read_beginning, sha256
 from quandary.journal.runs import find_run
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
@@ -399,7 +398,7 @@ def _artifact(folder: str, path: str) -> dict[str, Any]:
         with open(whole, "rb") as file:
             begin = file.read(_PEEK)
             if about.st_size <= _LARGE:
-                digest = hashlib.sha256(begin + file.read()).hexdigest()[:16]
+                digest = sha256(begin + file.read()).hexdigest()[:16]
             else:
                 digest = f"{about.st_size}@{about.st_mtime_ns}"
     except OSError as error:

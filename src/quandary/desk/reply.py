@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,6 +13,7 @@ from quandary.journal import runs
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
+from quandary.model.text import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,7 +153,7 @@ def advise(
     taken = {extra.letter for extra in question.extras}
     for offer in offers:
         if offer.letter in taken:
-            free = ", ".join([letter for letter in ascii_uppercase if letter not in taken][:3])
+            free = ", ".join([letter for letter in LETTERS if letter not in taken][:3])
             raise QuandaryError(f"--option {offer.letter} is taken already; free are {free} …")
     advice = Answer(question.key, advice=text, offers=offers)
     return runs.advance(store, run, Reply((advice,)), to=state.key, **caller.source)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary.desk import sheets
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected, StoreError
 from quandary.journal import runs
@@ -61,6 +60,8 @@ def _ask_json(run: str, ask: Ask, via: str, host: str) -> dict[str, Any]:
 
     An advisory question is meant to be read as text, so that it has the text beside the form.
     """
+    from quandary.desk import sheets  # noqa: PLC0415 - only while something waits
+
     if via == "text":
         ask = sheets.keep_first_question(ask)
     asked: dict[str, Any] = {

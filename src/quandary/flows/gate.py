@@ -18,6 +18,7 @@ from quandary.flows import decide, send, wording
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.calls import Do, Done
+from quandary.model.text import LETTERS
 from quandary.model.text import count as counted
 from quandary.model.track import Field, Move, Phase, Track, order, shown
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
@@ -422,7 +423,7 @@ def menu(terms: Terms) -> Tree:
 
 def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
     """A code for each of many branches: TA, TB … TZ, TAA, TAB …"""
-    letters = (product("ABCDEFGHIJKLMNOPQRSTUVWXYZ", repeat=size) for size in count(1))
+    letters = (product(LETTERS, repeat=size) for size in count(1))
     codes = map("".join, chain.from_iterable(letters))
     return {f"T{next(codes)}": phase for phase in branches}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -122,6 +121,8 @@ def run_prompt(task: str, routes: Sequence[str] = (), critiques: Sequence[str] =
     if critiques:
         parts.append("Do the task again, and act on all of this feedback.")
     if routes:
+        import json  # noqa: PLC0415 - slow to load, and only decisions need it
+
         listed = "\n".join(f"- {json.dumps(route, ensure_ascii=False)}" for route in routes)
         parts.append(f"The routes:\n{listed}")
     return "\n\n".join([*parts, DECISION if routes else PROCESS])

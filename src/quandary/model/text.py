@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

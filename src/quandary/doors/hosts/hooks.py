@@ -41,6 +41,7 @@ from quandary.journal.policy import read_policy
 from quandary.journal.store import open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
+from quandary.model.text import LETTERS
 from quandary.settings import project_of, read_settings
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ _LOOK = 0.5
 _GONE = "the host no longer waits for it"
 _RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
 _LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
-_CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
@@ -130,7 +130,7 @@ class ToolCall(NamedTuple):
 
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
-        return dict(zip(_CODES, map(_label, _options(self.entry(question))), strict=False))
+        return dict(zip(LETTERS, map(_label, _options(self.entry(question))), strict=False))
 
     def entry(self, question: Question) -> dict[str, Any]:
         """The question as the host sent it."""
@@ -184,7 +184,7 @@ def read_call(data: object) -> ToolCall | None:
 def _read_question(number: int, entry: dict[str, Any]) -> Question:
     text = str(entry.get("question") or "").strip()
     choices = []
-    for code, option in zip(_CODES, _options(entry), strict=False):
+    for code, option in zip(LETTERS, _options(entry), strict=False):
         label, marks = _RECOMMENDED.subn("", _label(option))
         description = option.get("description") if isinstance(option, dict) else ""
         choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
@@ -290,7 +290,7 @@ def find_fault(questions: tuple[Question, ...]) -> str:
 def count_listed_options(text: str) -> int:
     """How many options a text lists as A) B) C) or 1) 2) 3)."""
     marks = {found[1] for found in _LETTERED.finditer(text)}
-    letters = next((n for n, letter in enumerate(_CODES) if letter not in marks), len(_CODES))
+    letters = next((n for n, letter in enumerate(LETTERS) if letter not in marks), len(LETTERS))
     numbers = next(n for n in range(1, 101) if str(n) not in marks) - 1
     return max(letters, numbers)
 
