@@ -35,6 +35,11 @@ _REMARK = (
     r"(?is)(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
+_JOINT = (
+    r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
+    r"""(?:(?:[,;&+\n]|and |plus )[ "“«']*)*"""
+)
+"""What stands behind one of several names: commas, "and", or nothing more."""
 _BUT = r"(?i)[\s,;.—–-]+but\b"
 _WAITING = (
     r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would|what|why|how|"
@@ -57,16 +62,17 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     mode whatever the words say; what is left is the person's own words.
     """
     bare = text.strip()
-    found = _prefixed(bare, question, mode)
+    found = _read_prefix(bare, question, mode)
     if found:
         return found
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
+    read_words = _read_loosely if mode == "plain" else _read_strictly
     return (
-        _extra(bare, question)
-        or _exact(bare, question, mode)
-        or _keyword(bare, question)
-        or (_loosely(bare, question) if mode == "plain" else _strictly(bare, question))
+        _read_extra(bare, question)
+        or _read_name(bare, question, mode)
+        or _read_keyword(bare, question)
+        or read_words(bare, question)
     )
 
 
@@ -85,11 +91,11 @@ def question_from_options(
     return Question(key="", header="", text=question, choices=choices, multi=multi)
 
 
-def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
+def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A prefix stands first; `#2` is a number in plain text, and `+` stands before codes."""
     head, colon, rest = bare.partition(":")
     if colon and head.rstrip() in {"q", "Q"}:
-        return _prefix("question", rest)
+        return Reading("prefix", prefix="question", argument=rest.strip())
     for mark, prefix in _MARKS:
         if not bare.startswith(mark):
             continue
@@ -99,8 +105,8 @@ def _prefixed(bare: str, question: Question, mode: Mode) -> Reading | None:
         # A mark alone is half a thought: the question comes again.
         spaced = prefix in {"tag", "reference"} and bare[1:2].isspace()
         if spaced or (prefix == "add" and argument and not _adds(argument, question)):
-            return _loosely("yes", question) if (argument, mode) == ("1", "plain") else OWN
-        return _prefix(prefix, argument)
+            return _read_loosely("yes", question) if (argument, mode) == ("1", "plain") else OWN
+        return Reading("prefix", prefix=prefix, argument=argument)
     return None
 
 
@@ -119,11 +125,7 @@ def _adds(argument: str, question: Question) -> bool:
     return bool(parts) and all(known.code(part) for part in parts)
 
 
-def _prefix(prefix: Prefix, argument: str) -> Reading:
-    return Reading("prefix", prefix=prefix, argument=argument.strip())
-
-
-def _extra(bare: str, question: Question) -> Reading | None:
+def _read_extra(bare: str, question: Question) -> Reading | None:
     """A letter alone, with or without a colon or full stop, is the extra of that letter."""
     if not question.extras or len(bare) >= _BESIDE_A_LETTER:
         return None
@@ -135,7 +137,7 @@ def _extra(bare: str, question: Question) -> Reading | None:
     return None
 
 
-def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
+def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
     known = option_names((*question.choices, *question.named))
     # A question mark that no option has wonders: `canary?`.
@@ -144,19 +146,15 @@ def _exact(bare: str, question: Question, mode: Mode) -> Reading | None:
     found = known.code(bare) or known.label(bare)
     if found and mode == "plain" and trim(bare).casefold() in _SENSES:
         found = (*found, *known.beginning(words(bare)))
-    if found:
-        return reading(found, question)
-    if question.multi:
-        several = known.joined(bare)
-        if several:
-            return reading(several, question, together=True)
-    if mode == "strict":
-        said = words(bare[:HEAD]) if len(bare) <= HEAD else ()
-        found = known.beginning(said)
+    several = known.split(bare) if question.multi and not found else ()
+    if several:
+        return reading(several, question, together=True)
+    if not found and mode == "strict" and len(bare) <= HEAD:
+        found = known.beginning(words(bare))
     return reading(found, question) if found else None
 
 
-def _keyword(bare: str, question: Question) -> Reading | None:
+def _read_keyword(bare: str, question: Question) -> Reading | None:
     """The whole text is another tree's name or one of its keywords."""
     if not question.keywords or len(bare) > HEAD:
         return None
@@ -164,7 +162,7 @@ def _keyword(bare: str, question: Question) -> Reading | None:
     return Reading("tree", matched=tree, tree=tree) if tree else None
 
 
-def _strictly(bare: str, question: Question) -> Reading:
+def _read_strictly(bare: str, question: Question) -> Reading:
     """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
     if len(bare) > HEAD:
         return OWN
@@ -178,20 +176,19 @@ def _strictly(bare: str, question: Question) -> Reading:
     return reading(mistyped, question) if mistyped else OWN
 
 
-def _loosely(bare: str, question: Question) -> Reading:
-    from quandary.reading.sentences import loosely  # noqa: PLC0415 - exact answers need none of it
+def _read_loosely(bare: str, question: Question) -> Reading:
+    from quandary.reading.sentences import read_sentences  # noqa: PLC0415 - exact answers need none
 
-    found = loosely(bare, question)
+    found = read_sentences(bare, question)
     remark = re.match(_REMARK, bare) if found.kind == "own-words" and len(bare) <= HEAD else None
     if remark is None or bare.endswith("?") or not re.match(_BUT, bare[remark.end("pick") :]):
         return found
     # A code may be a word that says little by itself, such as OK; before a "but" it says enough.
     codes = option_names((*question.choices, *question.named)).code(remark["pick"])
-    if not codes or re.match(_WAITING, remark["remark"]):
+    said = remark["remark"]
+    if not codes or re.match(_WAITING, said) or read_sentences(said, question).kind != "own-words":
         return found
-    if loosely(remark["remark"], question).kind != "own-words":
-        return found
-    return reading(codes, question, comment=remark["remark"])
+    return reading(codes, question, comment=said)
 
 
 def reading(
@@ -221,7 +218,7 @@ class _Name:
     def __init__(self, choice: Choice) -> None:
         self.code = choice.code
         self.label = choice.label
-        self.exact = _spelling(choice.label)
+        self.exact = choice.label.strip().casefold()
         self.folded = fold(_bare(choice.label))
 
     @cached_property
@@ -239,14 +236,11 @@ class Names:
     def __init__(self, choices: tuple[Choice, ...]) -> None:
         self.choices = choices
         self.longest = _AROUND + max((len(c.code) + len(c.label) for c in choices), default=0)
+        whole = [(c.code.casefold(), c.code) for c in choices if c.code != MORE]
+        last = [(name.rpartition("/")[2], code) for name, code in whole if "/" in name]
         self.codes: dict[str, list[str]] = {}
-        for choice in choices:
-            if choice.code != MORE:
-                self.codes.setdefault(choice.code.casefold(), []).append(choice.code)
-        for choice in choices:
-            last = choice.code.rpartition("/")[2].casefold()
-            if last != choice.code.casefold() and choice.code != MORE:
-                self.codes.setdefault(last, []).append(choice.code)
+        for name, code in (*whole, *last):
+            self.codes.setdefault(name, []).append(code)
 
     @cached_property
     def spellings(self) -> frozenset[str]:
@@ -259,10 +253,11 @@ class Names:
         return tuple(map(_Name, self.choices))
 
     @cached_property
-    def labels(self) -> list[tuple[str, str]]:
-        """The labels with their codes, the longest first."""
-        named = ((name.folded, name.code) for name in self.names if name.folded)
-        return sorted(named, key=lambda pair: -len(pair[0]))
+    def listed(self) -> list[tuple[str, str]]:
+        """What stands for an option in a list: the labels, the longest first, and the codes."""
+        labels = ((name.folded, name.code) for name in self.names if name.folded)
+        codes = ((fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1)
+        return [*sorted(labels, key=lambda pair: -len(pair[0])), *codes]
 
     def code(self, text: str) -> tuple[str, ...]:
         """The options with that code, in any case."""
@@ -276,7 +271,7 @@ class Names:
         """The options with that label, ignoring case, outer punctuation and dots at the end."""
         if len(text) > self.longest:
             return ()
-        exact, folded = _spelling(text), fold(_bare(text))
+        exact, folded = text.strip().casefold(), fold(_bare(text))
         found = tuple(name.code for name in self.names if exact and name.exact == exact)
         found = found or tuple(n.code for n in self.names if folded and n.folded == folded)
         return found or self.worded(words(text))
@@ -317,39 +312,20 @@ class Names:
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
-    def joined(self, text: str) -> tuple[str, ...]:
+    def split(self, text: str) -> tuple[str, ...]:
         """Several whole labels or codes joined by commas or "and", the longest label first."""
         rest = fold(text).strip() if len(text) < self.longest * (len(self.names) + 1) else ""
         found: list[str] = []
         while rest:
-            head = self._first(rest)
-            if head is None:
+            for name, code in self.listed:
+                joint = re.match(_JOINT, rest[len(name) :]) if rest.startswith(name) else None
+                if joint:
+                    found.append(code)
+                    rest = rest[len(name) + joint.end() :]
+                    break
+            else:
                 return ()
-            code, rest = head
-            found.append(code)
         return tuple(dict.fromkeys(found)) if len(found) > 1 else ()
-
-    def _first(self, text: str) -> tuple[str, str] | None:
-        codes = ((fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1)
-        for name, code in (*self.labels, *codes):
-            if text.startswith(name):
-                rest = _past_joint(text[len(name) :])
-                if rest is not None:
-                    return code, rest
-        return None
-
-
-def _past_joint(rest: str) -> str | None:
-    """What follows the comma or "and"; "" at the end; None when something else stands there."""
-    bare = rest.lstrip(" .…!\"”»'")
-    if not bare:
-        return ""
-    if bare[0] not in ",;&+\n" and not rest.startswith((" and ", " plus ")):
-        return None
-    while bare.startswith((",", ";", "&", "+", "\n", "and ", "plus ")):
-        cut = 4 if bare.startswith("and ") else 5 if bare.startswith("plus ") else 1
-        bare = bare[cut:].lstrip(" \"“«'")
-    return bare
 
 
 def _near(typed: str, meant: str) -> bool:
@@ -357,15 +333,9 @@ def _near(typed: str, meant: str) -> bool:
     return slips(typed, meant, least=2 if len(meant) > 5 else 1) is not None
 
 
-def _spelling(label: str) -> str:
-    return label.strip().casefold()
-
-
 def _bare(label: str) -> str:
     return trim(label) or label.strip()
 
 
-@lru_cache(maxsize=128)
-def option_names(choices: tuple[Choice, ...]) -> Names:
-    """The names of these choices; the last few are kept."""
-    return Names(choices)
+option_names = lru_cache(maxsize=128)(Names)
+"""The names of these choices; the last few are kept."""

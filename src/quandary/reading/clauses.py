@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading import phrases
 from quandary.reading.numbers import cardinal, counting
-from quandary.reading.words import spans, spellings, stem, wordset
+from quandary.reading.words import spans, spellings, stem, wordings, wordset
 
 if TYPE_CHECKING:
     from quandary.reading.evidence import Lexicon
@@ -20,26 +20,22 @@ _ARTICLES = frozenset(("a", "an"))
 _COPULAS = wordset("is are was were looks look seems feels sounds")
 _OTHERS = wordset("there theres nobody he she they people users everybody")
 """Words that open a statement about something or somebody else."""
-_PLEAS = {("help",), ("help", "me"), ("help", "please")}
+_PLEAS = wordings("help,help me,help please")
 _SPEAKERS = wordset("i we you they")
 _TURNS = wordset("but and just so please also")
-_TELLING = wordset("tell let ping call shout warn notify ask text mail email message remind alert")
-_WILL = {("ill",), ("well",)}
+_TELLING = wordset(
+    "tell let ping call shout warn notify ask text mail email message remind alert ill well"
+)
 _MODALS = wordset("can could will may might must")
 _ANNOUNCING = wordset("decision verdict conclusion final result opinion think vote pick choice do")
 _INQUIRIES = wordset("explain describe elaborate clarify compare")
 _INQUIRING_LEADS = wordset("first just can could would i we you to want need like maybe")
-_INFORMING = wordset("tell show teach")
 _ONES = wordset("one ones option choice person guy")
-_BEING = wordset("is are was were")
 _PREPOSITIONS = wordset("as in with for on by to at via per until from")
 _WHICHEVER = wordset("whoever whatever whichever when where")
-_WILLING = wordset("wont shouldnt wouldnt")
-_DURING = wordset("in for after within")
-_IT = wordset("it them this that")
 _WHERE = wordset("at in on from away off out")
 _MINDED = wordset("favor favour for board with")
-_TO_WHOM = {("to", "me"), ("to", "us"), ("for", "her"), ("for", "him"), ("for", "them")}
+_TO_WHOM = wordings("to me,to us,for her,for him,for them")
 _MINDING = wordset("understand know see get believe remember care mind")
 _PARTS = wordset("one some half part most many few")
 _VOTING = wordset("my our answer choice vote pick preference favourite favorite")
@@ -47,18 +43,20 @@ _WHEN = wordset("asap today tonight tomorrow now soon first later monday friday 
 _WHOLES = wordset("everything both all nothing anything")
 
 
+def opens(said: Words, known: frozenset[Words]) -> bool:
+    """Whether one of the phrases stands first among the words."""
+    return any(said[: len(phrase)] == phrase for phrase in known)
+
+
 def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
     """The words without those at either end that are only said around a choice."""
     first, last = 0, len(said)
     while first < last and said[first] in front and (said[first] != "and" or not first):
         first += 1
-    while last > first:
-        joint = (
-            said[last - 1] == "and"
-            and phrases.INTERJECTIONS.issuperset(said[last:])
-            and said[last:]
-        )
-        if (said[last - 1] not in back and not joint) or (back and _to_whom(said, last)):
+    while last > first and not (back and _to_whom(said, last)):
+        behind = said[last:]
+        joint = said[last - 1] == "and" and behind and phrases.INTERJECTIONS.issuperset(behind)
+        if said[last - 1] not in back and not joint:
             break
         last -= 1
     return said[first:last]
@@ -94,7 +92,7 @@ def unpraised(said: Words) -> Words:
 def referring(said: Words) -> bool:
     """Whether an option is described: `the one that …`, `the person who …`."""
     core = edges(said, FILLERS, frozenset())
-    return core[:1] != () and core[0] in _ONES and core[1:2] != () and core[1] in phrases.RELATIVE
+    return len(core) > 1 and core[0] in _ONES and core[1] in phrases.RELATIVE
 
 
 def described(said: Words) -> Words:
@@ -107,7 +105,8 @@ def described(said: Words) -> Words:
 
 def unwilled(said: Words, at: int) -> bool:
     """Whether a "won't" is nobody's will: `that won't work`, not `we won't publish`."""
-    return said[at] in _WILLING and (not at or said[at - 1] not in _SPEAKERS)
+    willing = at and said[at - 1] in _SPEAKERS
+    return said[at] in {"wont", "shouldnt", "wouldnt"} and not willing
 
 
 def superlative(said: Words) -> Words:
@@ -122,31 +121,28 @@ def at_a_loss(said: Words, at: int) -> bool:
 
 def of_a_kind(said: Words) -> bool:
     """`a bike` is a thing of their own more often than the `bike shop` of a description."""
-    core = edges(said, (FILLERS | _DURING) - _ARTICLES, phrases.ENDINGS)
+    core = edges(said, FILLERS - _ARTICLES | {"in", "after", "within"}, phrases.ENDINGS)
     return len(core) == 2 and core[0] in _ARTICLES and said[-1] not in {"one", "option"}
 
 
 def chosen(said: Words) -> bool:
     """Whether a clause opens as a choice does, such as "let's" or "so"."""
-    said = said[1:] if said[0] == "and" else said
-    return any(said[: len(opening)] == opening for opening in phrases.CHOOSERS)
+    return opens(said[1:] if said[0] == "and" else said, phrases.CHOOSERS)
 
 
 def conditional(said: Words) -> bool:
     """Whether a clause opens with a condition, or tells what comes before or after."""
     if said[0] == "but" and said[-1] == "first":
         return True
-    while said and said[0] in _TURNS:
-        said = said[1:]
-    polite = any(said[: len(phrase)] == phrase for phrase in phrases.POLITE_IFS)
-    return len(said) > 1 and said[0] in phrases.CONDITIONS and not polite
+    said = tuple(dropwhile(_TURNS.__contains__, said))
+    return len(said) > 1 and said[0] in phrases.CONDITIONS and not opens(said, phrases.POLITE_IFS)
 
 
 def hinges(said: Words, own: frozenset[str]) -> bool:
     """Whether a clause has a condition that is no option's own: `2 if it is green`."""
     for at in range(len(said)):
         if said[at] in {"if", "unless"} - own and said[max(at - 1, 0)] not in {"as", "even"}:
-            return not any(said[at : at + len(phrase)] == phrase for phrase in phrases.POLITE_IFS)
+            return not opens(said[at:], phrases.POLITE_IFS)
     return False
 
 
@@ -154,7 +150,7 @@ def afterwards(said: Words) -> bool:
     """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
     while len(said) > 2 and said[0] in _TURNS:
         said = said[1:]
-    return said[0] in _TELLING or said[:1] in _WILL or (said[0] in _SPEAKERS and said[1] in _MODALS)
+    return said[0] in _TELLING or (said[0] in _SPEAKERS and said[1] in _MODALS)
 
 
 def announces(said: Words) -> bool:
@@ -183,14 +179,9 @@ def hurried(said: Words) -> bool:
 
 def chatter(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
-    return (
-        said in phrases.TAILS
-        or any(said[: len(p)] == p for p in phrases.POLITE_IFS)
-        or all(
-            word in phrases.INTERJECTIONS or word in phrases.ENDINGS or word in _VOTING
-            for word in said
-        )
-    )
+    if said in phrases.TAILS or opens(said, phrases.POLITE_IFS):
+        return True
+    return all(w in phrases.INTERJECTIONS or w in phrases.ENDINGS or w in _VOTING for w in said)
 
 
 def tells(said: Words, lexicon: Lexicon) -> bool:
@@ -200,19 +191,14 @@ def tells(said: Words, lexicon: Lexicon) -> bool:
             return True
         if said[:long] in phrases.OWNING and said[long] != "to":
             return True
-    for at, (part, of) in enumerate(pairwise(said)):
-        if at and part in _PARTS - lexicon.label_words and of == "of" and "course" not in said:
-            return True
+    parts = (part for part, of in pairwise(said[1:]) if of == "of" and "course" not in said)
+    if any(part in _PARTS - lexicon.label_words for part in parts):
+        return True
     if said[0] == "im" and len(said) > 2 and said[1] in _WHERE and said[2] not in _MINDED:
         return True
-    if (
-        said[0] in _OTHERS - lexicon.label_words
-        or said in _PLEAS
-        or complaint(said)
-        or _inquires(said, lexicon)
-    ):
+    if said[0] in _OTHERS - lexicon.label_words or said in _PLEAS or complaint(said):
         return True
-    return any(
+    return _inquires(said, lexicon) or any(
         _tells_of(said, at, lexicon) or _describes(said, at, lexicon)
         for at in range(1, len(said) - 1)
     )
@@ -220,7 +206,7 @@ def tells(said: Words, lexicon: Lexicon) -> bool:
 
 def _describes(said: Words, at: int, lexicon: Lexicon) -> bool:
     """Whether it is said here how an option is: `the cook is ill`, not `the cook is best`."""
-    if said[at] not in _BEING or not lexicon.mentioned(said[:at]):
+    if said[at] not in {"is", "are", "was", "were"} or not lexicon.mentioned(said[:at]):
         return False
     return any(lexicon.telling(word) and word not in phrases.PRAISE for word in said[at + 1 :])
 
@@ -230,9 +216,8 @@ def _inquires(said: Words, lexicon: Lexicon) -> bool:
     core = edges(said, phrases.INTERJECTIONS | _INQUIRING_LEADS, frozenset())
     if len(core) < 2 or lexicon.label_stems.intersection(map(stem, core[:1])):
         return False
-    if core[0] in _INQUIRIES:
-        return True
-    return core[1] in {"me", "us"} and core[0] in _INFORMING
+    informing = core[0] in {"tell", "show", "teach"} and core[1] in {"me", "us"}
+    return informing or core[0] in _INQUIRIES
 
 
 def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
@@ -253,7 +238,8 @@ def another_deed(said: Words, lexicon: Lexicon) -> bool:
     if core[0] in _ARTICLES:
         return stem(core[1]) in lexicon.deeds
     if first not in lexicon.openings:
-        return len(core) == 2 and core[1] in _IT and first in lexicon.things
+        pointing = core[1:] in {("it",), ("them",), ("this",), ("that",)}
+        return pointing and first in lexicon.things
     if _to_whom(said, len(said)):
         return not lexicon.verbatim(said[-2:])
     if not (_WHOLES - lexicon.label_words).isdisjoint(core[1:]):
@@ -263,14 +249,13 @@ def another_deed(said: Words, lexicon: Lexicon) -> bool:
 
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
-_MILD = frozenset(("actually", "sorry", "hmm", "oh", "ah", "i", "mean", "meant"))
-_RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
+_MILD = wordset("actually sorry hmm oh ah i mean meant")
+_RANGE = wordset("- – — .. … ~")
 _LONGEST = max(map(len, phrases.CORRECTIONS))
 _SAYING = wordset("i id ill im let lets we well go use do just please pick")
 _SIGNS = "$€£"
 _UNITS = wordset("s sec second min minute h hr hour day week month year")
-_CONCLUDING = {("and", "i", "think"), ("and", "id", "say"), ("and", "i", "guess")}
-_EACH = frozenset(("any", "every", "all"))
+_CONCLUDING = wordings("and i think,and id say,and i guess")
 _SHORT = spellings(
     "em them,u you,ur your,w with,n and,till until,til until,tho though,prolly probably,"
     "probs probably"
@@ -296,11 +281,6 @@ class Clause(NamedTuple):
     """It takes back what was said before."""
     announced: bool = False
     """A colon stands before it."""
-
-    @property
-    def start(self) -> int:
-        """Where its first word begins."""
-        return self.starts[0]
 
 
 class _Draft:
@@ -360,8 +340,7 @@ class _Draft:
             comma, colon = self.comma and not first, self.colon and not first
             said = words[first:last]
             self.clauses.append(Clause(said, starts, end, comma, self.corrects, colon))
-            self.corrects = False
-            self.marker = ()
+            self.corrects, self.marker = False, ()
 
     def leave(self, at: int) -> None:
         """A second thought with nothing behind it takes back what was said: `2, no wait`."""
@@ -464,9 +443,7 @@ def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
         return 2 if counting(words[at + 2]) or words[at + 2] == "the" else 0
     if words[at] == "no" and at and cardinal(words[at - 1]) and words[at + 1 : at + 2]:
         return 1 if cardinal(words[at + 1]) else 0
-    if words[at] == "wait" and len(words) == 1 and "wait" not in kept:
-        return 1
-    return 0
+    return 1 if words == ("wait",) and "wait" not in kept else 0
 
 
 def _denies(words: tuple[str, ...], at: int) -> bool:
@@ -476,9 +453,8 @@ def _denies(words: tuple[str, ...], at: int) -> bool:
 
 def _refusing(words: tuple[str, ...], at: int) -> bool:
     """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
-    if words[at] in {"nope", "nah", "naw"}:
-        return True
-    return words[at] == "no" and len(words) > at + 1 and words[at + 1] in _SAYING
+    answering = words[at] == "no" and not _SAYING.isdisjoint(words[at + 1 : at + 2])
+    return answering or words[at] in {"nope", "nah", "naw"}
 
 
 def _excepting(words: tuple[str, ...], at: int) -> bool:
@@ -487,4 +463,5 @@ def _excepting(words: tuple[str, ...], at: int) -> bool:
         return True
     if words[at] != "but":
         return False
-    return words[at - 1] in phrases.QUANTIFIERS | {"nothing"} or words[max(at - 2, 0)] in _EACH
+    each = words[max(at - 2, 0)] in {"any", "every", "all"}
+    return each or words[at - 1] in phrases.QUANTIFIERS | {"nothing"}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
+from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading import phrases
@@ -13,23 +14,18 @@ from quandary.reading.numbers import cardinal
 from quandary.reading.words import denial, resembles, root, slips, spans, stem, words, wordset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from quandary.model.asks import Choice
 
 _OBJECTS = wordset("it them this that all both everything me us him her")
-_WHOLE = frozenset(("both", "all", "every"))
 _ONE = frozenset(("a", "an", "one"))
-_EACH = frozenset(("every", "each"))
-TIMES = frozenset(
-    map(stem, wordset("day night week month year hour minute tonight tomorrow later"))
-)
+_TIMES = {*map(stem, wordset("day night week month year hour minute tonight tomorrow later"))}
 _DETERMINERS = wordset("the a an that this my our those these")
 _REFUSING = frozenset(map(stem, phrases.REFUSALS))
-_LABEL, _DESCRIPTION = 1.0, 0.5
+_DESCRIPTION = 0.5
+"""What a word of a description weighs, held against one of a label."""
 _CLOSE = 0.65
-_PAIR = 2
-"""How many words are a description's and the question's: `phone support`."""
 
 
 class Fit(NamedTuple):
@@ -43,30 +39,30 @@ class Lexicon:
     """The words of the options of one question."""
 
     def __init__(self, options: tuple[Choice, ...]) -> None:
-        self.entries = tuple(entry_of(option) for option in options)
-        found: dict[str, int] = {}
-        for entry in self.entries:
-            for token in entry.in_label | entry.in_description:
-                found[token] = found.get(token, 0) + 1
-        many = len(self.entries)
-        self.weights = {token: math.log(1 + many / count) for token, count in found.items()}
-        labelled = [token for entry in self.entries for token in entry.needed]
-        self._shared = frozenset(t for t in labelled if labelled.count(t) > 1)
+        self.entries = tuple(map(_Entry, options))
+        found = Counter(t for entry in self.entries for t in entry.in_label | entry.in_description)
+        self.weights = {token: math.log(1 + len(options) / found[token]) for token in found}
+        needed = Counter(token for entry in self.entries for token in entry.needed)
+        self._shared = frozenset(token for token in needed if needed[token] > 1)
         """What several labels have, so that it need not be said."""
         self.label_words = frozenset(w for option in options for w in words(option.label))
         self.label_stems = frozenset(map(stem, self.label_words))
-        self.joins = frozenset(join for option in options for join in _joins(option.label))
+        self.joins = frozenset(
+            (one, between, two)
+            for option in options
+            for (one, _, end), (two, start, _) in pairwise(spans(option.label))
+            if (between := option.label[end:start].strip())
+        )
         """Words of labels with what stands between them: `release`, `/`, `1`."""
-        own = (w for option in options for w in words(option.description))
-        self._long = sorted({w for w in own if len(w) >= 6} - self.label_words)
         self._all = self.label_words.union(*(words(option.description) for option in options))
+        self._long = sorted(w for w in self._all - self.label_words if len(w) >= 6)
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
         labels = [words(option.label) for option in options]
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         self.things = frozenset(
             stem(two)
             for label in labels
-            for one, two in itertools.pairwise(label)
+            for one, two in pairwise(label)
             if one in _DETERMINERS - _ONE
         )
         """What is there already in labels, and so never a deed: `the flag`, unlike `a hotfix`."""
@@ -74,69 +70,70 @@ class Lexicon:
         self._fused = {
             one + two: stem(two)
             for option in options
-            for one, two in itertools.pairwise(words(f"{option.label} {option.description}"))
+            for one, two in pairwise(words(f"{option.label} {option.description}"))
         }
         self._codes = {e.code.rpartition("/")[2].casefold(): e.code for e in self.entries}
 
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
         told = [word for word in said if self.telling(word)]
-        tokens = joined(signed(said))
         if not told:
-            return self.described(said)
-        codes = tuple(e.code for e in self.entries if within(tokens, e.label))
-        if not codes and self._placing(told):
-            return None
+            return self.fit_description(said)
+        tokens = _tokens(said)
+        codes = self.find_in_labels(said)
         if codes:
             return self._sound(Fit(self.closest(codes, said), label=True), {*tokens})
-        codes = tuple(e.code for e in self.entries if within(tokens, e.description))
-        if len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries):
+        alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
+        if alone or self._placing(told):
             return None
+        codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
         return Fit(codes, label=False) if codes and (len(tokens) > 2 or self._tells(told)) else None
 
-    def described(self, said: tuple[str, ...]) -> Fit | None:
+    def fit_description(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these words in their description, where they are all of one."""
-        tokens = joined(signed(said))
-        having = [e for e in self.entries if len(tokens) > 1 and within(tokens, e.description)]
-        whole = any(e.description == tokens for e in having)
-        return Fit(tuple(e.code for e in having), label=False) if whole else None
+        tokens = _tokens(said)
+        if len(tokens) < 2 or not any(e.description == tokens for e in self.entries):
+            return None
+        codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
+        return Fit(codes, label=False)
 
-    def labelled(self, said: tuple[str, ...]) -> tuple[str, ...]:
+    def find_in_labels(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options with these very words in their label, be it as what they would undo."""
-        tokens = joined(signed(said))
-        told = any(self.telling(word) for word in said)
-        return tuple(e.code for e in self.entries if told and within(tokens, e.label))
+        tokens = _tokens(said) if any(map(self.telling, said)) else ()
+        return tuple(e.code for e in self.entries if _within(tokens, e.label))
 
     def verbatim(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options that have these words in their label or description, whatever the words."""
-        tokens = joined(signed(said))
-        texts = ((e.code, e.label, e.description) for e in self.entries)
-        return tuple(c for c, *lines in texts if any(within(tokens, line) for line in lines))
+        tokens = _tokens(said)
+        return tuple(
+            entry.code
+            for entry in self.entries
+            if _within(tokens, entry.label) or _within(tokens, entry.description)
+        )
 
     def denies(self, said: tuple[str, ...]) -> bool:
         """Whether an option itself says "not" to a word that is said "not" to."""
-        return any(token.startswith("!") and token in self.weights for token in signed(said))
+        return any(token.startswith("!") and token in self.weights for token in _sign(said))
 
     def elsewhen(self, code: str, said: tuple[str, ...]) -> bool:
         """Whether "now" or "today" is said of an option that has another time, or says more."""
-        tokens = {*signed(said)}
+        tokens = {*_sign(said)}
         entry = next(e for e in self.entries if e.code == code)
         if not entry.plain.isdisjoint(("now", "today")) or stem("today") in entry.description:
             return False
         unsaid = entry.needed - tokens
-        return bool(unsaid if "today" in said else unsaid & TIMES)
+        return bool(unsaid if "today" in said else unsaid & _TIMES)
 
     def wholly(self, code: str, said: tuple[str, ...]) -> bool:
         """Whether nothing is in an option's label but these words."""
-        tokens = {*signed(said)}
+        tokens = {*_sign(said)}
         tokens |= {token[1:] for token in tokens if token.startswith("!")}
         return any(e.code == code and e.needed - _REFUSING <= tokens for e in self.entries)
 
     def affirming(self, said: tuple[str, ...]) -> set[str]:
         """The options that would do what is said "not" to."""
-        denied = {token[1:] for token in signed(said) if token.startswith("!")}
-        lines = ((e.code, {*e.label, *e.description}) for e in self.entries)
-        return {code for code, tokens in lines if not denied.isdisjoint(tokens)}
+        denied = {token[1:] for token in _sign(said) if token.startswith("!")}
+        return {e.code for e in self.entries if denied.intersection(e.label + e.description)}
 
     def telling(self, word: str) -> bool:
         """Whether a word can say which option is meant."""
@@ -159,7 +156,7 @@ class Lexicon:
         if best is None:
             return None if weak else self.alike(said)
         carried = best.label or self._tells([word for _, word in told])
-        if not carried or self._compares(said) or not self._countsalike(best, said):
+        if not carried or self._compares(said) or not self._counts_alike(best, said):
             return None
         best = best._replace(codes=self.closest(best.codes, said))
         return self._sound(best, set().union(*meant))
@@ -226,11 +223,11 @@ class Lexicon:
         """Whether one word of a label is said twice, of two things: `revert the revert`."""
         return any(tokens.count(token) > 1 and token in self.label_stems for token in tokens)
 
-    def _countsalike(self, fit: Fit, said: tuple[str, ...]) -> bool:
+    def _counts_alike(self, fit: Fit, said: tuple[str, ...]) -> bool:
         """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
         pairs = [
             ("1" if pair[0] in _ONE else stem(pair[0]), stem(pair[1]))
-            for pair in itertools.pairwise(said)
+            for pair in pairwise(said)
             if (pair[0] in _ONE or cardinal(pair[0]) is not None) and self.telling(pair[1])
         ]
         lines = [
@@ -274,11 +271,11 @@ class Lexicon:
         return {e.code for e in self.entries if not tokens.isdisjoint(e.in_label)}
 
     def _told(self, said: tuple[str, ...]) -> list[tuple[str, str]]:
-        pairs = [*zip(signed(said), said, strict=True), ("", "")]
+        pairs = [*zip(_sign(said), said, strict=True), ("", "")]
         return [
             (token, word)
-            for (token, word), (after, _) in itertools.pairwise(pairs)
-            if self.telling(word) and not (word in _EACH and after in TIMES)
+            for (token, word), (after, _) in pairwise(pairs)
+            if self.telling(word) and not (word in {"every", "each"} and after in _TIMES)
         ]
 
     def _meanings(self, token: str, word: str, *, brief: bool = True) -> frozenset[str]:
@@ -300,136 +297,125 @@ class Lexicon:
         return frozenset((token, *map(stem, near)))
 
     def _best(self, meant: list[frozenset[str]], also: set[str], *, weak: bool) -> Fit | None:
-        scores: dict[str, float] = {}
-        labelled = False
-        for entry in self.entries:
-            score = self._score(entry, meant, also, whole=weak)
-            if score is not None:
-                scores[entry.code] = score
+        scored = ((e.code, self._score(e, meant, also, whole=weak)) for e in self.entries)
+        scores = {code: score for code, score in scored if score}
         if not scores:
             return None
         top = max(scores.values())
         codes = tuple(code for code, score in scores.items() if score >= top * _CLOSE)
-        for entry in self.entries:
-            if entry.code in codes and any(not m.isdisjoint(entry.in_label) for m in meant):
-                labelled = True
-        return Fit(codes, labelled)
+        in_labels = frozenset[str]().union(*(e.in_label for e in self.entries if e.code in codes))
+        return Fit(codes, label=any(not m.isdisjoint(in_labels) for m in meant))
 
     def _score(
-        self, entry: Entry, meant: list[frozenset[str]], also: set[str], *, whole: bool
-    ) -> float | None:
-        """How much is said for an option; None when a word is not its own.
+        self, entry: _Entry, meant: list[frozenset[str]], also: set[str], *, whole: bool
+    ) -> float:
+        """How much is said for an option; nothing when a word is not its own.
 
         With words that say little, or that are the question's, its `whole` label must be said.
         """
         score, hits, described = 0.0, set[str](), set[str]()
         for alternatives in meant:
-            in_label = alternatives & entry.in_label
-            if in_label:
+            if in_label := alternatives & entry.in_label:
                 hits |= in_label
-                score += max(self.weights[token] for token in in_label) * _LABEL
+                score += max(self.weights[token] for token in in_label)
             elif in_description := alternatives & entry.in_description:
-                score += max(self.weights[token] for token in in_description) * _DESCRIPTION
                 described |= in_description
+                score += max(self.weights[token] for token in in_description) * _DESCRIPTION
             elif alternatives & also:
                 whole = True
             else:
-                return None
+                return 0.0
         partly = described and described < entry.in_description
         if partly and entry.deed and hits == {entry.deed} != entry.needed:
-            return None
+            return 0.0
         needed = entry.needed
         if hits - {*entry.label[:1]}:
             needed = needed - self._shared or needed
-        pair = (
-            described - phrases.MODIFIERS and len(meant) == _PAIR and not meant[1].isdisjoint(also)
-        )
-        if not score or (whole and not pair and not (needed and needed <= hits)):
-            return None
-        return score
+        # One word may be a description's and the other the question's: `phone support`.
+        pair = described - phrases.MODIFIERS and len(meant) == 2 and meant[1] & also
+        return 0.0 if whole and not pair and not (needed and needed <= hits) else score
 
     def alike(self, said: tuple[str, ...]) -> Fit | None:
         """The options whose label means much the same as every telling word."""
         told = [word for word in phrasal(said) if self.telling(word)]
-        if not told or any(token.startswith("!") for token in signed(said)):
+        if not told or any(token.startswith("!") for token in _sign(said)):
             return None
-        nouns = {word for before, word in itertools.pairwise(said) if before in _DETERMINERS}
-        spoken = 2 if any(word in said for word in ("it", "this", "that", "them")) else 0
-        fitting = [
+        nouns = {word for before, word in pairwise(said) if before in _DETERMINERS}
+        spoken = 0 if _POINTERS.isdisjoint(said) else 2
+        fitting = tuple(
             entry.code
             for entry in self.entries
             if all(
                 stem(word) in entry.in_label
-                or (word not in nouns and GROUPS.get(root(word), set()) & entry.groups)
+                or (word not in nouns and _GROUPS.get(root(word), set()) & entry.groups)
                 for word in told
             )
             and len(entry.needed) <= len(told) + spoken
-        ]
-        return Fit(tuple(fitting), False) if fitting else None
+        )
+        return Fit(fitting, label=False) if fitting else None
 
 
-@lru_cache(maxsize=128)
-def lexicon(options: tuple[Choice, ...]) -> Lexicon:
-    """The words of these options; the last few are kept."""
-    return Lexicon(options)
-
-
-def _joins(label: str) -> Iterator[tuple[str, str, str]]:
-    for (one, _, end), (two, start, _) in itertools.pairwise(spans(label)):
-        between = label[end:start].strip()
-        if between:
-            yield one, between, two
+lexicon = lru_cache(maxsize=128)(Lexicon)
+"""The words of these options; the last few are kept."""
 
 
 def _counts(number: str, noun: str, line: tuple[str, ...]) -> bool:
     """Whether a number stands before a noun in a line, or counts nothing else there."""
     if number == "1":
         counted = [line[at - 1] for at, token in enumerate(line) if token == noun and at]
-        others = [c for c in counted if c in _WHOLE or (c.isdigit() and c != number)]
-        return not counted or len(others) < len(counted)
-    for at, token in enumerate(line):
-        if token == number:
-            behind = line[at + 1 : at + 4]
-            if noun in behind or not behind or behind[0] in EMPTY:
-                return True
-    return False
+        whole = {"both", "all", "every"}
+        return not counted or not all(c in whole or (c.isdigit() and c != "1") for c in counted)
+    behind = [line[at + 1 : at + 4] for at, token in enumerate(line) if token == number]
+    return any(noun in rest or not rest or rest[0] in _EMPTY for rest in behind)
 
 
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
 _REACH = 3
 """How many telling words a "not" reaches."""
-EMPTY = phrases.NEGATORS | frozenset(map(stem, phrases.FUNCTION | phrases.STATING))
-_ARTICLES = frozenset(("the", "a", "an"))
-_PARTICLES = frozenset(("up", "down", "out", "off", "back", "over", "until", "till", "all"))
-GROUPS: dict[str, set[int]] = {}
+_EMPTY = phrases.NEGATORS | frozenset(map(stem, phrases.FUNCTION | phrases.STATING))
+_PARTICLES = wordset("up down out off back over until till all")
+_POINTERS = frozenset(("it", "this", "that", "them"))
+_GROUPS: dict[str, set[int]] = {}
 for _number, _group in enumerate(phrases.ALIKE):
     for _word in _group:
-        GROUPS.setdefault(root(_word), set()).add(_number)
+        _GROUPS.setdefault(root(_word), set()).add(_number)
 """The lists of `ALIKE` that a word stands in."""
 
 
-class Entry(NamedTuple):
+class _Entry:
     """An option's words, cut to their stems."""
 
-    code: str
-    label: tuple[str, ...]
-    description: tuple[str, ...]
-    needed: frozenset[str]
-    """The words of the label that tell it from others."""
-    in_label: frozenset[str]
-    in_description: frozenset[str]
-    groups: frozenset[int]
-    plain: frozenset[str]
-    """The words of the label as they stand."""
-    roots: frozenset[str]
-    """The words of label and description but for their inflection."""
-    deed: str
-    """The verb that the label opens with, where it is one."""
-    undoing: str
-    """The verb that the label opens with, where its object alone would not say so."""
+    def __init__(self, option: Choice) -> None:
+        said = words(option.label)
+        first, *rest = said or ("",)
+        self.code = option.code
+        self.label = _tokens_of(option.label)
+        self.description = _tokens_of(option.description)
+        self.needed = frozenset(self.label) - _EMPTY
+        """The words of the label that tell it from others."""
+        self.in_label = self.needed
+        if first in phrases.REFUSALS:
+            self.in_label |= {"!" + token for token in self.needed if token != stem(first)}
+        code = option.code.rpartition("/")[2].casefold()
+        empty = code in phrases.NEUTRAL | phrases.FUNCTION | phrases.NEGATORS
+        if len(code) > 1 and not empty and not code.isdigit():
+            self.in_label |= {code}
+        self.in_description = frozenset(self.description) - _EMPTY
+        self.groups = {
+            number for word in (*phrasal(said), code) for number in _GROUPS.get(root(word), ())
+        }
+        self.plain = frozenset(said)
+        """The words of the label as they stand."""
+        self.roots = frozenset(map(root, words(f"{option.label} {option.description}")))
+        """The words of label and description but for their inflection."""
+        particle = rest and rest[0] in phrases.FUNCTION | _PARTICLES
+        self.deed = stem(first) if particle else ""
+        """The verb that it opens with: `Break it up`, `Wait until Monday`, not `Break room`."""
+        self.undoing = stem(first) if len(self.label) > 1 and first in phrases.UNDOINGS else ""
+        """The verb that it opens with, where its object alone would not say so."""
 
 
-def signed(said: Iterable[str]) -> list[str]:
+def _sign(said: Iterable[str]) -> list[str]:
     """The stems of words, those behind a "not" or "no" marked with `!`."""
     tokens: list[str] = []
     reach = 0
@@ -448,64 +434,21 @@ def signed(said: Iterable[str]) -> list[str]:
     return tokens
 
 
-def entry_of(option: Choice) -> Entry:
-    """What there is to hold a reply against."""
-    label, description = _tokens(option.label), _tokens(option.description)
-    in_label = set(label) - EMPTY
-    needed = frozenset(in_label)
-    in_description = set(description) - EMPTY
-    first = words(option.label)[:1]
-    if first and first[0] in phrases.REFUSALS:
-        in_label |= {"!" + token for token in in_label if token != stem(first[0])}
-    code = option.code.rpartition("/")[2].casefold()
-    if (
-        len(code) > 1
-        and code not in phrases.NEUTRAL | phrases.FUNCTION | phrases.NEGATORS
-        and not code.isdigit()
-    ):
-        in_label.add(code)
-    groups = frozenset(
-        number
-        for word in (*phrasal(words(option.label)), code)
-        for number in GROUPS.get(root(word), ())
-    )
-    undoing = first[0] if len(label) > 1 and first[0] in phrases.UNDOINGS else ""
-    return Entry(
-        option.code,
-        label,
-        description,
-        needed,
-        frozenset(in_label),
-        frozenset(in_description),
-        groups,
-        frozenset(words(option.label)),
-        frozenset(map(root, words(f"{option.label} {option.description}"))),
-        _deed(option),
-        stem(undoing),
-    )
+def _tokens(said: Iterable[str]) -> tuple[str, ...]:
+    """The signed stems of words, without articles."""
+    return tuple(token for token in _sign(said) if token not in {"the", "a", "an"})
 
 
-def _deed(option: Choice) -> str:
-    """The verb that a label opens with: `Break it up`, `Wait until Monday`, not `Break room`."""
-    first, *rest = words(option.label) or ("",)
-    return stem(first) if rest and rest[0] in phrases.FUNCTION | _PARTICLES else ""
-
-
-def _tokens(text: str) -> tuple[str, ...]:
-    pieces = _PIECES.split(text)
-    return joined([token for piece in pieces for token in signed(words(piece))])
-
-
-def joined(tokens: list[str]) -> tuple[str, ...]:
-    """The tokens without articles."""
-    return tuple(token for token in tokens if token not in _ARTICLES)
+def _tokens_of(text: str) -> tuple[str, ...]:
+    """The tokens of a label or a description, where a "not" reaches no further than its piece."""
+    return tuple(token for piece in _PIECES.split(text) for token in _tokens(words(piece)))
 
 
 def phrasal(said: tuple[str, ...]) -> list[str]:
     """The words with verbs such as "turn down" put into one."""
     found: list[str] = []
     for at, word in enumerate(said):
-        apart = 2 if at > 1 and said[at - 1] in {"it", "this", "that", "them"} else 1
+        apart = 2 if at > 1 and said[at - 1] in _POINTERS else 1
         if at >= apart and (joined := phrases.PHRASAL.get((said[at - apart], word))):
             found[-apart] = joined
         else:
@@ -513,7 +456,7 @@ def phrasal(said: tuple[str, ...]) -> list[str]:
     return found
 
 
-def within(tokens: tuple[str, ...], line: tuple[str, ...]) -> bool:
+def _within(tokens: tuple[str, ...], line: tuple[str, ...]) -> bool:
     """Whether the tokens stand in a line in that order, side by side."""
     if not tokens or tokens[0] not in line:
         return False

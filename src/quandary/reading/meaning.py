@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from quandary.reading import phrases
@@ -13,6 +14,7 @@ from quandary.reading.clauses import (
     at_a_loss,
     conditional,
     edges,
+    opens,
     stripped,
     tells,
     unpraised,
@@ -55,7 +57,7 @@ class Interpreter(Namer):
         opening = self._opening(said)
         said, starts = said[opening:], clause.starts[opening:]
         if self._sensible(said):
-            return self._sense(said)
+            return _sense(said)
         if (clause.words[0] in phrases.REASONS and len(clause.words) > 1) or self.foreign(said):
             return None
         return Meaning("rest") if stripped(said) in phrases.REST else self._spoken(said, starts)
@@ -69,12 +71,12 @@ class Interpreter(Namer):
         if found or not _ALTERNATIVES.isdisjoint(said):
             return found or self._phrased(said)
         if self._excluded(said):
-            return self._phrased(said) or self._remarked(said, starts) or self._sense(said)
+            return self._phrased(said) or self._remarked(said, starts) or _sense(said)
         return (
             self._listed(said)
             or self._told(said)
             or self._remarked(said, starts)
-            or self._sense(said)
+            or _sense(said)
             or self._idiom(said)
         )
 
@@ -119,10 +121,6 @@ class Interpreter(Namer):
             return True
         return bool(sides(self.question, "yes"))
 
-    def _sense(self, said: Words) -> Meaning | None:
-        found = sense(said)
-        return Meaning(found) if found else None
-
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
         found = self._excluded(said)
@@ -138,10 +136,10 @@ class Interpreter(Namer):
                 return own
         after = edges(after, _REFERRING, frozenset(("again",)))
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
-        dropped = self._several(after) or self.lexicon.labelled(stripped(after))
+        dropped = self._several(after) or self.lexicon.find_in_labels(stripped(after))
         if dropped:
             core = edges(after, ARTICLES, phrases.INTERJECTIONS) if other else stripped(after)
-            dropped = (*dropped, *self.lexicon.labelled(core))
+            dropped = (*dropped, *self.lexicon.find_in_labels(core))
         preferred = self.names.worded(before) if negator in {"instead", "rather"} else ()
         if dropped and preferred:
             return options_of(code for code in preferred if code not in dropped)
@@ -156,7 +154,7 @@ class Interpreter(Namer):
             pair = said[at : at + 2]
             if pair in _EXCLUDING:
                 return said[:at], said[at + 2 :], pair[0]
-            own = any(said[at : at + len(label)] == label for label in self.negative)
+            own = opens(said[at:], self.negative)
             if word in phrases.EXCLUDERS and not (own or unwilled(said, at) or at_a_loss(said, at)):
                 return said[:at], said[at + 1 :], word
             if word in _UNABLE and said[at + 1 : at + 2] in {("do",), ("make",)}:
@@ -227,16 +225,13 @@ class Interpreter(Namer):
 
     def _between(self, said: Words) -> Meaning | None:
         """`between 1 and 3`: one of them, but which?"""
-        if "between" not in said[:-3]:
-            return None
-        codes = self._several(said[said.index("between") + 1 :])
-        return options_of(codes, apart=True) if codes and len(codes) > 1 else None
+        return self._either(said[said.index("between") + 1 :]) if "between" in said[:-3] else None
 
     def _alternatives(self, said: Words) -> Meaning | None:
         """`1 or 2`, `either the train or the car`."""
-        parts = _parts(said, _ALTERNATIVES)
-        if len(parts) < 2:
-            return None
+        return self._either(said) if len(_parts(said, _ALTERNATIVES)) > 1 else None
+
+    def _either(self, said: Words) -> Meaning | None:
         codes = self._several(said)
         return options_of(codes, apart=True) if codes and len(codes) > 1 else None
 
@@ -259,15 +254,15 @@ class Interpreter(Namer):
         for at, word in enumerate(said):
             if word not in _JOINTS or not at:
                 continue
-            meant = self._several_or_one(said[:at])
+            meant = self._listed(said[:at]) or self.one(said[:at])
             if meant is None or not meant.firm or meant.how not in _NAMING:
                 return None
             rest = said[at + 1 :]
-            if len(rest) < 2 + self.question.multi or conditional(rest) or counting(rest[0]):
+            if len(rest) < 2 + self.question.multi or conditional(rest):
                 return None
-            if rest[0] in DETERMINERS:
+            if counting(rest[0]) or rest[0] in DETERMINERS:
                 return None
-            rest_meant = self._several_or_one(rest)
+            rest_meant = self._listed(rest) or self.one(rest)
             if rest_meant is not None and rest_meant.how == "beyond":
                 return rest_meant
             if rest_meant is None:
@@ -281,21 +276,12 @@ class Interpreter(Namer):
         meant = self.one(parts[0]) if len(parts) > 1 else None
         return meant is not None and meant.firm and meant.how in _NAMING
 
-    def _several_or_one(self, said: Words) -> Meaning | None:
-        return self._listed(said) or self.one(said)
-
 
 def _parts(said: Words, joints: frozenset[str]) -> list[Words]:
-    parts: list[list[str]] = [[]]
-    for word in said:
-        if word in joints:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return [tuple(part) for part in parts if part]
+    return [tuple(part) for joint, part in groupby(said, joints.__contains__) if not joint]
 
 
-Sense = Literal["yes", "no", "chatter"]
+Sense = Literal["yes", "no"]
 POINTING = wordset("it this that is from me then please to with by for")
 _LONGEST_SENSE = 5
 _SENTENCE = r"[.!?:]\s"
@@ -306,7 +292,7 @@ _HOW = wordset("what whats how hows")
 _ASKING = _HOW | wordset("which who where when why")
 
 
-def sense(said: Words) -> Sense | None:
+def _sense(said: Words) -> Meaning | None:
     """Yes, no, or nothing but fillers; None when anything else is said, or both."""
     senses: set[Sense] = set()
     at = 0
@@ -317,9 +303,9 @@ def sense(said: Words) -> Sense | None:
         if found:
             senses.add(found)
         at += long
-    if not senses:
-        return "chatter"
-    return senses.pop() if len(senses) == 1 else None
+    if len(senses) > 1:
+        return None
+    return Meaning(senses.pop() if senses else "chatter")
 
 
 def _sense_at(said: Words, at: int) -> tuple[int, Sense | None]:
@@ -401,4 +387,4 @@ def _opens(label: str, known: frozenset[Words]) -> bool:
         said = said[1:]
     if said[:1] == ("no",) and words(label.partition(",")[0]) not in known:
         return False
-    return any(said[: len(phrase)] == phrase for phrase in known)
+    return opens(said, known)

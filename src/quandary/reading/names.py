@@ -65,23 +65,22 @@ class Namer:
             self.shown.append(OTHER)
         self.names = option_names((*question.choices, *question.named))
         self.lexicon = lexicon(self.options)
-        labels = (words(option.label) for option in self.options)
+        labels = frozenset(words(option.label) for option in self.options)
         self.nothing = tuple(o.code for o in self.options if words(o.label) in phrases.NONE)
         self.every = tuple(code for code in self.real if code not in self.nothing)
         """What "all" means."""
-        self.values = self._values()
-        self.negative = tuple(label for label in labels if label and label[0] in phrases.EXCLUDERS)
+        self.values = {
+            number: option.code
+            for option in self.options
+            if len(label := words(option.label)) == 1 and (number := cardinal(label[0])) is not None
+        }
+        """The options whose label is just a number."""
+        self.negative = frozenset(e for e in labels if e and e[0] in phrases.EXCLUDERS)
         self.asked = frozenset(words(question.text[:600]))
         self.context = self.asked - phrases.NEUTRAL | _GENERAL
         nouns = self.context | _KINDS | self.lexicon.label_words - phrases.NEUTRAL
         self.nouns = frozenset(noun for noun in nouns if not counting(noun))
         self.kinds = (self.nouns & self.context | _KINDS) - self._numbered()
-
-    def _values(self) -> dict[int, str]:
-        """The options whose label is just a number."""
-        labels = ((words(option.label), option.code) for option in self.options)
-        numbers = ((cardinal(said[0]), code) for said, code in labels if len(said) == 1)
-        return {number: code for number, code in numbers if number is not None}
 
     def _numbered(self) -> set[str]:
         """The things that have numbers of their own here: `phase 3` is not the third option."""
@@ -221,8 +220,7 @@ class Namer:
 
     def _mentions(self, said: Words, core: Words) -> bool:
         """Whether `everyone` and the like are an option's own words."""
-        described = len(said) > 1 and bool(self.lexicon.verbatim(said))
-        return described or bool(self.lexicon.mentioned(core))
+        return bool((said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentioned(core))
 
     def _valued(self, core: Words) -> Meaning | None:
         """A number where labels are numbers: `three` is `Three`, `3` may also be the third."""
@@ -249,7 +247,7 @@ class Namer:
         core = core[1:] if core[:1] == ("the",) else core
         if len(core) != 2 or not ordering(core[0]) or not self.lexicon.telling(core[1]):
             return None
-        those = self.lexicon.labelled(core[1:])
+        those = self.lexicon.find_in_labels(core[1:])
         if len(those) < 2 or len(those) == len(self.real):
             return None
         place = places(core[:1], len(those))
@@ -300,7 +298,7 @@ class Namer:
 
     def verbatim(self, said: Words) -> Meaning | None:
         """Three words or more that stand so in a label or a description, or all of the latter."""
-        phrase = self.lexicon.phrase(said) if len(said) > 2 else self.lexicon.described(said)
+        phrase = self.lexicon.phrase(said) if len(said) > 2 else self.lexicon.fit_description(said)
         return options_of(phrase.codes, firm=phrase.label) if phrase else None
 
     def _phrased(self, said: Words) -> Meaning | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from quandary.reading.words import counted, wordings, wordset
+from quandary.reading.words import NTH, counted, wordings, wordset
 
 _CARDINALS = counted(
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -14,7 +14,6 @@ _CARDINALS = counted(
 _ORDINALS = counted(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
-_NTH = frozenset(("st", "nd", "rd", "th"))
 _FIGURES = 6
 """How many figures a number in a reply has at most."""
 _EXPLICIT = wordset(
@@ -35,6 +34,8 @@ _EVERY = wordings(
     "the whole list,the entire list,everything listed"
 )
 _BOTH = wordings("both,both of them,both of these,both of those,both options,both please")
+_BEFORE_LAST = wordings("one before last,next to last")
+_TO_LAST = wordings("last,to last,from last,to the last,from the last")
 _OF_ALL = wordings("of them,of these,of those,of the list,on the list")
 _OF_THEM = wordings("of them,of these,of those,options,items,please") | {()}
 
@@ -97,10 +98,11 @@ def _list(
     joints: set[str] = set()
     explicit, at = True, 0
     while at < len(words):
-        several = _several_at(words, at, count)
-        if several:
-            at, some = several
-            found.extend(some.at)
+        ends = (end for end in (at + 4, at + 3, at + 2) if end <= len(words))
+        some = next(((end, some) for end in ends if (some := _some(words[at:end], count))), None)
+        if some:  # `the first three` within a longer list
+            at = some[0]
+            found.extend(some[1].at)
         else:
             item = _item(words, at, count, nouns, kinds)
             if item is None:
@@ -155,15 +157,6 @@ def _some(words: tuple[str, ...], count: int) -> Places | None:
     return None
 
 
-def _several_at(words: tuple[str, ...], at: int, count: int) -> tuple[int, Places] | None:
-    """`the first three` within a longer list, and where it ends."""
-    for end in (at + 4, at + 3, at + 2):
-        some = _some(words[at:end], count) if end <= len(words) else None
-        if some:
-            return end, some
-    return None
-
-
 def _item(
     words: tuple[str, ...], at: int, count: int, nouns: frozenset[str], kinds: frozenset[str]
 ) -> _Item | None:
@@ -213,25 +206,20 @@ def _place(words: tuple[str, ...], at: int, count: int) -> tuple[int | None, int
 
 def _from_end(words: tuple[str, ...], at: int) -> tuple[int, int] | None:
     word, rest = words[at], words[at + 1 : at + 4]
-    if (word, *rest) == ("last", "but", "one"):
+    if word == "penultimate":
+        return 2, at + 1
+    if (word, *rest) == ("last", "but", "one") or (word, *rest[:2]) in _BEFORE_LAST:
         return 2, at + 3
-    if (word, *rest[:2]) == ("one", "before", "last"):
-        return 2, at + 3
-    if word == "penultimate" or (word == "next" and rest[:2] == ("to", "last")):
-        return 2, at + (1 if word == "penultimate" else 3)
     nth = _nth(word)
-    if nth is not None:
-        if rest[:2] in {("to", "last"), ("from", "last"), ("to", "the"), ("from", "the")}:
-            long = 3 if rest[1] == "last" else 4
-            return (nth, at + long) if long == 3 or rest[2:] == ("last",) else None
-        if rest[:1] == ("last",):
-            return nth, at + 2
+    for tail in _TO_LAST:
+        if nth is not None and rest[: len(tail)] == tail:
+            return nth, at + 1 + len(tail)
     return (1, at + 1) if word in {"last", "bottom", "final"} else None
 
 
 def _nth(word: str) -> int | None:
     """The number that an ordinal stands for."""
-    figures = word[-2:] in _NTH and _figures(word[:-2])
+    figures = word[-2:] in NTH and _figures(word[:-2])
     return int(word[:-2]) if figures else _ORDINALS.get(word)
 
 
@@ -243,13 +231,8 @@ def ordering(word: str) -> bool:
 @lru_cache(maxsize=4096)
 def counting(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
-    return (
-        cardinal(word) is not None
-        or _nth(word) is not None
-        or word in _ENDS
-        or word in _JOINTS
-        or word in _SPANNING
-    )
+    numbered = cardinal(word) is not None or _nth(word) is not None
+    return numbered or word in _ENDS | _SPANNING | _JOINTS.keys()
 
 
 def cardinal(word: str) -> int | None:

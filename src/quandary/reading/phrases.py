@@ -41,11 +41,10 @@ CHOOSERS = wordings(
 """Openings that make a clause a choice, wherever it stands."""
 ENDINGS = PRAISE | wordset(
     "enough please pls plz thanks thank thx ty you then instead it obviously definitely for now i "
-    "think guess suppose imo imho tbh me us would be good great is best better fine one "
-    "ones option choice nice perfect ok okay works work sounds sound looks "
-    "seems seem right actually really today thing way only of course lol haha cheers "
-    "mate too as well that this them all my our pick vote the makes sense a to go "
-    "wins id say sure yes yeah here asap"
+    "think guess suppose imo imho tbh me us would be is one ones option choice ok okay works work "
+    "sounds sound looks seems seem right actually really today thing way only of course lol haha "
+    "cheers mate too as well that this them all my our pick vote the makes sense a to go wins id "
+    "say sure yes yeah here asap"
 )
 _PLAIN = wordset(
     "them their his her hers theirs who which what whichever whatever there here of in on at by "
@@ -69,9 +68,9 @@ MODIFIERS = wordset(
 )
 """Words that change what is said, but tell no option by themselves."""
 
-CONNECTIVES = wordset("because cause cuz coz bc since but although though however whereas")
 LIKING = wordset("like love likes loved liked nice")
 REASONS = wordset("because cause cuz coz bc since although though however whereas")
+CONNECTIVES = REASONS | {"but"}
 QUANTIFIERS = wordset(
     "all any anything anyone everything everyone everybody every them these none everywhere "
     "anywhere anytime"
@@ -212,42 +211,39 @@ REFUSING = wordings(
 )
 QUALIFIERS = wordset("with but conditional conditionally partially partly except if after")
 
-ALIKE = tuple(
-    wordset(line)
-    for line in (
-        "delete remove erase drop discard scrap trash bin purge wipe scrub kill axe",
-        "defer postpone delay later shelve",
-        "wait hold pause park",
-        "approve accept greenlight endorse",
-        "reject decline deny refuse disapprove",
-        "cancel abort stop halt terminate",
-        "keep retain preserve save",
-        "keep continue carry proceed",
-        "split divide separate",
-        "change modify alter adjust amend",
-        "rework redo rewrite revise overhaul",
-        "deploy ship release launch publish",
-        "rollback revert undo restore",
-        "skip omit ignore",
-        "buy purchase",
-        "rent hire lease",
-        "employ hire recruit",
-        "car drive vehicle",
-        "train rail railway",
-        "flight fly airplane",
-        "discuss argue debate talk",
-        "consult talk speak",
-        "include add incorporate",
-        "escalate raise",
-        "retry rerun",
-        "upgrade update bump",
-        "cheap inexpensive affordable",
-        "fast quick rapid speedy",
-        "expensive costly pricey",
-        "big large",
-        "trial court lawsuit sue litigate",
-        "offer propose",
-    )
+ALIKE = (
+    wordset("delete remove erase drop discard scrap trash bin purge wipe scrub kill axe"),
+    wordset("defer postpone delay later shelve"),
+    wordset("wait hold pause park"),
+    wordset("approve accept greenlight endorse"),
+    wordset("reject decline deny refuse disapprove"),
+    wordset("cancel abort stop halt terminate"),
+    wordset("keep retain preserve save"),
+    wordset("keep continue carry proceed"),
+    wordset("split divide separate"),
+    wordset("change modify alter adjust amend"),
+    wordset("rework redo rewrite revise overhaul"),
+    wordset("deploy ship release launch publish"),
+    wordset("rollback revert undo restore"),
+    wordset("skip omit ignore"),
+    wordset("buy purchase"),
+    wordset("rent hire lease"),
+    wordset("employ hire recruit"),
+    wordset("car drive vehicle"),
+    wordset("train rail railway"),
+    wordset("flight fly airplane"),
+    wordset("discuss argue debate talk"),
+    wordset("consult talk speak"),
+    wordset("include add incorporate"),
+    wordset("escalate raise"),
+    wordset("retry rerun"),
+    wordset("upgrade update bump"),
+    wordset("cheap inexpensive affordable"),
+    wordset("fast quick rapid speedy"),
+    wordset("expensive costly pricey"),
+    wordset("big large"),
+    wordset("trial court lawsuit sue litigate"),
+    wordset("offer propose"),
 )
 """Words that mean much the same as what to do; looked at only when nothing else fits."""
 PHRASAL = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from quandary.model.asks import MORE, Reading
@@ -30,7 +31,7 @@ Words = tuple[str, ...]
 # These are compiled when they are needed, which for most replies is never.
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _WITH = r"(?i)\bw/"
-_LEADING = r"(?i)^[\s,;:.!…()\[\]—–-]+|^(?:and|but)\b\s*"
+_LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
 _COPULAS = frozenset(("is", "are"))
 """In a second clause they tell of an option: `1 and 2; the cart is fine`."""
 _HALTS = {("wait",), ("hold",), ("stop",)}
@@ -42,12 +43,12 @@ _REFUSALS = frozenset(("no", "nope", "nah", "naw"))
 _LONGEST_HEDGE = max(map(len, phrases.HEDGES))
 
 
-def loosely(text: str, question: Question) -> Reading:
+def read_sentences(text: str, question: Question) -> Reading:
     """What a plain-text reply means."""
-    return Sentences(text, question).read()
+    return _Sentences(text, question).read()
 
 
-class Sentences:
+class _Sentences:
     """A reply cut into clauses, and what each of them says."""
 
     def __init__(self, text: str, question: Question) -> None:
@@ -96,7 +97,7 @@ class Sentences:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
         said = clause.words
         answers = said[:2] == ("only", "when") and "when" in self.interpreter.asked
-        if has(said, phrases.PROVISOS) and not answers and not self.lexicon.verbatim(said):
+        if _find(phrases.PROVISOS, said) and not answers and not self.lexicon.verbatim(said):
             return True
         if not hinges(said, self.lexicon.label_words):
             return False
@@ -104,15 +105,15 @@ class Sentences:
 
     def _requested(self) -> Reading:
         """`can we go with 2?` asks for an option politely; any other question is no choice."""
-        said = self.clauses[0].words
-        while said and said[0] in phrases.INTERJECTIONS:
-            said = said[1:]
         if not any(_asking(clause.words) for clause in self.clauses):
             return self._wavering()
-        polite = len(self.clauses) == 1 and said[:1] and said[0] in phrases.REQUESTS and said[1:2]
-        if not polite or said[1] not in phrases.REQUESTERS:
-            return OWN
-        if not phrases.REQUEST_VERBS.intersection(said[2:4]):
+        said = tuple(dropwhile(phrases.INTERJECTIONS.__contains__, self.clauses[0].words))
+        if (
+            len(self.clauses) > 1
+            or phrases.REQUESTS.isdisjoint(said[:1])
+            or phrases.REQUESTERS.isdisjoint(said[1:2])
+            or phrases.REQUEST_VERBS.isdisjoint(said[2:4])
+        ):
             return OWN
         meant = self.interpreter.one(said[2:])
         if meant is None or not meant.firm or meant.how not in _NAMING:
@@ -186,11 +187,9 @@ class Sentences:
     def _unsettled(self, first: int, meant: Meaning) -> bool:
         """Whether what was named is only liked, comes under a condition, or is beside the point."""
         clauses, meanings = self.clauses, self.meanings
-        senses = {m.how for m in meanings if m is not None} & _SENSES
-        if meant.how in senses and len(senses) > 1:
-            return True
-        refused = any(m is not None and m.how == "no" for m in meanings[first + 1 :])
-        if refused and meant.how != "no":
+        senses = {m.how for m in meanings if m} & _SENSES
+        refused = any(m and m.how == "no" for m in meanings[first + 1 :])
+        if (meant.how in senses and len(senses) > 1) or (refused and meant.how != "no"):
             return True
         if any(map(self._conditions, clauses[1:], meanings[1:])):
             return True
@@ -224,9 +223,8 @@ class Sentences:
             said = clause.words
             if meant is not None or not clause.comma or chatter(said):
                 continue
-            if self.question.multi and len(said) < 3 and not hurried(said):
-                return True
-            if self.interpreter.begins_a_list(said):
+            brief = self.question.multi and len(said) < 3 and not hurried(said)
+            if brief or self.interpreter.begins_a_list(said):
                 return True
         return False
 
@@ -290,9 +288,10 @@ class Sentences:
         behind = clauses[at + 1 :]
         if any(not chatter(clause.words) for clause in behind) or len(text) > HEAD:
             return _plain(text[clauses[at].end :])
+        start = clauses[first].starts[0]
         before = [clause for clause in clauses[:first] if not chatter(clause.words)]
-        if before and before[0].start < clauses[first].start:
-            return _plain(text[: clauses[first].start].rstrip(" ,;:-–—."))
+        if before and before[0].starts[0] < start:
+            return _plain(text[:start].rstrip(" ,;:-–—."))
         return None
 
 
@@ -320,30 +319,24 @@ def hedged(said: Words, own: frozenset[str]) -> bool:
     # What others do not know or mind is no hedge: `users don't mind`.
     first = said.index("dont") if "dont" in said else 0
     others = first and said[first - 1] not in phrases.NEUTRAL | phrases.FUNCTION | own
-    return has(said[:first] if others else said, phrases.HEDGES)
+    return _find(phrases.HEDGES, said[:first] if others else said) is not None
 
 
-def has(said: Words, known: frozenset[Words]) -> bool:
-    """Whether one of the phrases stands among the words."""
-    return any(
-        said[at : at + long] in known
-        for at in range(len(said))
-        for long in range(1, min(_LONGEST_HEDGE, len(said) - at) + 1)
+def _find(known: frozenset[Words], said: Words) -> slice | None:
+    """Where the longest of the phrases stands that are among the words."""
+    spans = (
+        slice(at, at + long)
+        for long in range(_LONGEST_HEDGE, 0, -1)
+        for at in range(len(said) - long + 1)
     )
+    return next((span for span in spans if said[span] in known), None)
 
 
 def _unhedged(said: Words) -> Words:
     """The words without the hedge among them."""
-    for long in range(_LONGEST_HEDGE, 0, -1):
-        for at in range(len(said) - long + 1):
-            if said[at : at + long] in phrases.HEDGES:
-                return (*said[:at], *said[at + long :]) or said
-    return said
+    hedge = _find(phrases.HEDGES, said) or slice(0, 0)
+    return (*said[: hedge.start], *said[hedge.stop :]) or said
 
 
 def _plain(remark: str) -> str | None:
-    while True:
-        shorter = re.sub(_LEADING, "", remark, count=1)
-        if shorter == remark:
-            return remark.strip() or None
-        remark = shorter
+    return re.sub(_LEADING, "", remark).strip() or None

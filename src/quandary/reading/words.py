@@ -148,8 +148,6 @@ _DERIVATIONS = (
     *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
     *("est", "ly", "al", "er", "or", "ate", "ity", "ive"),
 )
-_NOUNS = (("nsions", "nd"), ("nsion", "nd"))
-"""Endings of nouns, and of the verbs that they are made of: `extension`, `suspension`."""
 _LOOKALIKES = {
     "s": ("ss", "us", "is"),
     "ed": ("eed",),
@@ -157,22 +155,20 @@ _LOOKALIKES = {
     "est": ("uest", "test", "rest", "nest"),
 }
 """Word endings that are no inflection."""
-_NTH = frozenset(("st", "nd", "rd", "th"))
-_VOWELS = "aeiouy"
-_VOWEL = frozenset(_VOWELS)
+NTH = frozenset(("st", "nd", "rd", "th"))
+_VOWELS = frozenset("aeiouy")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
     word = _SAME.get(word) or _IRREGULAR.get(word, word)
-    if word[:1].isdigit() and word[-2:] in _NTH:
+    if word[:1].isdigit() and word[-2:] in NTH:
         return word[:-2]
     if len(word) <= 3 or not word.isalpha():
         return word
-    for noun, verb in _NOUNS:
-        if word.endswith(noun):
-            word = word.removesuffix(noun) + verb
+    if word.endswith(("nsion", "nsions")):  # of a verb: `extension`, `suspension`
+        word = word[: word.rindex("nsion")] + "nd"
     word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
     if word.endswith("at") and len(word) > 6:
         word = word[:-2]
@@ -199,9 +195,8 @@ def _without(word: str, endings: tuple[str, ...], least: int) -> str:
         rest = word[: -len(ending)]
         if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh", "o")):
             return word[:-1]
-        if not any(vowel in rest for vowel in _VOWELS):
-            continue
-        return rest + "y" if ending in {"ied", "ies"} else rest
+        if not _VOWELS.isdisjoint(rest):
+            return rest + "y" if ending in {"ied", "ies"} else rest
     return word
 
 
@@ -214,51 +209,44 @@ def denial(token: str, word: str) -> str:
     return "!" + stem(word[2:]) if word.startswith("un") and len(word) > 5 else ""
 
 
-def typos(letters: int) -> int:
-    """How many slips a word or label of that many letters forgives: one from 5, two from 9."""
-    return 0 if letters < 5 else 1 if letters < 9 else 2
-
-
 _OPPOSITES = frozenset(("",)) | wordset(
     "un in im il ir ex de dis non re en up down on off out over under pre post inter intra sub "
     "anti mis"
 )
-_DIGITS = r"\d+"
 
 
 def slips(typed: str, meant: str, least: int = 0) -> int | None:
     """How many slips lie between what was typed and what may be meant; None when too many.
 
-    Other digits are no slip, nor is a prefix that makes a word its opposite. However short, it
-    forgives at `least` so many.
+    One is forgiven from 5 letters and two from 9; however short, at `least` so many. Other digits
+    are no slip, nor is a prefix that makes a word its opposite.
     """
-    allowed = max(least, typos(sum(map(str.isalnum, meant))))
+    letters = sum(map(str.isalnum, meant))
+    allowed = max(least, (letters >= 5) + (letters >= 9))
     if not allowed or abs(len(typed) - len(meant)) > allowed:
         return None
-    if re.findall(_DIGITS, typed) != re.findall(_DIGITS, meant):
+    if re.findall(r"\d+", typed) != re.findall(r"\d+", meant):
         return None
-    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only after exact matching has failed
+    from rapidfuzz.distance import OSA, Postfix  # noqa: PLC0415 - only after exact matching has failed
 
     distance = OSA.distance(typed, meant, score_cutoff=allowed)
-    if distance > allowed or (distance and _opposite(typed, meant)):
+    if distance > allowed or (
+        distance and _opposite(typed, meant, Postfix.similarity(typed, meant))
+    ):
         return None
     return int(distance)
 
 
-def _opposite(one: str, two: str) -> bool:
-    shared = 0
-    while shared < min(len(one), len(two)) and one[-1 - shared] == two[-1 - shared]:
-        shared += 1
-    if shared < 3:
-        return False
+def _opposite(one: str, two: str, shared: int) -> bool:
+    """Whether two words that end in the same letters, so many, begin with other prefixes."""
     pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
-    return any(a != b and a in _OPPOSITES and b in _OPPOSITES for a, b in pairs)
+    return shared > 2 and any(a != b and {a, b} <= _OPPOSITES for a, b in pairs)
 
 
 def _skips(typed: str, meant: str) -> bool:
     """Whether the letters stand in a word in that order: `fwd`, `cfg`, `mgmt`."""
     letters = iter(meant)
-    last = next((letter for letter in reversed(meant) if letter not in _VOWEL), "")
+    last = next((letter for letter in reversed(meant) if letter not in _VOWELS), "")
     return typed[-1] == last and all(letter in letters for letter in typed)
 
 
@@ -268,7 +256,7 @@ def resembles(typed: str, meant: str) -> bool:
         return True
     if typed.isdigit() or meant.isdigit() or len(typed) < 3 or typed[0] not in meant[:2]:
         return False
-    if _VOWEL.isdisjoint(typed):
+    if _VOWELS.isdisjoint(typed):
         return typed[0] == meant[0] and typed.isalpha() and _skips(typed, meant)
     return len(typed) > 3 and (_cut_short(typed, meant) or _slipped(typed, meant))
 
