@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.formats.charts.shapes import Sheet, direction, scenery_called, shape_called, tags_in
+from quandary.formats.charts.shapes import Sheet, direction, meaning, tags_in
 from quandary.model.chart import Route, Step
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 def test_scenery(names: tuple[str, ...], kind: str | None) -> None:
     """Lanes, containers, groups, notes and pictures, by what they are called in any export."""
-    assert [scenery_called(name) for name in names] == [kind] * len(names)
+    assert [meaning(name)[0] for name in names] == [kind] * len(names)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_scenery(names: tuple[str, ...], kind: str | None) -> None:
 )
 def test_shapes(names: tuple[str, ...], shape: str) -> None:
     """One shape has a name in each export; what nobody knows is a box."""
-    assert [shape_called(name) for name in names] == [shape] * len(names)
+    assert [meaning(name)[1] for name in names] == [shape] * len(names)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import category, east_asian_width
 
@@ -14,9 +15,9 @@ from quandary.model.text import printable
 from quandary.model.tree import Option, is_multi, other_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from quandary.model.chart import Chart, Page, Route, Scenery, Step
+    from quandary.model.chart import Chart, Page, Route, Step
     from quandary.model.tree import Decision, Tree
 
 
@@ -102,6 +103,14 @@ class Canvas:
             for line in self.wrap(written, len(margin)):
                 self.lines.append(self.paint(margin, "dim") + self.paint(line, style))
 
+    def hang(
+        self, first: str, margin: str, text: str, style: Style = "plain", note: str = ""
+    ) -> None:
+        """Put a text below, wrapped behind `first` and then the margin, with a note at its end."""
+        for n, line in enumerate(self.wrap(text, len(margin) + len(note)) or [""]):
+            self.lines.append((margin if n else first) + self.paint(line, style))
+        self.lines[-1] += self.paint(note, "dim")
+
 
 def _fields(page: Canvas, tree: Tree) -> None:
     """What the heading of a tree says, as names and values in two columns."""
@@ -116,17 +125,12 @@ def _fields(page: Canvas, tree: Tree) -> None:
     fields = [(name, value) for name, value in fields if value.strip()]
     column = max((len(name) for name, _ in fields), default=0) + 2
     for name, value in fields:
-        first, *rest = page.wrap(value, column) or [""]
-        page.lines.append(page.paint(name.ljust(column), "dim") + first)
-        page.lines.extend(" " * column + line for line in rest)
+        page.hang(page.paint(name.ljust(column), "dim"), " " * column, value)
 
 
 def _decision(page: Canvas, decision: Decision) -> None:
     """A decision's name, its question and its branches."""
-    note = "  choose several" if decision.multi else ""
-    names = page.wrap(decision.name, len(note)) or [""]
-    page.lines.extend(page.paint(line, "bold") for line in names)
-    page.lines[-1] += page.paint(note, "dim")
+    page.hang("", "", decision.name, "bold", "  choose several" if decision.multi else "")
     page.add("", decision.question, "dim")
     waiting = _level(decision.options, "")
     while waiting:
@@ -139,40 +143,40 @@ class _Branch(msgspec.Struct, frozen=True, gc=False):
     """An option at its place in the drawing."""
 
     option: Option
-    stem: str
-    """What stands to the left of its line: the trunks of the levels above."""
-    last: bool
+    fork: str
+    """What stands to the left of its line: the trunks of the levels above, and its own branch."""
+    below: str
+    """What stands to the left of whatever is below it."""
     column: int
     """How wide the codes of its level are."""
     boxed: bool
     """Whether its level has boxes to tick."""
-
-    @property
-    def below(self) -> str:
-        return self.stem + ("   " if self.last else "│  ")
 
 
 def _level(options: tuple[Option, ...], stem: str) -> list[_Branch]:
     """The branches of one level, the first to be drawn at the end."""
     widths = [cells(_code(option)) for option in options]
     column = max((w for w in widths if w <= LONGEST_CODE), default=0)
+    sides = [("├─ ", "│  ")] * (len(options) - 1) + [("└─ ", "   ")]
     boxed = is_multi(options)
-    last = len(options) - 1
-    return [_Branch(o, stem, n == last, column, boxed) for n, o in enumerate(options)][::-1]
+    level = [
+        _Branch(option, stem + fork, stem + below, column, boxed)
+        for option, (fork, below) in zip(options, sides, strict=False)
+    ]
+    return level[::-1]
 
 
 def _branch(page: Canvas, branch: _Branch) -> None:
     """An option's line, and below it whatever did not fit and its description."""
     option = branch.option
-    fork = branch.stem + ("└─ " if branch.last else "├─ ")
     # The trunk of the level below starts under the code, beside the description.
     trunk = branch.below + ("│" if option.options else " ")
-    margin = trunk.ljust(len(fork) + branch.column + 2 + 2 * branch.boxed)
+    margin = trunk.ljust(len(branch.fork) + branch.column + 2 + 2 * branch.boxed)
     box = f"{BOX if option.multi else ' '} " if branch.boxed else ""
     style: Style = "dim" if option.derived else "code"
     code, *overlong = page.wrap(_code(option), len(margin)) or [""]
     label = page.wrap(option.label, len(margin))
-    line = page.paint(fork, "dim") + page.paint(code, style)
+    line = page.paint(branch.fork, "dim") + page.paint(code, style)
     if not overlong and cells(code) <= branch.column:
         gap = " " * (branch.column - cells(code) + 2)
         line += gap + page.paint(box, "dim") + "".join(label[:1])
@@ -276,7 +280,15 @@ def _draw_page(canvas: Canvas, chart: Chart, page: Page) -> None:
             canvas.lines.append("")
             canvas.add("", "Nothing leads here:", "dim")
         _draw_step(canvas, plan, step, numbers)
-    _draw_scenery(canvas, page.scenery)
+    # What else is drawn there, which nobody is asked about.
+    said = [thing for thing in page.scenery if thing.text]
+    if said:
+        canvas.lines.append("")
+        canvas.add("", "Also drawn:", "dim")
+    for thing in said[:LONGEST_LIST]:
+        canvas.add("  ", f"{thing.kind}: {' '.join(thing.text.split())}", "dim")
+    if len(said) > LONGEST_LIST:
+        canvas.add("  ", f"… and {len(said) - LONGEST_LIST} more", "dim")
 
 
 def _draw_step(canvas: Canvas, plan: Map, step: Step, numbers: dict[str, int]) -> None:
@@ -285,11 +297,7 @@ def _draw_step(canvas: Canvas, plan: Map, step: Step, numbers: dict[str, int]) -
     number = str(numbers[step.id]).rjust(len(margin) - 2)
     kind = plan.kind(step)
     note = "" if kind == "process" else f"  {kind}"
-    names = canvas.wrap(step.name, len(margin) + len(note)) or [""]
-    canvas.lines.extend(margin + canvas.paint(line, "bold") for line in names)
-    canvas.lines[-1] += canvas.paint(note, "dim")
-    first = canvas.lines[-len(names)]
-    canvas.lines[-len(names)] = f"{canvas.paint(number, 'code')}  {first[len(margin) :]}"
+    canvas.hang(f"{canvas.paint(number, 'code')}  ", margin, step.name, "bold", note)
     # What is to be done, as far as the name does not say it.
     head, _, rest = step.prompt.strip().partition("\n")
     named = " ".join(head.split()) == step.name
@@ -331,19 +339,6 @@ def _ways(
         line = f"{margin}{canvas.paint(label, 'code')}{arrow}{canvas.paint(first, 'dim')}"
         canvas.lines.append(line.rstrip(" "))
         canvas.lines.extend(" " * room + canvas.paint(part, "dim") for part in rest)
-
-
-def _draw_scenery(canvas: Canvas, scenery: tuple[Scenery, ...]) -> None:
-    """What else is drawn there, which nobody is asked about."""
-    said = [thing for thing in scenery if thing.text]
-    if not said:
-        return
-    canvas.lines.append("")
-    canvas.add("", "Also drawn:", "dim")
-    for thing in said[:LONGEST_LIST]:
-        canvas.add("  ", f"{thing.kind}: {' '.join(thing.text.split())}", "dim")
-    if len(said) > LONGEST_LIST:
-        canvas.add("  ", f"… and {len(said) - LONGEST_LIST} more", "dim")
 
 
 _DOT_SHAPES = {
@@ -463,47 +458,47 @@ def chart_as_mermaid(chart: Chart) -> str:
     lines = ["---", f"title: {compact(chart.name)}", "---", "flowchart TD"]
     if chart.start:
         lines.append(f"  {remark(start=chart.start)}")
-    keys = _Keys()
+    given: set[str] = set()
+    numbers = count(1)
+
+    def name(wanted: str) -> str:
+        """The name that is wanted for a node, if Mermaid accepts it and it is free, or another."""
+        while not _KEY.fullmatch(wanted) or wanted.casefold() in _WORDS or wanted in given:
+            wanted = f"n{next(numbers)}"
+        given.add(wanted)
+        return wanted
+
     if len(chart.pages) == 1:
-        lines += _mermaid_page(chart.pages[0], keys)
+        lines += _mermaid_page(chart.pages[0], name)
     else:
         for number, page in enumerate(chart.pages, 1):
-            frame = keys.fresh(f"page{number}")
-            lines.append(f'  subgraph {frame}["{quote_lines(page.name)}"]')
-            lines += (f"  {line}" for line in _mermaid_page(page, keys, always=True))
+            lines.append(f'  subgraph {name(f"page{number}")}["{quote_lines(page.name)}"]')
+            lines += (f"  {line}" for line in _mermaid_page(page, name, always=True))
             lines.append("  end")
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Keys:
-    """Names for nodes that Mermaid accepts, each given once."""
-
-    def __init__(self) -> None:
-        self._given: set[str] = set()
-        self._count = 0
-
-    def fresh(self, wanted: str) -> str:
-        """The name that is wanted, if it will do and is free, or another."""
-        key = wanted
-        while not _KEY.fullmatch(key) or key.casefold() in _WORDS or key in self._given:
-            self._count += 1
-            key = f"n{self._count}"
-        self._given.add(key)
-        return key
-
-
-def _mermaid_page(page: Page, keys: _Keys, *, always: bool = False) -> Iterator[str]:
+def _mermaid_page(page: Page, name: Callable[[str], str], *, always: bool = False) -> Iterator[str]:
     if always or page.id or page.name:
         yield f"  {remark(page={'id': page.id, 'name': page.name})}"
     for thing in page.scenery:
-        yield f"  {remark(scenery={name: getattr(thing, name) for name in thing.said})}"
+        yield f"  {remark(scenery={field: getattr(thing, field) for field in thing.said})}"
     known: dict[str, str] = {}
     for step in page.steps:
-        key = keys.fresh(step.id)
+        key = name(step.id)
         known.setdefault(step.id, key)
         yield from _mermaid_step(step, key)
     for route in page.routes:
-        yield from _route(route, known)
+        source, target = known.get(route.source), known.get(route.target)
+        label = quote_lines(route.label)
+        if source is None or target is None:
+            yield f"  {remark(route={field: getattr(route, field) for field in route.said})}"
+        elif not route.label:
+            yield f"  {source} --> {target}"
+        else:
+            yield f'  {source} -->|"{label}"| {target}'
+            if shown(label) != route.label:
+                yield f"  {remark(label=route.label)}"
 
 
 def _mermaid_step(step: Step, key: str) -> Iterator[str]:
@@ -522,14 +517,3 @@ def _mermaid_step(step: Step, key: str) -> Iterator[str]:
             said[name] = value
     if said:
         yield f"  {remark(step=key, **said)}"
-
-
-def _route(route: Route, known: dict[str, str]) -> Iterator[str]:
-    source, target = known.get(route.source), known.get(route.target)
-    if source is None or target is None:
-        yield f"  {remark(route={name: getattr(route, name) for name in route.said})}"
-        return
-    label = quote_lines(route.label)
-    yield f'  {source} -->|"{label}"| {target}' if route.label else f"  {source} --> {target}"
-    if route.label and shown(label) != route.label:
-        yield f"  {remark(label=route.label)}"

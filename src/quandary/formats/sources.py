@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -40,39 +41,36 @@ def load(source: str, text: str | None = None) -> Tree:
 
     `text` is what the file or standard input held, if it was read already.
     """
-    found, name, where = _loaded(source, text)
-    return _resolve(_choose(found, name, where), found)
+    return _load(source, text)[0]
 
 
 def load_with_others(source: str, text: str | None = None) -> tuple[Tree, list[Tree]]:
     """The tree that a SOURCE names, and the others of its file, of standard input or of the
     project, wherever it was found: a reply may ask for one of them.
     """
-    found, name, where = _loaded(source, text)
-    tree = _resolve(_choose(found, name, where), found)
+    tree, found = _load(source, text)
     others: dict[str, Tree] = {}
     for other in found:
-        if other.tree.fenced or other.tree.name in (tree.name, *others):
-            continue
-        try:
-            others[other.tree.name] = _resolve(other, found)
-        except NotFound:
-            continue  # a tree that nobody named is not in the way of another; `check` reports it
+        if not other.tree.fenced and other.tree.name not in (tree.name, *others):
+            # A tree that nobody named is not in the way of another; `check` reports it.
+            with suppress(NotFound):
+                others[other.tree.name] = _resolve(other, found)
     return tree, list(others.values())
 
 
-def _loaded(source: str, text: str | None) -> tuple[list[Found], str, str]:
-    """The trees among which a SOURCE names one, the name, and what to call the whole."""
+def _load(source: str, text: str | None) -> tuple[Tree, list[Found]]:
+    """The tree that a SOURCE names, and all those among which it was looked for."""
     if not source:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
     path, name = split(source)
     if path is None:
-        return list(in_project(os.curdir)), name, "the project's trees"
-    if path.lower().endswith(CHARTS):
+        found = list(in_project(os.curdir))
+    elif path.lower().endswith(CHARTS):
         raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
-    if text is None:
-        text = read_input(path)
-    return [Found(path, tree) for tree in parse(text).trees], name, path
+    else:
+        trees = parse(read_input(path) if text is None else text).trees
+        found = [Found(path, tree) for tree in trees]
+    return _resolve(_choose(found, name, path or "the project's trees"), found), found
 
 
 def split(source: str) -> tuple[str | None, str]:
@@ -108,22 +106,19 @@ def in_project(start: str) -> Iterator[Found]:
 
 def _choose(found: list[Found], name: str, where: str) -> Found:
     """The one tree of that name; examples in fences count only where there is nothing else."""
-    if not name:
-        fitting = [f for f in found if not f.tree.fenced] or found
-        if not fitting:
-            raise NotFound(f"{where}: no tree in it; see `quandary check {where}`")
-        if len(fitting) > 1:
-            names = ", ".join(f.tree.name for f in fitting[:5])
-            more = ", …" if len(fitting) > 5 else ""
-            raise NotFound(
-                f"{where}: {len(fitting)} trees in it ({names}{more}); "
-                f"say which: {where}#{fitting[0].tree.name}"
-            )
-        return fitting[0]
-    fitting = _called(found, name)
+    fitting = _called(found, name) if name else found
     fitting = [f for f in fitting if not f.tree.fenced] or fitting
     if len(fitting) == 1:
         return fitting[0]
+    if not name and not fitting:
+        raise NotFound(f"{where}: no tree in it; see `quandary check {where}`")
+    if not name:
+        names = ", ".join(f.tree.name for f in fitting[:5])
+        more = ", …" if len(fitting) > 5 else ""
+        raise NotFound(
+            f"{where}: {len(fitting)} trees in it ({names}{more}); "
+            f"say which: {where}#{fitting[0].tree.name}"
+        )
     if fitting:
         places = ", ".join(str(f) for f in fitting[:5])
         apart = len({f.path for f in fitting}) == len(fitting)
@@ -301,12 +296,8 @@ def settings(values: tuple[str, ...]) -> dict[str, str]:
 _TEXT = (str | None, "text")
 _KEYS = (list[str] | None, 'a list of keys, like ["E1"]')
 _FIELDS: dict[str, tuple[Any, str]] = {
-    "key": _TEXT,
-    "title": _TEXT,
-    "scope": _TEXT,
-    "cost": _TEXT,
-    "requires": _KEYS,
-    "conflicts": _KEYS,
+    **dict.fromkeys(("key", "title", "scope", "cost"), _TEXT),
+    **dict.fromkeys(("requires", "conflicts"), _KEYS),
     "recommend": (str | None, f"{', '.join(BUCKETS)} or nothing"),
     "because": _TEXT,
 }

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.formats import sources
-from quandary.formats.sources import CHARTS
 from quandary.model.chart import (
     Chart,
     Page,
@@ -30,14 +29,18 @@ from quandary.settings.files import SUFFIXES, project_root, read_standard_input,
 if TYPE_CHECKING:
     from quandary.model.tree import Option, Tree
 
+    _Level = tuple[str, tuple[str, ...], tuple[Option, ...], int]
+    """Options that are chosen from together: their step, what led to them, they, their line."""
 
-_MERMAID = re.compile(
-    r"\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%[^\n]*\n\s*)*"
-    r"(?:graph|flowchart(?:-elk)?)[ \t]*(?:(?:TB|TD|BT|RL|LR)\b|[;\n]|$)",
-    re.DOTALL,
-)
-_CSV = re.compile(r'\s*(?:sep=.\s+)?"?(?:shape )?id"?\s*[,;\t]', re.IGNORECASE)
-_JSON = re.compile(r"\s*\{")
+_KINDS = {
+    ".json": re.compile(r"\s*\{"),
+    ".csv": re.compile(r'\s*(?:sep=.\s+)?"?(?:shape )?id"?\s*[,;\t]', re.IGNORECASE),
+    ".mmd": re.compile(
+        r"\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%[^\n]*\n\s*)*"
+        r"(?:graph|flowchart(?:-elk)?)[ \t]*(?:(?:TB|TD|BT|RL|LR)\b|[;\n]|$)",
+        re.DOTALL,
+    ),
+}
 
 
 class Loaded(NamedTuple):
@@ -61,21 +64,13 @@ class Loaded(NamedTuple):
         return f"{place}: {problem.severity} {problem.rule}: {problem.message}"
 
 
-class Unsound(Rejected):
-    """A chart that cannot be walked, with every reason."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        super().__init__("; ".join(loaded.said(problem) for problem in loaded.errors))
-        self.loaded = loaded
-
-
 def load(source: str, *, page: str = "") -> Chart:
     """The chart that a SOURCE names, ready to be walked: what is wrong with it is an error."""
     loaded = read(source, page=page)
     if not loaded.chart.start:
         raise NotFound(_which(loaded.chart, loaded.path))
     if loaded.errors:
-        raise Unsound(loaded)
+        raise Rejected("; ".join(map(loaded.said, loaded.errors)))
     return loaded.chart
 
 
@@ -113,8 +108,7 @@ def is_chart(path: str, text: str | None = None) -> bool:
 def _kind(text: str) -> str:
     """The ending that a text would have as a file, if it is a drawing."""
     head = text.removeprefix("\ufeff")[:10_000]
-    kinds = ((".json", _JSON), (".csv", _CSV), (".mmd", _MERMAID))
-    return next((ending for ending, pattern in kinds if pattern.match(head)), "")
+    return next((ending for ending, pattern in _KINDS.items() if pattern.match(head)), "")
 
 
 def _parse(text: str, path: str) -> tuple[Chart, list[Problem]]:
@@ -179,37 +173,33 @@ class _Parts:
 
     def __init__(self, chart: Chart, path: str, problems: list[Problem]) -> None:
         self.chart = chart
-        self.path = path
         self.problems = problems
         self.files: dict[str, str] = {}
         folder = os.path.dirname(os.path.abspath(path)) if path != "-" else os.path.abspath(".")
         self.root = os.path.realpath(project_root(folder) or folder)
         self._begun: dict[tuple[str, str], str] = {(os.path.realpath(path), ""): chart.start}
         """For a file and a name in it, the id of the page that it begins on."""
-        self._waiting: list[tuple[Page, Chart, str, str]] = []
+        self._waiting = [(page, chart, path, "") for page in chart.pages]
         """Pages to look through, their charts, their files, and what their ids begin with."""
 
     def gather(self) -> tuple[Chart, dict[str, str]]:
         """The whole chart, and the files of the pages that stand in others."""
         pages: list[Page] = []
-        self._waiting = [(page, self.chart, self.path, "") for page in self.chart.pages]
         for page, chart, path, prefix in self._waiting:  # grows on the way
-            steps = [self._resolved(step, page, chart, path, prefix) for step in page.steps]
+            steps = [self._resolve(step, page, chart, path, prefix) for step in page.steps]
             pages.append(replace(page, steps=tuple(steps)))
         return replace(self.chart, pages=tuple(pages)), self.files
 
-    def _resolved(self, step: Step, page: Page, chart: Chart, path: str, prefix: str) -> Step:
+    def _resolve(self, step: Step, page: Page, chart: Chart, path: str, prefix: str) -> Step:
         """The step, and if it runs a page, with that page's id as it is in the whole chart."""
         if step.shape != "subprocess":
             return step
         called = chart.called(step)
         if called is not None:
-            return _calling(step, prefix + called.id) if prefix else step
-        reference = _reference(step)
-        if not reference:
-            return step
+            return _call(step, prefix + called.id) if prefix else step
         try:
-            return _calling(step, self._begin(reference, path))
+            reference = _reference(step)
+            return _call(step, self._begin(reference, path)) if reference else step
         except QuandaryError as error:
             message = f"{named(step)} cannot be run: {error}"
             problem = Problem("subprocess-file", "error", message, (step.id,), step.line, page.name)
@@ -237,13 +227,12 @@ class _Parts:
             first = _first(chart, "", shown)
         if first is None:
             raise NotFound(_which(chart, shown))
-        chart = replace(chart, start=first.id)
         prefix = f"{reference}:"
-        self._begun[real, name] = prefix + chart.start
+        self._begun[real, name] = prefix + first.id
         taken = {page.name for page, *_ in self._waiting}
         names: dict[str, str] = {}
         for part in chart.pages:
-            title = reference if part.id == chart.start else f"{written}#{part.name or part.id}"
+            title = reference if part.id == first.id else f"{written}#{part.name or part.id}"
             while title in taken:
                 title += "′"
             taken.add(title)
@@ -252,34 +241,28 @@ class _Parts:
             new = replace(part, id=prefix + part.id, name=title)
             self._waiting.append((new, chart, shown, prefix))
         self.problems += [replace(p, page=names.get(p.page, reference)) for p in problems]
-        return prefix + chart.start
+        return prefix + first.id
 
 
 def _reference(step: Step) -> str:
     """The file that a subprocess names, in a data field or as all of its text."""
     for said in (*map(step.field, _REFERENCES), step.text):
         words = (said or "").strip()
-        if words.partition("#")[0].lower().endswith((*CHARTS, *SUFFIXES)) and "\n" not in words:
+        if (
+            words.partition("#")[0].lower().endswith((*sources.CHARTS, *SUFFIXES))
+            and "\n" not in words
+        ):
             return words
     return ""
 
 
-def _calling(step: Step, page: str) -> Step:
+def _call(step: Step, page: str) -> Step:
     """The step, naming the page by its id and in no other way."""
     kept = {key: value for key, value in step.metadata.items() if plain(key) not in _REFERENCES}
     return replace(step, metadata={**kept, "page": page})
 
 
 _SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
-
-
-class _Level(NamedTuple):
-    """The options that are chosen from together, and what led to them."""
-
-    key: str
-    labels: tuple[str, ...]
-    options: tuple[Option, ...]
-    line: int
 
 
 def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
@@ -294,20 +277,21 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
         onward = str(number + 1) if number < len(tree.decisions) else ""
         question = decision.question or tree.question or f"{decision.name}: which one?"
         question = _SLOT.sub(r"{{\1}}", question)
-        waiting = [_Level(str(number), (), decision.options, decision.line)]
+        waiting: list[_Level] = [(str(number), (), decision.options, decision.line)]
         while waiting:
-            level = waiting.pop()
-            if is_multi(level.options):
-                where = " / ".join((decision.name, *level.labels))
+            at, chosen, options, line = waiting.pop()
+            if is_multi(options):
+                where = " / ".join((decision.name, *chosen))
                 message = f"several may be chosen at {where}; in a chart, one way is taken"
-                problems.append(Problem("multi-select", "warning", message, (), level.line))
-            steps.append(Step(level.key, _level_text(question, level), "decision", line=level.line))
+                problems.append(Problem("multi-select", "warning", message, (), line))
+            labelled = _label(options)
+            steps.append(Step(at, _level_text(question, chosen, labelled), "decision", line=line))
             below: list[_Level] = []
-            for option, label in _labelled(level.options):
-                key = f"{level.key}/{option.code}"
-                routes.append(Route(level.key, key, label, option.line))
+            for option, label in labelled:
+                key = f"{at}/{option.code}"
+                routes.append(Route(at, key, label, option.line))
                 if option.options:
-                    below.append(_Level(key, (*level.labels, label), option.options, option.line))
+                    below.append((key, (*chosen, label), option.options, option.line))
                     continue
                 steps.append(Step(key, label, "connector" if onward else "terminator"))
                 if onward:
@@ -317,18 +301,18 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
     return Chart(tree.title or tree.name, (page,)), problems
 
 
-def _level_text(question: str, level: _Level) -> str:
+def _level_text(question: str, chosen: tuple[str, ...], labelled: list[tuple[Option, str]]) -> str:
     """What is asked at a level: the question, what was chosen before, what each option means."""
-    chosen = f"Chosen so far: {' / '.join(level.labels)}" if level.labels else ""
+    before = f"Chosen so far: {' / '.join(chosen)}" if chosen else ""
     meanings = "\n".join(
         f"- {label}: {' '.join(option.description.split())}"
-        for option, label in _labelled(level.options)
+        for option, label in labelled
         if option.description
     )
-    return "\n\n".join(filter(None, (question, chosen, meanings)))
+    return "\n\n".join(filter(None, (question, before, meanings)))
 
 
-def _labelled(options: tuple[Option, ...]) -> list[tuple[Option, str]]:
+def _label(options: tuple[Option, ...]) -> list[tuple[Option, str]]:
     """Each option with a label that no other option of its level has."""
     times = Counter(folded(option.label) for option in options)
     return [

@@ -6,7 +6,6 @@ import csv
 import io
 import os
 import re
-from collections import deque
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.formats.charts.shapes import Sheet, direction, scenery_called, shape_called, tags_in
+from quandary.formats.charts.shapes import Sheet, direction, meaning, tags_in
 from quandary.model.chart import Chart, Problem, Route, Step
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     Row = list[str]
     Cells = tuple[str, ...]
-    Take = Callable[[Row], Cells]
     Object = dict[str, Any]
 
 _SQUASHED = re.compile(r"[^a-z0-9]+")
@@ -44,25 +42,6 @@ _NAMES = {
 }
 """What a column is for, and its names, of which the later ones stand in for the first."""
 _UNUSED = ("Shape Library", "Group", "Status")
-_UNCLOSED = "unexpected end of data"
-
-
-class _Columns(NamedTuple):
-    """How to take a row apart; a column that is not there stands, empty, behind the last one."""
-
-    width: int
-    padded: bool
-    """Whether there is need of that empty cell."""
-    main: Take
-    """Id, name, page, the ends of a line and how they look, container, first text."""
-    rest: Take
-    """Tags, comments, further texts, data."""
-    data: int
-    """Where, in the rest, the data begins."""
-    fields: tuple[str, ...]
-    """The names of the data."""
-    ends: bool
-    """Whether the file says what the ends of a line look like."""
 
 
 def read_csv(text: str, path: str) -> tuple[Chart, list[Problem]]:
@@ -74,17 +53,14 @@ def read_csv(text: str, path: str) -> tuple[Chart, list[Problem]]:
     delimiter = max(",;\t", key=first.count)
     usual = csv.field_size_limit(len(text) + 1)
     try:
-        return _read_rows(text, delimiter, path)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        book = _Book(next(filter(None, reader), []), path)
+        last = book.fill(reader, reader.line_num)
+        if last < reader.line_num:
+            _require_closed(text, last, delimiter, path)
     finally:
         csv.field_size_limit(usual)
-
-
-def _read_rows(text: str, delimiter: str, path: str) -> tuple[Chart, list[Problem]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
-    book = _Book(_columns(next(filter(None, reader), []), path))
-    last = book.fill(reader, reader.line_num)
-    if last < reader.line_num:
-        _require_closed(text, last, delimiter, path)
     pages = tuple(sheet.page(book.problems) for sheet in book.sheets.values())
     return Chart(book.title or os.path.splitext(os.path.basename(path))[0], pages), book.problems
 
@@ -93,41 +69,11 @@ def _require_closed(text: str, begin: int, delimiter: str, path: str) -> None:
     """A last row of many lines may be all that follows a quotation mark that is not closed."""
     lines = islice(io.StringIO(text, newline=""), begin - 1, None)
     try:
-        again = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-        deque(again, maxlen=0)
+        list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error as error:
-        if _UNCLOSED in str(error):
+        if "unexpected end of data" in str(error):
             message = "a quotation mark is opened here and never closed; export the document again"
             raise ParseError(f"{path}:{begin}: {message}") from None
-
-
-def _columns(header: Row, path: str) -> _Columns:
-    names = [_SQUASHED.sub("", name.casefold()) for name in header]
-    width = len(header)
-    at = {
-        column: next((names.index(name) for name in known if name in names), width)
-        for column, known in _NAMES.items()
-    }
-    for column in ("id", "name"):
-        if at[column] == width:
-            remedy = "export the shape data of a Lucid document as CSV"
-            raise ParseError(f"{path}:1: there is no column {column.title()}; {remedy}")
-    areas = [n for n, name in enumerate(names) if _AREA.match(name)]
-    areas = areas or [n for n, name in enumerate(names) if name in ("text", "label")][:1] or [width]
-    unused = (header.index(name) for name in _UNUSED if name in header)
-    fields = _fields(header, {*at.values(), *areas, *unused})
-    tags, comments = at.pop("tags"), at.pop("comments")
-    main = [*at.values(), areas[0]]
-    rest = [tags, comments, *areas[1:], *fields.values()]
-    return _Columns(
-        width,
-        width in (*main, *rest),
-        itemgetter(*main),
-        itemgetter(*rest),
-        len(rest) - len(fields),
-        tuple(fields),
-        at["tail"] < width or at["head"] < width,
-    )
 
 
 def _fields(header: Row, known: set[int]) -> dict[str, int]:
@@ -155,7 +101,7 @@ class _Role(NamedTuple):
 
 def _role(name: str) -> _Role:
     word = name.strip().casefold()
-    kind, shape = scenery_called(word), shape_called(word)
+    kind, shape = meaning(word)
     title = word if word in ("document", "page") else ""
     line = word == "line"
     sure = kind is None and shape != "connector" and not title and not line
@@ -165,11 +111,39 @@ def _role(name: str) -> _Role:
 class _Book:
     """The pages of a document while its rows come in."""
 
-    def __init__(self, columns: _Columns) -> None:
-        self.columns = columns
+    def __init__(self, header: Row, path: str) -> None:
         self.title: str | None = None
         self.sheets: dict[str, Sheet] = {}
         self.problems: list[Problem] = []
+        names = [_SQUASHED.sub("", name.casefold()) for name in header]
+        self.width = width = len(header)
+        """A column that is not there stands, empty, behind the last one."""
+        at = {
+            column: next((names.index(name) for name in known if name in names), width)
+            for column, known in _NAMES.items()
+        }
+        for column in ("id", "name"):
+            if at[column] == width:
+                remedy = "export the shape data of a Lucid document as CSV"
+                raise ParseError(f"{path}:1: there is no column {column.title()}; {remedy}")
+        areas = [n for n, name in enumerate(names) if _AREA.match(name)]
+        areas = areas or [n for n, name in enumerate(names) if name in ("text", "label")][:1]
+        unused = (header.index(name) for name in _UNUSED if name in header)
+        self.fields = _fields(header, {*at.values(), *areas, *unused})
+        """The names of the data, and their columns."""
+        self.ends = at["tail"] < width or at["head"] < width
+        """Whether the file says what the ends of a line look like."""
+        rest = [at.pop("tags"), at.pop("comments"), *areas[1:]]
+        self.data = len(rest)
+        """Where, in the rest of a row, the data begins."""
+        rest += self.fields.values()
+        main = [*at.values(), *(areas[:1] or [width])]
+        self.padded = width in (*main, *rest)
+        """Whether there is need of that empty cell."""
+        self.main: Callable[[Row], Cells] = itemgetter(*main)
+        """Id, name, page, the ends of a line and how they look, container, first text."""
+        self.rest: Callable[[Row], Cells] = itemgetter(*rest)
+        """Tags, comments, further texts, data."""
 
     def fill(self, reader: Reader, end: int) -> int:
         """Take in every row, and tell on which line the last one begins.
@@ -177,8 +151,8 @@ class _Book:
         Nearly all rows are arrows or boxes with a text and nothing else. There may be very many of
         them, and they are dealt with here.
         """
-        width, padded, main, rest, *_ = self.columns
-        full = width + padded
+        padded, main, rest = self.padded, self.main, self.rest
+        full = self.width + padded
         nothing = rest([""] * full)
         sheets = self.sheets
         roles: dict[str, _Role] = {}
@@ -206,7 +180,7 @@ class _Book:
         """Any row: the document, a page, a line or a shape."""
         key, _, at, source, target, tail, head, container, text = cells
         if not at and role.title:
-            title = " | ".join(filter(None, map(str.strip, (text, *rest[2 : self.columns.data]))))
+            title = " | ".join(filter(None, map(str.strip, (text, *rest[2 : self.data]))))
             if self._entitle(role.title, key, title, line):
                 return
         if not any(map(str.strip, (*cells, *rest))):
@@ -214,26 +188,19 @@ class _Book:
         if (sheet := self.sheets.get(at)) is None:
             sheet = self.sheets[at] = Sheet(at, "")
         tags = tags_in(rest[0]) if rest[0] else ()
-        text, more = _cell_texts(text, rest[1 : self.columns.data])
+        comment, *areas = map(str.strip, rest[1 : self.data])
+        text, *others = [area for area in (text.strip(), *areas) if area] or [""]
         if role.line or source or target:
-            way = direction(tail, head) if self.columns.ends else "forward"
+            way = direction(tail, head) if self.ends else "forward"
             label = text or next(iter(tags), "")
             sheet.join(Route(source, target, label, line), way, self.problems)
             return
-        values = rest[self.columns.data :]
-        step = Step(key, text, role.shape, tags, self._data(values), more, line=line)
-        if text and role.sure:
-            sheet.shapes.append(step)
-        else:
-            sheet.draw(step, role.kind)
+        data = zip(self.fields, rest[self.data :], strict=True)
+        fields = {name: value for name, value in data if value}
+        notes = tuple(filter(None, (*others, comment)))
+        sheet.draw(Step(key, text, role.shape, tags, fields, notes, line=line), role.kind)
         if container:
             sheet.inside[key] = container
-
-    def _data(self, values: Cells) -> dict[str, str]:
-        if not any(values):
-            return {}
-        pairs = zip(self.columns.fields, values, strict=True)
-        return {name: value for name, value in pairs if value}
 
     def _entitle(self, role: str, key: str, text: str, line: int) -> bool:
         """Take in the title of the document, or of a page; a second document is a shape."""
@@ -252,7 +219,7 @@ class _Book:
         """Make a row as long as the header, if it says anything; what is behind it is reported."""
         if not any(map(str.strip, row)):
             return False
-        width = self.columns.width
+        width = self.width
         extra = [cell for cell in row[width:] if cell.strip()]
         if extra:
             message = f"{len(extra)} more cells than columns ({', '.join(extra)[:60]}); left out"
@@ -260,16 +227,6 @@ class _Book:
         del row[width:]
         row += [""] * (width + 1 - len(row))
         return True
-
-
-def _cell_texts(first: str, more: Cells) -> tuple[str, Cells]:
-    """The text of a shape, which is the first that is not empty, and its others; comments last."""
-    if not any(more):
-        return first.strip(), ()
-    comment, *areas = map(str.strip, more)
-    texts = [text for text in (first.strip(), *areas) if text]
-    others = (*texts[1:], comment) if comment else tuple(texts[1:])
-    return (texts[0] if texts else ""), others
 
 
 _HINT = "save what Lucid's API gives as the contents of a document"
@@ -291,9 +248,8 @@ def read_json(text: str, path: str) -> tuple[Chart, list[Problem]]:
         key, number = _text(page.get("id")), len(sheets) + 1
         while not key or key in sheets:
             key, number = f"page {number}", number + 1
-        sheet = Sheet(key, _line(page.get("title")))
-        sheets[sheet.id] = sheet
-        _fill(sheet, page.get("items"), problems)
+        sheets[key] = Sheet(key, _line(page.get("title")))
+        _fill(sheets[key], page.get("items"), problems)
     name = _line(document.get("title")) or os.path.splitext(os.path.basename(path))[0]
     return Chart(name, tuple(sheet.page(problems) for sheet in sheets.values())), problems
 
@@ -302,8 +258,10 @@ def _fill(sheet: Sheet, items: object, problems: list[Problem]) -> None:
     """Take in the shapes, groups and lines of a page."""
     content = items if isinstance(items, dict) else {}
     for shape in _objects(content.get("shapes")):
-        _draw(sheet, shape)
         key, held = _text(shape.get("id")), shape.get("contains")
+        kind, drawn = meaning(_text(shape.get("class")))
+        text, notes = _texts(shape)
+        sheet.draw(Step(key, text, drawn, _tags(shape), _data(shape), notes), kind)
         members = held.get("shapes") if isinstance(held, dict) else None
         for member in map(_text, members if isinstance(members, list) else ()):
             within = sheet.inside.get(member)
@@ -311,34 +269,19 @@ def _fill(sheet: Sheet, items: object, problems: list[Problem]) -> None:
     for group in _objects(content.get("groups")):
         sheet.draw(Step(_text(group.get("id")), _texts(group)[0]), "group")
     for line in _objects(content.get("lines")):
-        ends = [end if isinstance(end := line.get(n), dict) else {} for n in _ENDS]
+        ends = [end if isinstance(end := line.get(f"endpoint{n}"), dict) else {} for n in (1, 2)]
         way = direction(*(_text(end.get("style")) for end in ends))
         source, target = (_text(end.get("connectedTo")) for end in ends)
         label = _texts(line)[0] or next(iter(_tags(line)), "")
         sheet.join(Route(source, target, label), way, problems)
 
 
-_ENDS = ("endpoint1", "endpoint2")
-
-
-def _draw(sheet: Sheet, shape: Object) -> None:
-    """A shape: surely a step if there is text in it and its class does not say otherwise."""
-    name = _text(shape.get("class"))
-    kind, drawn = scenery_called(name), shape_called(name)
-    text, more = _texts(shape)
-    step = Step(_text(shape.get("id")), text, drawn, _tags(shape), _data(shape), more)
-    if text and kind is None and drawn != "connector":
-        sheet.shapes.append(step)
-    else:
-        sheet.draw(step, kind)
-
-
 def _texts(thing: Object) -> tuple[str, tuple[str, ...]]:
     """The text of a shape, which is labelled so or else comes first, and its others."""
     areas = _objects(thing.get("textAreas"))
     areas.sort(key=lambda area: _text(area.get("label")).casefold() != "text")
-    texts = [text for area in areas if (text := _text(area.get("text")))]
-    return (texts[0] if texts else ""), tuple(texts[1:])
+    first, *others = [text for area in areas if (text := _text(area.get("text")))] or [""]
+    return first, tuple(others)
 
 
 def _tags(thing: Object) -> tuple[str, ...]:

@@ -50,23 +50,27 @@ _DESCRIPTION = re.compile(r"accDescr\s*(?::[^\n]*|\{[^}]*\}?)")
 _SUBGRAPH = re.compile(r"subgraph(?![\w-])[ \t]*")
 _END = re.compile(r"end(?![\w-])")
 _ID = re.compile(r"(?:[\w!#$'*+./?\\`]|-(?![->.\s]|$)|=(?!=)|%(?!%))+")
-_LINK = re.compile(
-    r"(?P<tail>[xo<]?)(?:--+(?P<a>[-xo>])|==+(?P<b>[=xo>])|-?\.+-(?P<c>[xo>]?)|(?P<none>~~~+))"
-)
+_LINK = re.compile(r"(?P<tail>[xo<]?)(?:--+[-xo>]|==+[=xo>]|-?\.+-[xo>]?|~~~+)")
 _OPENED = re.compile(r"(?P<tail>[xo<]?)(?P<line>--|==|-\.)")
 _CLOSED = {
-    "--": re.compile(r"--+(?P<head>[-xo>])"),
-    "==": re.compile(r"==+(?P<head>[=xo>])"),
-    "-.": re.compile(r"\.+-(?P<head>[xo>]?)"),
+    "--": re.compile(r"--+[-xo>]"),
+    "==": re.compile(r"==+[=xo>]"),
+    "-.": re.compile(r"\.+-[xo>]?"),
 }
 _EDGE_NAME = re.compile(r"[\w-]+@(?=[-=~.<xo])")
 _CLASS = re.compile(r":::[\w-]+(?:,[\w-]+)*")
+_BARS = re.compile(r'[ \t]*"([^"]*)"[ \t]*\||([^|\n]*)\|')
 _OUTLINES = tuple(
     # A text may go over several lines, but not behind `>`, which closes nothing and opens often.
+    # What stands on one line up to the closing sign is clear, if Mermaid itself would not have it.
     (
         opener,
-        re.compile(rf'[^\[\](){{}}"|{"" if opener != ">" else chr(10)}]*?(?={closer})'),
-        re.compile(closer),
+        closer.replace("\\", ""),
+        re.compile(
+            rf'\s*"([^"]*)"\s*{closer}'
+            rf'|([^\[\](){{}}"|{"" if opener != ">" else chr(10)}]*?){closer}'
+            rf"|([^\n]*?){closer}"
+        ),
     )
     for opener, closer in (
         ("(((", r"\)\)\)"),
@@ -195,45 +199,31 @@ class _Reader:
         at = self._after(_EDGE_NAME, at)
         label = ""
         if found := _LINK.match(self.text, at):
-            tail, head = found["tail"], found["a"] or found["b"] or found["c"] or ""
-            hidden = found["none"] is not None
-            at = found.end()
+            end = found
         elif found := _OPENED.match(self.text, at):
-            tail, hidden = found["tail"], False
-            label, head, at = self._text_on_arrow(found["line"], found.end())
+            label, end = self._text_on_arrow(found["line"], found.end())
         else:
             raise _Lost(at, "an arrow such as -->")
+        at = end.end()
         after = self._after(_SPACE, at)
         if self.text.startswith("|", after):
-            label, at = self._between_bars(after + 1)
-        if hidden:
-            return "", None, at
-        return shown(label), direction(tail, head.strip("-=")), at
+            bars = _BARS.match(self.text, after + 1)
+            if not bars:
+                raise _Lost(after + 1, "a second | after the text")
+            label, at = bars[1] or bars[2] or "", bars.end()
+        way = direction(found["tail"], end[0][-1].strip("-=")) if "~" not in found[0] else None
+        return shown(label), way, at
 
-    def _text_on_arrow(self, line: str, at: int) -> tuple[str, str, int]:
-        """The text of `-- text -->`, up to the end of the line at most."""
+    def _text_on_arrow(self, line: str, at: int) -> tuple[str, re.Match[str]]:
+        """The text of `-- text -->`, up to the end of the line at most, and what ends it."""
         begin = self._after(_SPACE, at)
-        label = None
+        label = ""
         if self.text.startswith('"', begin) and (end := self.text.find('"', begin + 1)) > 0:
             label, at = self.text[begin + 1 : end], end + 1
-        limit = self._after(_LINE, at)
-        found = _CLOSED[line].search(self.text, at, limit)
+        found = _CLOSED[line].search(self.text, at, self._after(_LINE, at))
         if not found:
             raise _Lost(at, f"the end of the arrow that begins with {line}")
-        return label or self.text[at : found.start()], found["head"], found.end()
-
-    def _between_bars(self, at: int) -> tuple[str, int]:
-        """The text of `-->|text|`."""
-        begin = self._after(_SPACE, at)
-        if self.text.startswith('"', begin):
-            end = self.text.find('"', begin + 1)
-            bar = self._after(_SPACE, end + 1)
-            if end > 0 and self.text.startswith("|", bar):
-                return self.text[begin + 1 : end], bar + 1
-        bar = self.text.find("|", at, self._after(_LINE, at))
-        if bar < 0:
-            raise _Lost(at, "a second | after the text")
-        return self.text[at:bar], bar + 1
+        return label or self.text[at : found.start()], found
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -263,31 +253,16 @@ class _Reader:
 
     def _outline(self, key: str, at: int) -> int:
         """The shape behind a node's name, with its text, if there is one."""
-        for opener, plain, closer in _OUTLINES:
-            if not self.text.startswith(opener, at):
-                continue
-            label, end = self._label(at + len(opener), plain, closer)
-            text = shown(label)
-            self.pages.shape(key, text, outlined(opener, text))
-            return end
+        for opener, closer, pattern in _OUTLINES:
+            if self.text.startswith(opener, at):
+                at += len(opener)
+                found = pattern.match(self.text, at)
+                if not found:
+                    raise _Lost(at, f"{closer} after the text of a shape")
+                text = shown((found[1] or found[2] or found[3] or "").strip().strip('"'))
+                self.pages.shape(key, text, outlined(opener, text))
+                return found.end()
         return at
-
-    def _label(self, at: int, plain: re.Pattern[str], closer: re.Pattern[str]) -> tuple[str, int]:
-        begin = self._after(_ANY_SPACE, at)
-        if self.text.startswith('"', begin):
-            end = self.text.find('"', begin + 1)
-            closed = closer.match(self.text, self._after(_ANY_SPACE, end + 1)) if end > 0 else None
-            if closed:
-                return self.text[begin + 1 : end], closed.end()
-        found = plain.match(self.text, at)
-        if not found:  # Mermaid itself would have none of it, but what is meant is clear
-            limit = self._after(_LINE, at)
-            found = closer.search(self.text, at, limit)
-            if not found:
-                raise _Lost(at, f"{closer.pattern.replace(chr(92), '')} after the text of a shape")
-            return self.text[at : found.start()].strip().strip('"'), found.end()
-        closed = closer.match(self.text, found.end())
-        return found[0], closed.end() if closed else found.end()
 
     def _attributes(self, key: str, at: int) -> int:
         """`@{ shape: diamond, label: "text" }`"""
@@ -363,17 +338,16 @@ class _Stroke(msgspec.Struct):
     drawn: bool = True
 
 
-class _Sheet:
+class _Sheet(msgspec.Struct):
     """A page under way."""
 
-    def __init__(self, key: str, name: str, line: int) -> None:
-        self.id = key
-        self.name = name
-        self.line = line
-        self.keys: list[str] = []
-        """The names of its nodes."""
-        self.strokes: list[_Stroke] = []
-        self.scenery: list[Scenery] = []
+    id: str = ""
+    name: str = ""
+    line: int = 0
+    keys: list[str] = []
+    """The names of its nodes."""
+    strokes: list[_Stroke] = []
+    scenery: list[Scenery] = []
 
 
 class Pages:
@@ -383,7 +357,7 @@ class Pages:
         self.title: str | None = None
         self.start = ""
         self.problems: list[Problem] = []
-        self._root = _Sheet("", "", 0)
+        self._sheet = self._root = _Sheet()
         self._sheets = [self._root]
         self._nodes: dict[str, Step] = {}
         """What each node is, the last that was said of it; lines know nodes by their names."""
@@ -392,7 +366,6 @@ class Pages:
         """Nodes of which nothing but the name has been said."""
         self._open: list[tuple[str, str, _Sheet]] = []
         """Subgraphs: the id and title of each, and the page that was under way before it."""
-        self._sheet = self._root
         self._last: _Stroke | None = None
 
     def node(self, key: str, line: int) -> None:
@@ -529,23 +502,15 @@ def _text(value: object) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-REMARK = "%% quandary:"
-"""How a comment begins that is meant for us."""
 ENDS = STARTS | {"end", "stop", "finish", "exit"}
 """What stands in a shape that is a terminator whatever its outline."""
-OUTLINES: dict[str, Shape] = {
-    "([": "terminator",
-    "((": "terminator",
-    "(((": "terminator",
-    "{": "decision",
-    "[[": "subprocess",
-    **dict.fromkeys(("stadium", "terminal", "pill", "circle", "circ", "sm-circ"), "terminator"),
-    **dict.fromkeys(("small-circle", "start", "stop", "dbl-circ", "double-circle"), "terminator"),
-    **dict.fromkeys(("fr-circ", "framed-circle"), "terminator"),
-    **dict.fromkeys(("diam", "diamond", "decision", "question"), "decision"),
-    **dict.fromkeys(("fr-rect", "subproc", "subprocess", "subroutine"), "subprocess"),
-    "framed-rectangle": "subprocess",
+_NAMES: dict[Shape, str] = {
+    "terminator": "([ (( ((( stadium terminal pill circle circ sm-circ small-circle start stop "
+    "dbl-circ double-circle fr-circ framed-circle",
+    "decision": "{ diam diamond decision question",
+    "subprocess": "[[ fr-rect framed-rectangle subproc subprocess subroutine",
 }
+OUTLINES = {name: shape for shape, names in _NAMES.items() for name in names.split()}
 """What shapes are by the sign that opens them, or by their names in `a@{ shape: diamond }`."""
 
 _UNSAFE = re.compile(r"[^\w ]|_")
@@ -591,7 +556,7 @@ def outlined(outline: str, text: str) -> Shape:
 
 def remark(**said: Any) -> str:  # noqa: ANN401 - anything that JSON can say
     """A comment for us, on one line that no reader takes for anything but a comment."""
-    return f"{REMARK} {compact(said)}"
+    return f"%% quandary: {compact(said)}"
 
 
 def compact(value: object) -> str:
@@ -609,8 +574,7 @@ def _number(match: re.Match[str]) -> str:
 def _safe(char: str) -> str:
     if char.isprintable() and char not in "%<>&":
         return char
-    units = char.encode("utf-16-be")
-    return "".join(f"\\u{units[n]:02x}{units[n + 1]:02x}" for n in range(0, len(units), 2))
+    return re.sub("(....)", r"\\u\1", char.encode("utf-16-be").hex())
 
 
 def _sign(match: re.Match[str]) -> str:

@@ -8,59 +8,44 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from quandary.model.chart import (
-    STARTS,
-    Page,
-    Problem,
-    Route,
-    Scenery,
-    SceneryKind,
-    Shape,
-    Step,
-    loosened,
-)
+from quandary.model.chart import STARTS, Page, Problem, Route, Scenery, Step, loosened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from quandary.model.chart import SceneryKind, Shape
 
 Direction = Literal["forward", "back", "both", "none"]
 
 _LETTERS = re.compile(r"[^a-z]")
-_SCENERY: tuple[tuple[SceneryKind, re.Pattern[str]], ...] = (
-    ("group", re.compile(r"group$")),
-    ("container", re.compile(r".*(swimlane|container|pool(block)?$|frame(block)?$)|lane$")),
-    (
-        "note",
-        re.compile(r".*(text|note|annotation|callout|image|freehand)(block)?(new|reversed)?$"),
-    ),
-    ("note", re.compile(r"hotspot|svgpath|comment|legend|icon")),
-)
-_SHAPES: tuple[tuple[Shape, re.Pattern[str]], ...] = (
-    ("subprocess", re.compile(r".*(predefinedprocess|subprocess|subroutine)")),
-    ("terminator", re.compile(r".*terminat|bpmn.*event|(start|end|stadium)(event|block)?$")),
-    ("decision", re.compile(r".*(decision|gateway)|diamond|rhombus")),
-    ("connector", re.compile(r"connector|offpage|onpage|summingjunction|(or|merge)(block)?$")),
-)
+_SCENERY: dict[SceneryKind, str] = {
+    "group": r"group$",
+    "container": r".*(swimlane|container|pool(block)?$|frame(block)?$)|lane$",
+    "note": r".*(text|note|annotation|callout|image|freehand)(block)?(new|reversed)?$"
+    r"|hotspot|svgpath|comment|legend|icon",
+}
+_SHAPES: dict[Shape, str] = {
+    "subprocess": r".*(predefinedprocess|subprocess|subroutine)",
+    "terminator": r".*terminat|bpmn.*event|(start|end|stadium)(event|block)?$",
+    "decision": r".*(decision|gateway)|diamond|rhombus",
+    "connector": r"connector|offpage|onpage|summingjunction|(or|merge)(block)?$",
+}
 _HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
 _TAGS = re.compile(r"[,;|\n]")
 
 
 @lru_cache(maxsize=1024)
-def scenery_called(name: str) -> SceneryKind | None:
-    """What a shape of that name is, if its name says that it is no step."""
-    letters = _LETTERS.sub("", name[:100].casefold())
-    return next((kind for kind, pattern in _SCENERY if pattern.match(letters)), None)
+def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
+    """What a shape of that name is, if its name says that it is no step, and how a step is drawn.
 
-
-@lru_cache(maxsize=1024)
-def shape_called(name: str) -> Shape:
-    """How a step is drawn: `Predefined Process` and `PredefinedProcessBlock` alike.
-
-    A shape that nobody has heard of is a step like any other.
+    `Predefined Process` and `PredefinedProcessBlock` are alike. A shape that nobody has heard of is
+    a step like any other.
     """
     letters = _LETTERS.sub("", name[:100].casefold())
-    return next((shape for shape, pattern in _SHAPES if pattern.match(letters)), "process")
+    kind = next((kind for kind, said in _SCENERY.items() if re.match(said, letters)), None)
+    return kind, next(
+        (shape for shape, said in _SHAPES.items() if re.match(said, letters)), "process"
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -103,8 +88,9 @@ class Sheet:
         """The places, in the list, of lines without an arrowhead."""
 
     def draw(self, step: Step, kind: SceneryKind | None) -> None:
-        """Add a shape that may turn out to be no step."""
-        self.doubtful[len(self.shapes)] = kind
+        """Add a shape; only with a text, and if its name agrees, is it surely a step."""
+        if kind is not None or not step.text or step.shape == "connector":
+            self.doubtful[len(self.shapes)] = kind
         self.shapes.append(step)
         if kind is not None:
             self.areas[step.id] = tuple(filter(None, (step.text, *step.notes)))
@@ -114,22 +100,19 @@ class Sheet:
         if way == "back":
             route = replace(route, source=route.target, target=route.source)
         elif way == "both":
-            message = (
-                f"a line between {route.source} and {route.target} has arrowheads at both ends"
-            )
-            problems.append(self._problem("two-way", "error", f"{message}; draw two lines", route))
+            ends = f"{route.source} and {route.target}"
+            message = f"a line between {ends} has arrowheads at both ends; draw two lines"
+            problems.append(self._problem("two-way", "error", message, route))
         elif way == "none":
             self.headless.add(len(self.routes))
         self.routes.append(route)
 
     def page(self, problems: list[Problem]) -> Page:
         """The page with its steps and routes; what is neither is scenery."""
-        steps, scenery = self._sorted() if self.doubtful or self.inside else (self.shapes, [])
+        steps, scenery = self._sort() if self.doubtful or self.inside else (self.shapes, [])
         # A line between a note and what it is about is no route.
         notes = {thing.id for thing in scenery if thing.kind == "note"}
-        routes = (
-            [r for r in self.routes if not notes & {r.source, r.target}] if notes else self.routes
-        )
+        routes = [r for r in self.routes if r.source not in notes and r.target not in notes]
         known = {step.id for step in steps} if self.headless else set()
         for place in sorted(self.headless):
             route = self.routes[place]
@@ -138,12 +121,12 @@ class Sheet:
                 message += "; it is followed the way it was drawn"
                 problems.append(self._problem("no-arrow", "warning", message, route))
         if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
-            routes = [*routes, *_jumps(steps, routes)]
+            routes += list(_jumps(steps, routes))
         if self.inside:
             steps = [self._in_lane(step) for step in steps]
         return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
 
-    def _sorted(self) -> tuple[list[Step], list[Scenery]]:
+    def _sort(self) -> tuple[list[Step], list[Scenery]]:
         entered = {r.target for place, r in enumerate(self.routes) if place not in self.headless}
         joined = {end for route in self.routes for end in (route.source, route.target)}
         cells = set(self.inside.values())
