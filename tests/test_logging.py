@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.logging import JsonLines, log_as, log_as_json
+from quandary.logging import JsonLines, log_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +91,7 @@ def _loggers() -> Iterator[None]:
 @pytest.mark.usefixtures("_loggers")
 def test_everything_in_the_process_is_logged_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever logs need not know about it."""
-    log_as_json()
+    log_as("json")
     logging.getLogger("a.b").info("hello", extra={"run": "01J", "color_message": "hello"})
     logging.getLogger("a.b").debug("too much")
     (written,) = capsys.readouterr().err.splitlines()

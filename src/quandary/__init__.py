@@ -71,53 +71,35 @@ __all__ = [
     "walk",
 ]
 
-_ROOMS = ("people", "testing")
 _HOMES = {
-    "AlreadyAnswered": "quandary.errors",
-    "Answer": "quandary.model.asks",
-    "Ask": "quandary.model.asks",
-    "Call": "quandary.model.calls",
-    "Candidate": "quandary.model.candidates",
-    "Chart": "quandary.model.chart",
-    "ContextRequired": "quandary.errors",
-    "Decision": "quandary.model.tree",
-    "Diverged": "quandary.errors",
-    "Extra": "quandary.model.tree",
-    "Failed": "quandary.errors",
-    "Item": "quandary.model.asks",
-    "Limits": "quandary.model.asks",
-    "NotFound": "quandary.errors",
-    "Option": "quandary.model.tree",
-    "Outcome": "quandary.model.asks",
-    "Output": "quandary.model.calls",
-    "ParseError": "quandary.errors",
-    "Phase": "quandary.model.track",
-    "QuandaryError": "quandary.errors",
-    "Question": "quandary.model.asks",
-    "Reading": "quandary.model.asks",
-    "Rejected": "quandary.errors",
-    "Reply": "quandary.model.asks",
-    "Track": "quandary.model.track",
-    "Tree": "quandary.model.tree",
-    "decide": "quandary.flows.decide",
-    "gate": "quandary.flows.gate",
-    "load": "quandary.formats.sources",
-    "read": "quandary.reading",
-    "run": "quandary.run",
-    "split": "quandary.flows.split",
-    "walk": "quandary.flows.walk",
+    "errors": "AlreadyAnswered ContextRequired Diverged Failed NotFound ParseError Rejected"
+    " QuandaryError",
+    "flows.decide": "decide",
+    "flows.gate": "gate",
+    "flows.split": "split",
+    "flows.walk": "walk",
+    "formats.sources": "load",
+    "model.asks": "Answer Ask Item Limits Outcome Question Reading Reply",
+    "model.calls": "Call Output",
+    "model.candidates": "Candidate",
+    "model.chart": "Chart",
+    "model.track": "Phase Track",
+    "model.tree": "Decision Extra Option Tree",
+    "reading": "read",
+    "run": "run",
 }
+"""The modules that public names live in."""
 
 
 def __getattr__(name: str) -> object:
     """Fetch a public name from its room when it is first used, so that importing stays light."""
     from importlib import import_module  # noqa: PLC0415 - only when something is fetched
 
-    if name in _ROOMS:
+    if name in ("people", "testing"):
         return import_module(f"quandary.{name}")
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'quandary' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value  # else `run` would be the module of that name from now on
-    return value
+    for home, names in _HOMES.items():
+        if name in names.split():
+            value: object = getattr(import_module(f"quandary.{home}"), name)
+            globals()[name] = value  # else `run` would be the module of that name from now on
+            return value
+    raise AttributeError(f"module 'quandary' has no attribute {name!r}")

@@ -10,9 +10,6 @@ from typing import Any, Literal
 import msgspec
 
 Form = Literal["text", "json"]
-_TELL_THEMSELVES = ("psycopg.pool",)
-"""Whoever uses these says in words of our own what goes wrong with them."""
-
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "taskName"),
     "color_message",  # the same once more, for screens
@@ -36,44 +33,27 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             said["error"] = f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
             said["traceback"] = self.formatException(record.exc_info)
-        return _line(said)
+        try:
+            return msgspec.json.encode(said, enc_hook=str).decode()
+        except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
+            return msgspec.json.encode({_text(name): _text(said[name]) for name in said}).decode()
 
 
-def log_as_json(level: int = logging.INFO) -> None:
-    """Have everything that is logged in this process go to standard error, as such lines."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
-
-
-def log_as_text(level: int = logging.WARNING) -> None:
-    """Have it go there as lines for people."""
-    logging.basicConfig(
-        level=level,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        force=True,
-    )
-
-
-def log_as(form: Form, level: str = "") -> None:
-    """Have it go there in one form or the other, as far as it is grave enough.
+def log_as(form: Form, level: str | None = None) -> None:
+    """Have all that is logged in this process go to standard error, as far as it is grave enough.
 
     By default people are told what goes wrong, and programs what happens. Only our own rooms may
     go into details: those of other packages can hold what was said, or who said it.
     """
-    wanted = getattr(logging, level.upper() or ("INFO" if form == "json" else "WARNING"))
-    (log_as_json if form == "json" else log_as_text)(max(wanted, logging.INFO))
+    usual = "info" if form == "json" else "warning"
+    wanted = getattr(logging, (level or usual).upper())
+    handler = logging.StreamHandler(sys.stderr)
+    words = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if form == "json" else words)
+    logging.basicConfig(level=max(wanted, logging.INFO), handlers=[handler], force=True)
     logging.getLogger("quandary").setLevel(wanted)
-    for name in _TELL_THEMSELVES:
-        logging.getLogger(name).setLevel(max(wanted, logging.ERROR))
-
-
-def _line(said: dict[str, Any]) -> str:
-    try:
-        return msgspec.json.encode(said, enc_hook=str).decode()
-    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
-        return msgspec.json.encode({_text(name): _text(said[name]) for name in said}).decode()
+    # Whoever uses the pool says in words of our own what goes wrong with it.
+    logging.getLogger("psycopg.pool").setLevel(max(wanted, logging.ERROR))
 
 
 def _text(value: object) -> str:

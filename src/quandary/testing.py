@@ -9,7 +9,7 @@ from quandary.model.asks import Answer, Ask, Item, Reply
 from quandary.reading import read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from quandary.model.asks import Kind, Limits, Question
     from quandary.model.tree import Tree
@@ -69,17 +69,10 @@ def walk(
     return Walked(asks, None)
 
 
-def _answers(ask: Ask, reply: str | Mapping[str, str]) -> list[Answer]:
+def _answers(ask: Ask, reply: str | Mapping[str, str]) -> Iterator[Answer]:
     mode: Literal["strict", "plain"] = "plain" if ask.kind == "advisory" else "strict"
-    answers = []
     for question in ask.questions:
-        text = _text_for(question, reply)
+        said = {question.key: reply} if isinstance(reply, str) else reply
+        text = said.get(question.key, said.get(question.item))
         if text is not None:
-            answers.append(read(text, question, mode).answer(question.key, text))
-    return answers
-
-
-def _text_for(question: Question, reply: str | Mapping[str, str]) -> str | None:
-    if isinstance(reply, str):
-        return reply
-    return reply.get(question.key, reply.get(question.item))
+            yield read(text, question, mode).answer(question.key, text)

@@ -205,34 +205,36 @@ def test_any_text_makes_json(path: str, message: str) -> None:
 def test_a_line_of_text_can_be_grepped() -> None:
     """Each problem is one line: path, line, column, severity, rule, message."""
     expected = "docs/my trees.md:9:1: error always-four: 2 options and Other\n"
-    assert expected == text_report([Checked("docs/my trees.md", (), (problem(),))], colour=False)
+    assert expected == text_report([Checked("docs/my trees.md", (), (problem(),))])
 
 
-def test_colours_are_the_only_difference_on_a_terminal() -> None:
+def test_colours_are_the_only_difference_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the path is bold, an error red, a warning yellow and the rule cyan."""
     files = [Checked("t.md", (), (problem(), problem("label-comma", severity="warning")))]
-    coloured = text_report(files, colour=True)
+    plain = text_report(files)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = text_report(files)
     expected = (
         "\x1b[1mt.md\x1b[0m:9:1: \x1b[31merror\x1b[0m \x1b[36malways-four\x1b[0m:"
         " 2 options and Other"
     )
     assert expected == coloured.splitlines()[0]
     assert "\x1b[33mwarning\x1b[0m" in coloured.splitlines()[1]
-    assert text_report(files, colour=False) == re.sub(r"\x1b\[\d+m", "", coloured)
+    assert plain == re.sub(r"\x1b\[\d+m", "", coloured)
 
 
 def test_text_from_a_file_cannot_command_the_terminal() -> None:
     """Control characters of a path or a message are shown, never sent."""
     files = [Checked("a\x1b[2J\n.md", (), (problem(message="red \x1b[31m\nand \x9b"),))]
     expected = r"a\x1b[2J .md:9:1: error always-four: red \x1b[31m and \x9b" + "\n"
-    assert expected == text_report(files, colour=False)
+    assert expected == text_report(files)
 
 
 @given(path=paths(), message=st.text(st.characters()))
 def test_any_problem_is_one_line_that_can_be_written(path: str, message: str) -> None:
     """Whatever a path or a message holds, its problem is one line of valid Unicode."""
     files = [Checked(path, (), (problem(message=message),))]
-    for report in (text_report(files, colour=False), github_report(files)):
+    for report in (text_report(files), github_report(files)):
         assert report.encode().count(b"\n") == 1
         assert report.endswith("\n")
 
@@ -240,7 +242,7 @@ def test_any_problem_is_one_line_that_can_be_written(path: str, message: str) ->
 def test_nothing_to_report_is_nothing() -> None:
     """Clean files leave the text and the GitHub report empty."""
     files = [Checked("t.md", (PLAN,))]
-    assert (text_report(files, colour=True), github_report(files)) == ("", "")
+    assert (text_report(files), github_report(files)) == ("", "")
 
 
 # Summary
@@ -255,7 +257,6 @@ def test_nothing_to_report_is_nothing() -> None:
         ([1], "WW", "1 tree in 1 file: 2 warnings"),
         ([0, 0, 0], "", "3 files, no trees"),
         ([0], "E", "1 file, no trees: 1 error"),
-        ([], "", "no files"),
     ],
 )
 def test_the_summary_counts(trees: list[int], problems: str, expected: str) -> None:

@@ -123,7 +123,7 @@ def _without_debug(words: list[str]) -> tuple[list[str], bool]:
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit status it leads to."""
-    known: tuple[str, int] | None = None
+    known = None
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
     if isinstance(error, QuandaryError):
@@ -135,9 +135,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return "the current folder is gone; change to another one", 2
         return f"the output cannot be written ({error.strerror or error})", 1
     if "click" in sys.modules:
-        from quandary.cli.program import explained  # noqa: PLC0415 - as it is loaded anyway
+        from quandary.cli.program import explain  # noqa: PLC0415 - as it is loaded anyway
 
-        known = explained(error)
+        known = explain(error)
     kind = type(error).__name__
     return known or (f"internal error ({kind}: {error}); run it again with --debug", 1)
 
@@ -147,16 +147,11 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _drop_remarks() -> None:
-    """The same for standard error: what could not be said there changes no exit status."""
+def main() -> None:
+    """The program. What could not be said on standard error changes no exit status."""
+    status = run(sys.argv[1:])
     try:
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-
-
-def main() -> None:
-    """The program."""
-    status = run(sys.argv[1:])
-    _drop_remarks()
     sys.exit(status)

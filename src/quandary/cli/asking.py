@@ -18,18 +18,17 @@ from quandary.cli.program import OneSource, store_option
 from quandary.cli.screen import complain, is_terminal, read_pipe, tell
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
-from quandary.desk.begin import Asking, Gating, Showing, Splitting, decide
+from quandary.desk.notices import send_notice
 from quandary.desk.reply import play_script
 from quandary.formats import sources as given
 from quandary.formats import tracks
-from quandary.formats.sources import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.cli.program import Command
-    from quandary.desk.begin import Beginning
     from quandary.flows.split import Relation
+    from quandary.journal.store import State, Store
 
 
 class Way(NamedTuple):
@@ -47,9 +46,9 @@ class Way(NamedTuple):
     where: str | None
 
     @property
-    def showing(self) -> Showing:
+    def showing(self) -> desk.Showing:
         """How its questions are shown."""
-        return Showing(self.via, self.host, self.header_max)
+        return desk.Showing(self.via, self.host, self.header_max)
 
     @property
     def values(self) -> dict[str, str]:
@@ -94,27 +93,37 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-def begin(way: Way, beginning: Beginning) -> int:
+def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = "command") -> State:
+    """Begin a run, which with a script is that of a program, and else of an agent."""
+    caller = Caller("api" if way.answers else "agent", through)
+    expires, origin = way.expires or "", way.origin or ""
+    return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
+
+
+def begin(way: Way, beginning: desk.Beginning) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
     entries = console.read_script(way.answers) if way.answers else []
     here = way.via == "terminal"
     if here:
         console.require_terminal()
     store = console.open_journal(way.where, notify=False)  # what a script answers, nobody need know
-    caller = Caller("api" if way.answers else "agent", "command")
-    expires, origin = way.expires or "", way.origin or ""
-    state = desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
+    state = begin_run(store, way, beginning)
     if way.answers:
         state = play_script(store, console.SCRIPT, state, entries)
     if here:
         return console.ask_here(store, state, proof=way.proof)
-    console.send_notice(store, state)
+    row = store.run(state.run)
+    if row is not None and state.ask is not None:
+        send_notice(row, state.ask)  # nobody listened on the way there
     return console.show(store, state, proof=way.proof)
 
 
-def _item_option(about: str) -> Callable[[Command], Command]:
+def item_options(one: str, file: str) -> Callable[[Command], Command]:
+    """`--item`, which may be repeated, and `--items`."""
     pattern = "'ID|Label|Title|Context'"
-    return click.option("--item", "texts", multiple=True, metavar=pattern, help=about)
+    listed = click.option("--item", "texts", multiple=True, metavar=pattern, help=one)
+    filed = click.option("--items", "file", metavar="FILE", help=file)
+    return lambda command: listed(filed(command))
 
 
 def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
@@ -125,8 +134,7 @@ def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
     cls=OneSource, epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage."
 )
 @click.argument("source")
-@_item_option("What to decide about; may be repeated.")
-@click.option("--items", "file", metavar="FILE", help="JSON list, JSON lines or CSV of items.")
+@item_options("What to decide about; may be repeated.", "JSON list, JSON lines or CSV of items.")
 @click.option("--context", metavar="TEXT", default="", help="What is decided and why. Required.")
 @click.option("--question", metavar="TEXT", default="", help="The question; {slots} are filled.")
 @click.option(
@@ -154,7 +162,7 @@ def ask_command(
     show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
     returns to `quandary reply RUN -`, and repeat until `status` is done. Every answer is kept.
     """
-    wanted = Asking(
+    wanted = desk.Asking(
         context,
         source,
         items=_rows(texts, file),
@@ -163,7 +171,7 @@ def ask_command(
         kind=kind or UNSET,
         values=way.values,
     )
-    return begin(way, decide(wanted, way.showing))
+    return begin(way, desk.decide(wanted, way.showing))
 
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")
@@ -195,8 +203,8 @@ def split_command(
     Up to four options are asked about at once, more one by one, and none is ever left out. What
     the person chooses is checked against what the options require and rule out.
     """
-    rows = msgspec.json.decode(msgspec.json.encode(read_options(options)))
-    wanted = Splitting(rows, context, relation, skill, number, way.values)
+    rows = msgspec.json.decode(msgspec.json.encode(given.read_options(options)))
+    wanted = desk.Splitting(rows, context, relation, skill, number, way.values)
     return begin(way, desk.split(wanted, way.showing))
 
 
@@ -208,8 +216,7 @@ def split_command(
     type=click.Choice(["person"]),
     help="Only a person's own answer counts, at a terminal or in the browser.",
 )
-@_item_option("What to review, in place of the files in DIR.")
-@click.option("--items", "file", metavar="FILE", help="The same from a file.")
+@item_options("What to review, in place of the files in DIR.", "The same from a file.")
 @asking_options
 def gate_command(
     folder: str,
@@ -230,7 +237,7 @@ def gate_command(
     shown = tracks.read_proof("" if taken else read_pipe(tracks.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
-    wanted = Gating(folder, shown.values, custom or "", bool(require), rows, way.values)
+    wanted = desk.Gating(folder, shown.values, custom or "", bool(require), rows, way.values)
     typed = shown.values if shown.lines else ()
     beginning = desk.gate(console.open_journal(way.where), wanted, way.showing, typed)
     for stuck in beginning.warnings:

@@ -54,13 +54,6 @@ def view_journal(where: str | None) -> Store:
         return SqliteStore(MEMORY)
 
 
-def send_notice(store: Store, state: State) -> None:
-    """Notify people of what a run waits for, where nobody listened on the way there."""
-    row = store.run(state.run)
-    if row is not None and state.ask is not None:
-        notices.send_notice(row, state.ask)
-
-
 def current_project() -> str:
     """The project at hand."""
     return project_of(os.curdir)
@@ -81,9 +74,6 @@ def read_script(path: str) -> list[Any]:
     if not isinstance(entries, list):
         raise QuandaryError(f"{path}: expected a JSON list with one reply for each Ask")
     return entries
-
-
-# -- showing a state -----------------------------------------------------------------------------
 
 
 def show(
@@ -110,9 +100,6 @@ def show_outcome(state: State) -> int:
     elif state.status != "waiting":
         complain(f"run {state.run} is {state.status}: {state.error or 'nothing was decided'}")
     return states.exit_status(state)
-
-
-# -- asking here ---------------------------------------------------------------------------------
 
 
 def ask_here(store: Store, state: State, *, proof: bool = False) -> int:

@@ -23,7 +23,7 @@ import msgspec
 
 from quandary import __version__, settings
 from quandary.cli.program import store_option
-from quandary.cli.screen import coloured, put
+from quandary.cli.screen import paint, put
 from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
@@ -100,8 +100,7 @@ def doctor_command(form: str, where: str | None) -> int:
     for area, found in areas.items():
         put(f"{area}\n" if found else "")
         for status, what, text, remedy in found:
-            mark = f"{status:<6}"
-            mark = click.style(mark, fg=_COLOURS[status]) if coloured() else mark
+            mark = paint(f"{status:<6}", fg=_COLOURS[status])
             put(f"  {mark}  {printable(what)}: {printable(text)}\n")
             put(f"          → {printable(remedy)}\n" if remedy else "")
         put("\n" if found else "")
@@ -251,12 +250,9 @@ def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | No
     kind = settings.KNOWN.get(name)
     if kind is None:
         return f"there is no setting {key}", _suggest(key, settings.KNOWN)
-    if kind is list:
-        fits = isinstance(value, str | list)
-        return (
-            None if fits else (f"{key} is a list of texts, not {value!r}", "write it in brackets")
-        )
-    if type(value) is not kind:
+    if kind is list and not isinstance(value, str | list):
+        return f"{key} is a list of texts, not {value!r}", "write it in brackets"
+    if kind is not list and type(value) is not kind:
         return f"{key} is {_KINDS[kind]}, not {value!r}", "correct its value"
     if isinstance(value, dict) and not (name in OWN and origin == "project"):
         try:

@@ -19,7 +19,6 @@ from quandary.desk.state import end_what_expired
 from quandary.desk.timeline import about, events
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, chance, pruning
-from quandary.journal.chance import stamp
 from quandary.journal.entries import Source
 from quandary.journal.pruning import KEEPS, Amount, Wanted
 from quandary.journal.store import open_store, place_of
@@ -83,7 +82,7 @@ def prune_command(
     not amended or resumed. Pruning cannot be undone.
     """
     project = "" if everywhere else console.current_project()
-    before = stamp(chance.now() - age(span))
+    before = chance.stamp(chance.now() - age(span))
     wanted = Wanted(before, msgspec.convert(keep, pruning.Keep), None if everywhere else project)
     store = console.open_journal(where, existing=True)
     end_what_expired(store)

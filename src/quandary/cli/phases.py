@@ -10,12 +10,11 @@ import msgspec
 
 from quandary.cli import console
 from quandary.cli.program import store_option
-from quandary.cli.screen import coloured, complain, is_terminal, put, read_pipe, tell
+from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell
 from quandary.desk import phases
 from quandary.desk.timeline import moment
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats import tracks
-from quandary.formats import tracks as proof
 from quandary.journal.entries import Source
 from quandary.model.text import printable
 from quandary.settings.files import read_input, read_text
@@ -86,7 +85,7 @@ def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
     and changing branches need --user-approved. Leaving a phase with "approval": "person" needs
     --user-approved RUN, the run of a gate in which a person chose just that.
     """
-    given = proof.read_proof(read_pipe(proof.LARGEST))
+    given = tracks.read_proof(read_pipe(tracks.LARGEST))
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     passage, track = phases.move_track(
@@ -204,8 +203,7 @@ def _line(track: Track, phase: Phase, labels: int, names: int) -> str:
     if mark in ("current", "next", "ahead"):
         said += ["left on a person's word"] if phase.approval == "person" else []
     line = f"{sign} {phase.label:{labels}}  {printable(phase.name):{names}}"
-    if coloured() and colour:
-        line = click.style(line, fg=colour, bold=mark == "current")
+    line = paint(line, fg=colour, bold=mark == "current") if colour else line
     return f"  {line}  {printable('; '.join(said))}".rstrip()
 
 

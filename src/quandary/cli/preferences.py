@@ -16,6 +16,7 @@ from quandary.journal import policy
 from quandary.journal.counts import occasions, summarize_questions
 from quandary.model.text import printable
 from quandary.settings import read_settings
+from quandary.settings.files import read_standard_input
 
 if TYPE_CHECKING:
     from quandary.journal.counts import Tally
@@ -51,8 +52,8 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     Only a person can: at a terminal, or with --origin user on their behalf. What a tool or a file
     said is no origin.
     """
-    _valid(id_)
-    _person(origin)
+    _require_id(id_)
+    _require_person(origin)
     if preference in policy.SUPPRESSING:
         for reason in policy.fixed_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
@@ -72,10 +73,8 @@ def check(id_: str, summary: str, where: str | None) -> int:
     {"verdict": "ASK_NORMALLY" | "AUTO_DECIDE", "note": …}. Which option would be taken is looked at
     when the question is asked.
     """
-    _valid(id_)
+    _require_id(id_)
     if summary == "-":
-        from quandary.settings.files import read_standard_input  # noqa: PLC0415 - rarely piped
-
         summary = read_standard_input()
     store, settings, trouble = None, None, ""
     try:
@@ -114,13 +113,15 @@ def list_(form: str, where: str | None) -> int:
 def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | None) -> int:
     """Clear the preference for ID, or all of this project's."""
     if id_ is not None:
-        _valid(id_)
+        _require_id(id_)
     store = console.view_journal(where)
     scope = "" if everywhere else console.current_project()
     kept_there = (kept for kept in policy.list_preferences(store, scope) if kept.scope == scope)
     found = [kept for kept in kept_there if id_ in (None, kept.id)]
     if not all(kept.preference in policy.SUPPRESSING for kept in found):
-        _person(origin)  # without an always-ask, a preference for everywhere could decide again
+        _require_person(
+            origin
+        )  # without an always-ask, a preference for everywhere could decide again
     for kept in found:
         _remember(store, kept.id, "", scope, origin)
         tell(f"{kept.preference} is cleared for {kept.id} {_where(scope)}")
@@ -165,14 +166,14 @@ def _remember(store: Store, id_: str, preference: str, scope: str, origin: str |
     policy.set_preference(store, id_, preference, scope=scope, origin=said, **source)
 
 
-def _valid(id_: str) -> None:
+def _require_id(id_: str) -> None:
     if not policy.ID.fullmatch(id_):
         raise QuandaryError(
             f"{id_!r} is no id of a question: up to 64 lower-case letters, digits and hyphens"
         )
 
 
-def _person(origin: str | None) -> None:
+def _require_person(origin: str | None) -> None:
     if origin not in (None, "user"):
         raise QuandaryError(
             f"{origin!r} is no origin; only a person sets preferences: --origin user"

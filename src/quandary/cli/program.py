@@ -13,8 +13,6 @@ from quandary.cli import COMMANDS, GROUPS, INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quandary.logging import Form
-
     Command = TypeVar("Command", bound=Callable[..., object])
 
 _TOPICS = {
@@ -38,7 +36,6 @@ class Commands(click.Group):
     """The commands by name; asking for help imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every command there is."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -48,11 +45,10 @@ class Commands(click.Group):
         from importlib import import_module  # noqa: PLC0415 - one command at a time
 
         topic = import_module(f"quandary.cli.{_HOMES[cmd_name]}")
-        command = getattr(topic, f"{cmd_name}_command")
-        if not isinstance(command, click.Command):
-            command = command()  # one that is mostly used without click
+        found = getattr(topic, f"{cmd_name}_command")
         gc.enable()
-        assert isinstance(command, click.Command)  # noqa: S101 - true of every file in this room
+        # One that is mostly used without click is made only now.
+        command: click.Command = found if isinstance(found, click.Command) else found()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -98,7 +94,7 @@ def quandary(context: click.Context) -> int:
     return 2
 
 
-def explained(error: BaseException) -> tuple[str, int] | None:
+def explain(error: BaseException) -> tuple[str, int] | None:
     """What to say of an error of click's, and the exit status it leads to."""
     if isinstance(error, click.Abort):
         return "interrupted", INTERRUPTED
@@ -112,8 +108,6 @@ def explained(error: BaseException) -> tuple[str, int] | None:
         message = f"say which: {', '.join(context.command.list_commands(context))}"
     return f"{message.rstrip('.')}; see {context.command_path} --help", 2
 
-
-# -- options that several commands have -----------------------------------------------------------
 
 store_option = click.option(
     "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
@@ -148,10 +142,3 @@ def log_options(command: Command) -> Command:
         help="How much to log; by default warnings, and as JSON also what happens.",
     )
     return form(level(command))
-
-
-def start_log(form: Form, level: str | None) -> None:
-    """Log like that from now on."""
-    from quandary.logging import log_as  # noqa: PLC0415 - slow
-
-    log_as(form, level or "")

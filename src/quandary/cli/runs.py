@@ -13,26 +13,16 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from quandary.cli import console
 from quandary.cli.console import ask_here, caller, current_project, open_run, show, view_journal
 from quandary.cli.program import store_option
-from quandary.cli.screen import coloured, is_terminal, put, tell, width
+from quandary.cli.screen import is_terminal, paint, put, tell, width
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
-from quandary.desk.reply import finish
 from quandary.desk.state import encode_runs, end_what_expired, outcome_lines
-from quandary.desk.timeline import (
-    Event,
-    about,
-    answer_text,
-    events_with_words,
-    given_answers,
-    moment,
-)
+from quandary.desk.timeline import about, answer_text, events_with_words, given_answers, moment
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import sources as given
-from quandary.formats.sources import load
 from quandary.journal import runs
 from quandary.journal.archive import find
 from quandary.journal.counts import occasions
@@ -45,6 +35,7 @@ from quandary.settings.files import read_input
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from quandary.desk.timeline import Event
     from quandary.journal.counts import Occasion
     from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run, State, Store
@@ -70,7 +61,7 @@ def next_command(
     if wait is not None and isnan(wait):
         raise click.UsageError("--wait is a number of seconds")
     store, run = open_run(where, run)
-    state = finish(store, Caller("policy", "mending"), runs.look(store, run))
+    state = desk.finish(store, Caller("policy", "mending"), runs.look(store, run))
     if wait is not None:
         state = runs.wait(store, run, state.n, wait)
     elif via == "terminal" or (via is None and is_terminal() and not proof):
@@ -117,7 +108,7 @@ def read_command(source: str | None, text: str | None, cases: str | None, mode: 
         return 0
     if source is None or text is None:
         raise click.UsageError("give SOURCE and TEXT, or --cases FILE.jsonl")
-    tree = load(source)
+    tree = given.load(source)
     name = tree.decisions[0].name if tree.decisions else tree.name
     decider = Decider(Terms(tree, name))
     question = decider.question(decider.level(Item("1", name, name)))
@@ -202,7 +193,7 @@ def _run_line(row: Run, what: str) -> str:
     told = " ".join(printable(what).split())
     if len(told) > room and sys.stdout.isatty():
         told = f"{told[: max(room - 1, 0)]}…"
-    shown = click.style(state, bold=row.status == "waiting") if coloured() else state
+    shown = paint(state, bold=row.status == "waiting")
     return f"{row.id}  {shown}  {since}  {told}".rstrip() + "\n"
 
 
@@ -231,7 +222,7 @@ def amend_command(
     if not person and (to is None or why is None or text is None):
         keys = ", ".join(found.question.key for found in answers)
         raise click.UsageError(f"give --to KEY ({keys}), --why TEXT and the new answer as TEXT")
-    found = _chosen(answers, run, to)
+    found = _choose_answer(answers, run, to)
     why = why or click.prompt("Why", err=True)
     if text is None:
         from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
@@ -247,7 +238,7 @@ def amend_command(
     return ask_here(store, state) if person else show(store, state)
 
 
-def _chosen(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:
+def _choose_answer(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:
     """The answer that is to change: of the question that was named, or of one from a list."""
     if to is None:
         for number, found in enumerate(answers, 1):
@@ -306,11 +297,11 @@ def log_command(
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
-    store = console.view_journal(where)
+    store = view_journal(where)
     end_what_expired(store)
     if run is not None:
         store, run = find(store, run)
-    project = None if everywhere or run is not None else console.current_project()
+    project = None if everywhere or run is not None else current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     size = 10_000 if words else limit
@@ -343,7 +334,7 @@ def _timeline(run: str, found: list[Event]) -> str:
     for event in found:
         number = f"{event.n:>4}  {moment(event.at, seconds=True):20}  "
         kind = f"{event.kind:8}"
-        shown = click.style(kind, fg=_COLOURS.get(event.kind)) if coloured() else kind
+        shown = paint(kind, fg=_COLOURS.get(event.kind))
         text = " ".join(printable(event.text).split())
         if len(text) > LONGEST:
             text = f"{text[:LONGEST]}… ({len(text)} characters; --format json has them all)"
@@ -354,9 +345,6 @@ def _timeline(run: str, found: list[Event]) -> str:
             text = ("\n" + " " * indent).join(rows)
         lines.append(f"{number}{shown}  {text}")
     return "\n".join(lines) + "\n"
-
-
-# -- a decision record ---------------------------------------------------------------------------
 
 
 def record(store: Store, run: str, found: list[Event]) -> str:
@@ -405,9 +393,6 @@ def _item_line(entry: dict[str, Any]) -> str:
 def _plain(text: str) -> str:
     """A text on one line, with nothing in it that Markdown would take for its own."""
     return _MEANING.sub(r"\\\g<0>", " ".join(printable(text).split()))
-
-
-# -- question by question ------------------------------------------------------------------------
 
 
 def show_questions(

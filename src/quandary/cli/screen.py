@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from typing import Any
 
 from quandary.errors import Rejected
 from quandary.model.text import printable
@@ -18,6 +19,34 @@ def coloured() -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, **style: Any) -> str:  # noqa: ANN401 - as click has them
+    """A text in colour, where there are colours."""
+    if not coloured():
+        return text
+    import click  # noqa: PLC0415 - slow, and a reply does without
+
+    return click.style(text, **style)
+
+
+def draw_diff(path: str, before: str | None, after: str | None) -> str:
+    """A change as `patch` takes it; no text means no file. On a terminal, nothing is hidden."""
+    from difflib import unified_diff  # noqa: PLC0415 - rarely wanted
+    from io import StringIO  # noqa: PLC0415 - the same
+
+    texts = (before, after)
+    left, right = (os.devnull if text is None else printable(path) for text in texts)
+    # For `patch`, only line feeds end a line.
+    old, new = (StringIO(text or "", newline="\n").readlines() for text in texts)
+    lines = []
+    for line in unified_diff(old, new, left, right):
+        text = line.removesuffix("\n")
+        end = "\n" if text != line else "\n\\ No newline at end of file\n"
+        text = printable(text) if sys.stdout.isatty() else text
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0])
+        lines.append((paint(text, fg=colour) if colour else text) + end)
+    return "".join(lines)
 
 
 def width() -> int:
@@ -53,11 +82,6 @@ def complain(line: str) -> None:
 def is_terminal() -> bool:
     """Whether a person can be asked right here."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def is_pipe() -> bool:
-    """Whether nobody is near: neither keys nor a screen."""
-    return not is_terminal() and not sys.stderr.isatty()
 
 
 SILENCE = 1.0

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quandary import fleet
-from quandary.cli import INTERRUPTED, console, program
-from quandary.cli.program import store_option
+from quandary.cli import INTERRUPTED, console
+from quandary.cli.program import log_options, store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
@@ -26,6 +26,7 @@ from quandary.desk.walks import Walks
 from quandary.doors.hosts.hooks import run
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
+from quandary.logging import log_as
 from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
 from quandary.settings.agents import read_catalogue
@@ -51,7 +52,7 @@ _SOON = 2
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
 @click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
 @click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] has it.")
-@program.log_options
+@log_options
 @store_option
 def serve_command(
     host: str,
@@ -107,8 +108,8 @@ def serve_command(
         else:
             tell(f"To log in, enter this code within 15 minutes: {keys.new_code()}")
 
-    program.start_log(log_format, log_level)
-    bound = _bound(host, port)
+    log_as(log_format, log_level)
+    bound = _bind(host, port)
     store = console.open_journal(where)
     walks = walks_of(store)
     app = create_app(
@@ -175,7 +176,7 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     Server(config).run(sockets=[bound])
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     """A socket at that address, so that it is known to be free before anything is said."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -198,7 +199,7 @@ mcp_log = logging.getLogger("quandary.mcp")
 
 @click.command()
 @click.option("--project", metavar="DIR", help="Work there; by default in the current folder.")
-@program.log_options
+@log_options
 @store_option
 def mcp_command(
     project: str | None, log_format: Form, log_level: str | None, where: str | None
@@ -222,7 +223,7 @@ def mcp_command(
         raise QuandaryError(
             f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
         ) from None
-    program.start_log(log_format, log_level)
+    log_as(log_format, log_level)
     if sys.stdin is None:
         raise ParseError("-: standard input is closed")
     if sys.stdin.isatty():
@@ -253,9 +254,7 @@ MOST = 1000
 
 
 def _limits(
-    context: click.Context,  # noqa: ARG001 - click's signature
-    parameter: click.Parameter,  # noqa: ARG001 - the same
-    texts: tuple[str, ...],
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
     found: dict[str, int] = {}
     for text in texts:
@@ -304,7 +303,7 @@ def _limits(
     metavar="SECONDS",
     help="Time between signs of life; a worker that misses three is presumed dead.",
 )
-@program.log_options
+@log_options
 @store_option
 def worker_command(
     concurrency: int,
@@ -341,20 +340,15 @@ def worker_command(
     )
     store = fleet.open_shared(where)
     notices.watch_store(store)
-    program.start_log(log_format, log_level)
-
-    async def work() -> Worker:
-        working = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
-        await working.work()
-        return working
-
+    log_as(log_format, log_level)
+    worker = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
     many = f"{concurrency} runs" if concurrency > 1 else "one run"
     tell(f"Working on {store.path}, {many} at a time (Ctrl-C to stop)")
-    worked = asyncio.run(work())
+    asyncio.run(worker.work())
     store.close()
-    if worked.stopped_by is not None and worked.stopped_by.name == "SIGINT":
+    if worker.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
-    return 1 if worked.failed and drain else 0
+    return 1 if worker.failed and drain else 0
 
 
 @click.group()

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
-from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from quandary.cli.screen import coloured, complain, put, tell
+from quandary.cli.screen import complain, draw_diff, put, tell
 from quandary.doors.hosts.hooks import host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
 from quandary.errors import QuandaryError
-from quandary.model.text import printable
 from quandary.settings import read_settings, user_settings
 from quandary.settings.files import project_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from quandary.doors.hosts.install import Change, Plan
-
-_VERBS = {
-    (True, False): ("created", "would create"),
-    (False, False): ("changed", "would change"),
-    (False, True): ("removed", "would remove"),
-}
+    from quandary.doors.hosts.install import Plan
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,13 +44,13 @@ def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bo
     takes out what was added. Within a project, --project is the default.
     """
     root = _root(project=project, user=user)
-    command = find_command("user" if root is None else "project")
+    command, about = find_command("user" if root is None else "project")
     timeout = host_timeout(user_settings() if root is None else read_settings())
-    make = partial(plan_install, places(host, root), command.word, mcp=mcp, timeout=timeout)
+    make = partial(plan_install, places(host, root), command, mcp=mcp, timeout=timeout)
     plan = _follow(make, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
-    for note in filter(None, (*plan.notes, command.note)):
+    for note in filter(None, (*plan.notes, about)):
         tell(f"note: {note}")
     return 0
 
@@ -106,28 +96,15 @@ def _follow(make: Callable[[], Plan], *, dry_run: bool) -> Plan:
         put(error.snippet)
         raise
     if dry_run:
-        put("".join(line for change in plan.changes for line in _diff(change)))
+        put("".join(draw_diff(*change[:3]) for change in plan.changes))
     else:
         carry_out(plan)
     for change in plan.changes:
-        verb = _VERBS[change.before is None, change.after is None][dry_run]
+        verb = "create" if change.before is None else "remove" if change.after is None else "change"
         real = os.path.realpath(change.path)
         seen = os.path.normpath(os.path.join(os.path.realpath(os.curdir), change.path))
         linked = os.path.islink(change.path) if os.path.isabs(change.path) else real != seen
         # What is changed may lie far from the project.
-        tell(f"{verb} {change.path}{f' (a link to {real})' if linked else ''}: {change.what}")
+        done = f"would {verb}" if dry_run else f"{verb}d"
+        tell(f"{done} {change.path}{f' (a link to {real})' if linked else ''}: {change.what}")
     return plan
-
-
-def _diff(change: Change) -> Iterator[str]:
-    """The change as `patch` takes it; on a terminal with nothing hidden."""
-    texts = (change.before, change.after)
-    before, after = (os.devnull if text is None else printable(change.path) for text in texts)
-    # For `patch`, lines end with line feeds only.
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in texts)
-    for line in unified_diff(old, new, before, after):
-        text = line.removesuffix("\n")
-        end = "\n" if text != line else "\n\\ No newline at end of file\n"
-        text = printable(text) if sys.stdout.isatty() else text
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
-        yield (click.style(text, fg=colour) if colour else text) + end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from contextlib import nullcontext
@@ -13,7 +12,7 @@ import msgspec
 
 from quandary import __version__
 from quandary.cli.program import PATH, OneSource
-from quandary.cli.screen import coloured, complain, put, tell, width
+from quandary.cli.screen import coloured, complain, draw_diff, paint, put, tell, width
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES, check_files, explanations, suggestion
@@ -148,11 +147,12 @@ def check_command(
         read.append((path, parse(text)))
     checked = check_files(read, rules, fenced=fenced)
     reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
+        "text": text_report,
         "json": json_report,
         "sarif": sarif_report,
         "github": github_report,
     }
-    put(reports[form](checked) if form in reports else text_report(checked, colour=coloured()))
+    put(reports[form](checked))
     if checked and form in ("text", "github"):
         tell(summary(checked, fixed, fixable=0 if fix else _fixable(checked)))
     found = {diagnostic.severity for file in checked for diagnostic in file.diagnostics}
@@ -183,23 +183,19 @@ def _fixable(files: list[Checked]) -> int:
     return sum(map(is_fixable, found))
 
 
-def text_report(files: Sequence[Checked], *, colour: bool) -> str:
+def text_report(files: Sequence[Checked]) -> str:
     """One line per problem that grep, editors and people can read."""
     lines = []
     for path, problem in _problems(files):
-        place, rule, severity = printable(path), problem.rule, str(problem.severity)
-        if colour:
-            place, rule = click.style(place, bold=True), click.style(rule, fg="cyan")
-            severity = click.style(severity, fg=_COLOURS[severity])
-        where = f"{place}:{problem.line}:{problem.column}"
+        where = f"{paint(printable(path), bold=True)}:{problem.line}:{problem.column}"
+        severity = paint(problem.severity, fg=_COLOURS[problem.severity])
+        rule = paint(problem.rule, fg="cyan")
         lines.append(f"{where}: {severity} {rule}: {printable(problem.message)}\n")
     return "".join(lines)
 
 
 def summary(files: Sequence[Checked], fixed: int = 0, *, fixable: int = 0) -> str:
     """One line that says how much was read, what was fixed and what is left."""
-    if not files:
-        return "no files"
     trees = sum(not tree.fenced for file in files for tree in file.trees)
     examples = sum(tree.fenced for file in files for tree in file.trees)
     read = count(len(files), "file")
@@ -358,7 +354,7 @@ def fmt_command(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> in
             put(better.encode())
         elif better != text:
             if only_diff:
-                put(_diff(path, text, better))
+                put(draw_diff(path, text, better))
             if not dry and not files.write(path, better):
                 continue
             changed += 1
@@ -370,24 +366,6 @@ def fmt_command(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> in
     if files.failed:
         return 2
     return 1 if changed and dry else 0
-
-
-def _diff(path: str, before: str, after: str) -> str:
-    """What would change: in a pipe as `patch` takes it, on a terminal with nothing hidden."""
-    from difflib import unified_diff  # noqa: PLC0415 - only for --diff
-
-    lines = []
-    name = printable(path)
-    # For `patch`, only line feeds end a line.
-    old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
-    for line in unified_diff(old, new, name, name):
-        text = line.removesuffix("\n")
-        end = "\n" if text != line else "\n\\ No newline at end of file\n"
-        if sys.stdout.isatty():
-            text = printable(text)
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0]) if coloured() else None
-        lines.append((click.style(text, fg=colour) if colour else text) + end)
-    return "".join(lines)
 
 
 # -- rule ------------------------------------------------------------------------------------------
@@ -404,12 +382,12 @@ def rule_command(name: str | None) -> None:
     if name is None:
         longest = max(map(len, known))
         for rule, entry in known.items():
-            put(f"{_bold(rule.ljust(longest))}  {entry.severity:7}  {entry.summary}\n")
+            put(f"{paint(rule.ljust(longest), bold=True)}  {entry.severity:7}  {entry.summary}\n")
         return
     if name not in known:
         raise QuandaryError(f"there is no rule {name}; {suggestion(name)}")
     fixed = ", fixed by --fix" if RULES[name].fixable else ""
-    put(_bold(f"{name} ({known[name].severity}{fixed})") + "\n\n")
+    put(paint(f"{name} ({known[name].severity}{fixed})", bold=True) + "\n\n")
     # As a terminal shows it best: without fences and stars.
     inside = False
     for line in known[name].text.removesuffix("\n").split("\n"):
@@ -418,10 +396,6 @@ def rule_command(name: str | None) -> None:
             continue
         first = line.removeprefix("*Error.* ").removeprefix("*Warning.* ")
         put(("    " + line if inside and line else first) + "\n")
-
-
-def _bold(text: str) -> str:
-    return click.style(text, bold=True) if coloured() else text
 
 
 # -- show ------------------------------------------------------------------------------------------

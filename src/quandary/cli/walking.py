@@ -19,12 +19,10 @@ from quandary.agents.calling import Surroundings, logged_out, obstacles
 from quandary.agents.driving import Driver, Watcher
 from quandary.agents.process import drive
 from quandary.cli import console
-from quandary.cli.asking import Way, asking_options
+from quandary.cli.asking import Way, asking_options, begin_run, item_options
 from quandary.cli.program import store_option
-from quandary.cli.screen import complain, is_pipe, put, tell
-from quandary.desk import begin as desk
+from quandary.cli.screen import complain, is_terminal, put, tell
 from quandary.desk import plans
-from quandary.desk.authority import Caller
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired
 from quandary.errors import QuandaryError, Rejected
@@ -34,7 +32,6 @@ from quandary.formats import sources as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.journal.runs import find_run
 from quandary.journal.store import place_of
 from quandary.model.asks import Item
 from quandary.model.calls import is_human
@@ -94,6 +91,8 @@ class Row:
         self.begun = time.monotonic()
         self.seconds = 0.0
         self.status = WALKING
+        self.told = ""
+        """The status that was told last."""
 
     @property
     def taken(self) -> float:
@@ -119,7 +118,6 @@ class Lines(Watcher):
         return sum(row.status != WALKING for row in self.rows.values())
 
     def calls(self, run: str, calls: tuple[Call, ...]) -> None:
-        """These calls are about to be made."""
         row = self._row(run)
         if row.status != WALKING:
             row.status, row.begun = WALKING, time.monotonic()
@@ -130,7 +128,6 @@ class Lines(Watcher):
             self._say(run, f"{call.key}  {call.agent}  {call.about}".rstrip())
 
     def came(self, run: str, output: Output) -> None:
-        """One of them is done."""
         row = self._row(run)
         row.calls += 1
         row.tokens += tokens_of(output)
@@ -139,7 +136,6 @@ class Lines(Watcher):
         self._say(run, f"{output.key}  {outcome}")
 
     def stands(self, state: State) -> None:
-        """A run waits for a person, or is over."""
         row = self._row(state.run)
         row.seconds, row.status = row.taken, state.status
         waits = "waiting for a person" if state.ask is not None else state.status
@@ -156,11 +152,6 @@ class Lines(Watcher):
 
 class Table(Lines):
     """The same as a table that changes in place, with a bar for the whole."""
-
-    def __init__(self, items: int, logs: Logs) -> None:
-        super().__init__(items, logs)
-        self.live: Any = None
-        self.shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         from rich.console import Console  # noqa: PLC0415 - only on a terminal
@@ -180,8 +171,8 @@ class Table(Lines):
             self.live.stop()
         super().__exit__(*error)
         for row in self.rows.values():
-            if self.shown.get(row.run) != row.status:
-                self.shown[row.run] = row.status
+            if row.told != row.status:
+                row.told = row.status
                 spent = f"{row.calls} calls, {row.tokens} tokens, {row.taken:.1f} s"
                 tell(f"{row.run}  {row.status}  {spent}")
 
@@ -326,15 +317,9 @@ def show_states(
     epilog="Exit status: 0 done or waiting, 1 a run failed or the plan is unsound, 2 wrong usage."
 )
 @click.argument("source", required=False)
-@click.option(
-    "--item",
-    "item_texts",
-    multiple=True,
-    metavar="'ID|Label|Title|Context'",
-    help="What to walk it for; its fields fill {{slots}} in prompts.",
-)
-@click.option(
-    "--items", "items_file", metavar="FILE", help="JSON list, JSON lines or CSV of items."
+@item_options(
+    "What to walk it for; its fields fill {{slots}} in prompts.",
+    "JSON list, JSON lines or CSV of items.",
 )
 @click.option("--page", default="", metavar="NAME", help="The page of the chart to begin on.")
 @click.option("--cli", metavar="CODENAME", help="The agent where the chart names none.")
@@ -380,8 +365,8 @@ def show_states(
 @asking_options
 def walk_command(
     source: str | None,
-    item_texts: tuple[str, ...],
-    items_file: str | None,
+    texts: tuple[str, ...],
+    file: str | None,
     page: str,
     workdir: str | None,
     dry_run: bool,
@@ -418,9 +403,9 @@ def walk_command(
         if fleet:
             return _queue_again(way, resumed, queue, again)
         return _resume(way, resumed, jobs, agents, workdir or "", again)
-    if [source, items_file, way.answers].count("-") > 1:
+    if [source, file, way.answers].count("-") > 1:
         raise click.UsageError("only one thing can be read from standard input")
-    items = _items(item_texts, items_file, way)
+    items = _items(texts, file, way)
     prepared = plans.prepare_walk(
         source, agents, items=items, page=page, workdir=workdir or "", said=wanted, here=not fleet
     )
@@ -433,7 +418,7 @@ def walk_command(
     for warning in plan.warnings:
         tell(warning)
     plan.require_sound()
-    several = len(items) > 1 or items_file is not None
+    several = len(items) > 1 or file is not None
     if fleet:
         return _queue(prepared, items, queue or main_agent(plan.steps), way, several=several)
     store = _open_store(way)
@@ -441,7 +426,7 @@ def walk_command(
     around = surroundings(prepared.folder, agents.settings)
     session = Session(store, agents, around, way, len(items))
     # A person is at hand at a terminal, or behind whoever said how to ask them.
-    near = _is_given("via") or bool(way.answers) or not is_pipe()
+    near = _is_given("via") or bool(way.answers) or is_terminal() or sys.stderr.isatty()
     begin = partial(_begin, store, prepared, way, "command", person=near)
     work: list[Work] = [partial(session.driver.begin, partial(begin, item)) for item in items]
     return session.end(session.go(work, jobs), several=several)
@@ -477,10 +462,7 @@ def _begin(
     store: Store, walk: plans.Walk, way: Way, through: str, item: Item, **further: object
 ) -> State:
     """Begin a run for an item, just before there is room for its first call."""
-    caller = Caller("api" if way.answers else "agent", through)
-    beginning = walk.beginning(item, way.showing, **further)
-    expires, origin = way.expires or "", way.origin or ""
-    return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
+    return begin_run(store, way, walk.beginning(item, way.showing, **further), through)
 
 
 # -- runs for workers ------------------------------------------------------------------------------
@@ -551,7 +533,7 @@ def _require_nothing_new() -> None:
 
 def _walks(store: Store, named: Iterable[str]) -> list[str]:
     """The runs of these names, each once; others than walks are refused."""
-    runs = list(dict.fromkeys(find_run(store, name) for name in named))
+    runs = list(dict.fromkeys(driver.find_run(store, name) for name in named))
     for run in runs:
         row = store.run(run)
         if row is None or row.flow != "walk":

@@ -310,7 +310,7 @@ def record(call: ToolCall, store: Store, project: str) -> list[State]:
     outcome = meant if isinstance(meant, Outcome) else without
     states = []
     for question in call.questions:
-        state = begin_record(store, call, question, project, prefer=False)
+        state = begin_record(store, call, question, project)
         answer = meant.to(question.key) if isinstance(meant, Reply) else None
         if answer is not None and not answer.blank:
             state = _record_answer(store, call, state, question, answer)
@@ -329,7 +329,7 @@ def begin_record(
     question: Question,
     project: str,
     *,
-    prefer: bool,
+    prefer: bool = False,
     ask: Ask | None = None,
     expires: datetime | None = None,
 ) -> State:
@@ -423,13 +423,11 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
     why = _GONE
     with _listen_to_host() as waits:
         try:
-            states = []
-            for question in call.questions:
-                ask = _ask_person(call, question, project)
-                state = begin_record(
-                    store, call, question, project, prefer=False, ask=ask, expires=expires
-                )
-                states.append(state)
+            asks = [(one, _ask_person(call, one, project)) for one in call.questions]
+            states = [
+                begin_record(store, call, one, project, ask=ask, expires=expires)
+                for one, ask in asks
+            ]
             why = _wait(store, states, until, waits) or (
                 f"nobody answered within {wait:g} seconds, so the host asked in its own form"
             )

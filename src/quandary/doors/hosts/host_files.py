@@ -232,20 +232,11 @@ _CACHES = frozenset({".cache", "caches", "_npx", "archive-v0", "builds-v0", "env
 _CACHE_VARIABLES = ("UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache")
 
 
-class Command(NamedTuple):
-    """How to call the program."""
-
-    word: str
-    """Its name, or its path."""
-    note: str = ""
-    """What the person should know about it."""
-
-
-def find_command(scope: Scope) -> Command:
+def find_command(scope: Scope) -> tuple[str, str]:
     """The name where it leads to a program that lasts, the path only in a user's own settings.
 
     Files of a project are for everyone who works on it, so that no path of this machine belongs
-    there.
+    there. With it comes what the person should know about it.
     """
     lasting, reasons = [], []
     for folder in os.get_exec_path():
@@ -257,17 +248,17 @@ def find_command(scope: Scope) -> Command:
             lasting.append(place)
     environments = [_environment(place) for place in lasting]
     if not all(environments):
-        return Command(NAME)
+        return NAME, ""
     if scope == "project" and lasting:
         note = f"quandary is on PATH only through {environments[0]}; start your agent from there"
-        return Command(NAME, note)
+        return NAME, note
     if scope == "user":
         # The program as it is running now, and the one that came with this Python.
         folders = [os.path.dirname(path) for path in (sys.argv[0], sys.executable)]
         beside = [shutil.which(NAME, path=os.path.abspath(folder)) for folder in folders if folder]
         for place in (*lasting, *beside):
             if place and why_not(place) is None:
-                return Command(place)
+                return place, ""
     if reasons:
         raise QuandaryError(f"{reasons[0]}; {REMEDY}")
     hint = "" if scope == "user" else ", or use --user"
