@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.formats.markdown import notation
@@ -26,26 +27,21 @@ _YAML_KEY = re.compile(r"[\w\"'.-][^:=]*[:=]")
 class Document:
     """The trees of one text, in the order in which they stand."""
 
-    __slots__ = ("_diagnostics", "notes", "sections")
-
     def __init__(self, sections: list[Section], notes: list[Note]) -> None:
         self.sections = sections
         self.notes = notes
-        self._diagnostics: tuple[Diagnostic, ...] | None = None
 
     @property
     def trees(self) -> tuple[Tree, ...]:
         """Every tree, the fenced examples included."""
         return tuple(section.tree for section in self.sections)
 
-    @property
+    @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the trees; fenced examples are not judged."""
-        if self._diagnostics is None:
-            from quandary.formats.rules import check  # noqa: PLC0415 - lint builds on this room
+        from quandary.formats.rules import check  # noqa: PLC0415 - lint builds on this room
 
-            self._diagnostics = check(self)
-        return self._diagnostics
+        return check(self)
 
 
 def parse(text: str) -> Document:
@@ -135,6 +131,7 @@ class Section:
 
 DEEPEST = 100
 """Columns of indentation up to which options are read this way; deeper ones are nobody's."""
+_BEGINNING = re.compile(r"\n(?=#{1,6} ¶ASK_)")
 _TREE = re.compile(
     r"#{1,6} ¶ASK_([A-Z][A-Z0-9_]*)\n"
     r"((?:(?:Trigger|Extras|Kind|Question|Keywords|Extends): \S[^\n]*\n)*)"
@@ -162,13 +159,7 @@ def _read_quickly(text: str, skipped: int) -> list[Section] | None:
     at, line = 1, skipped
     for _ in range(skipped):
         at = text.index("\n", at) + 1
-    headings = []
-    found = text.find(" ¶ASK_", at)
-    while found >= 0:
-        begin = text.rfind("\n", 0, found) + 1
-        if text[begin:found].strip("#") == "" and found - begin in range(1, 7):
-            headings.append(begin)
-        found = text.find(" ¶ASK_", found + 1)
+    headings = [found.end() for found in _BEGINNING.finditer(text, at - 1)]
     first = headings[0] if headings else len(text)
     if _LOUD.search(text, at - 1, first) or any(text.find(s, first) >= 0 for s in _UNUSUAL):
         return None
@@ -188,16 +179,14 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
     heading = _TREE.match(text, start)
     if heading is None:
         return None
-    values = _quick_values(heading[2])
-    if values is None:
-        return None
-    extras, well_formed = (
-        notation.read_extras(values["Extras"]) if "Extras" in values else ((), True)
-    )
-    if not well_formed:
-        return None
+    keys = heading[2].split("\n")[:-1]
+    values = dict(key.split(": ", 1) for key in keys)
+    extras, sound = notation.read_extras(values["Extras"]) if "Extras" in values else ((), True)
+    known = values.get("Kind", "advisory") in notation.KINDS
+    if len(values) < len(keys) or not known or not sound:
+        return None  # a rule has something to say about them
     decisions: list[Decision] = []
-    at, number = heading.end(), line + 1 + heading[2].count("\n")
+    at, number = heading.end(), line + 1 + len(keys)
     while (named := _DECISION.match(text, at)) is not None:
         number += text.count("\n", at, named.end())
         begin = named.end()
@@ -226,25 +215,8 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
 
 def _ends(text: str, at: int, limit: int) -> bool:
     """Whether what stands between a list and the next tree is prose that changes neither."""
-    if text[at:limit].isspace() or at == limit:
-        return True
-    if _AFTER.match(text, at, limit) is None:
-        return False
-    above = at - 1
-    return not _LOUD.search(text, above, limit) and not _MORE_OPTIONS.search(text, above, limit)
-
-
-def _quick_values(block: str) -> dict[str, str] | None:
-    """The keys of a canonical tree; nothing if a rule would have something to say about them."""
-    values: dict[str, str] = {}
-    for entry in block.split("\n")[:-1]:
-        name, _, value = entry.partition(": ")
-        if name in values:
-            return None
-        values[name] = value.rstrip(" ")
-    if values.get("Kind", "advisory") not in notation.KINDS:
-        return None
-    return values
+    loud = any(pattern.search(text, at - 1, limit) for pattern in (_LOUD, _MORE_OPTIONS))
+    return not loud and _AFTER.match(text, at, limit) is not None
 
 
 def _quick_options(
@@ -257,15 +229,11 @@ def _quick_options(
     """
     level: list[Option] = []
     open_levels: list[list[Option]] = []
-    indent, column = "", 1
-    number = last + 1
+    indent, number = 0, last + 1
     for margin, code, flag, label, description in reversed(found):
         number -= 2 if description else 1
-        if margin == indent:
-            level.append(Option(code, label, description, flag != "", (), number, column))
-            continue
         children: tuple[Option, ...] = ()
-        step = len(margin) - len(indent)
+        step = len(margin) - indent
         if step == -2:
             level.reverse()
             children = tuple(level)
@@ -274,10 +242,10 @@ def _quick_options(
             for _ in range(step >> 1):
                 open_levels.append(level)
                 level = []
-        else:
+        elif step:
             return None
-        indent, column = margin, len(margin) + 1
-        level.append(Option(code, label, description, flag != "", children, number, column))
+        indent += step
+        level.append(Option(code, label, description, flag != "", children, number, indent + 1))
     if open_levels or number != first + 1 or not found:
         return None
     level.reverse()

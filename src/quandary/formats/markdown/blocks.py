@@ -18,7 +18,7 @@ _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})(?=[^`]*$)|(~{3,})")
 _SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
 _BULLET = re.compile(r"[*+-](?=[ \t]|$)")
-_ORDERED = re.compile(r"(\d{1,9})[.)](?=[ \t]|$)")
+_ORDERED = re.compile(r"\d{1,9}[.)](?=[ \t]|$)")
 _BLANKS = re.compile(r"[ \t]*+")
 _TAB_PREFIX = re.compile(r"[ \t>*+\-\d.)]*")
 
@@ -112,12 +112,6 @@ def _after_blanks(line: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _without_closing(text: str) -> str:
-    """A heading's text without the # signs that may close it."""
-    bare = text.rstrip("#")
-    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else text
-
-
 def scan(lines: list[str]) -> Block:
     """The document as a tree of blocks. Any list of lines has one."""
     scanner = _Scanner()
@@ -132,6 +126,8 @@ class _Scanner:
     def __init__(self) -> None:
         self.root = Block("document", 0, 0, 0)
         self.open = [self.root]
+        self.matched = 1
+        """How many of the open containers this line continues, or has opened itself."""
         self.leaf: Block | None = None
         self.number = 0
         self.written = ""
@@ -139,60 +135,53 @@ class _Scanner:
         self.line = ""
         self.at = 0
         self.first = 0
-        self.interrupts = False
-        self.opened = False
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing is left of the line."""
+        return self.first == len(self.line)
+
+    @property
+    def interrupts(self) -> bool:
+        """Whether a block that begins here cuts off a paragraph, which not every block may."""
+        return self.leaf is not None and self.matched == len(self.open)
 
     def feed(self, number: int, written: str) -> None:
         """Take in the next line."""
         self.number, self.written, self.line, self.at = number, written, expand(written), 0
         self._look()
-        matched = self._match_containers()
-        everything = matched == len(self.open)
-        leaf = self.leaf
-        if leaf is not None and everything and leaf.kind in ("fence", "html", "code"):
-            if self._continue_leaf(leaf):
+        self._match_containers()
+        if self.leaf is not None and self.leaf.kind != "paragraph":
+            if self.matched == len(self.open) and self._continue_leaf(self.leaf):
                 return
-            leaf = self.leaf
-        paragraph = leaf if leaf is not None and leaf.kind == "paragraph" else None
-        self.interrupts = everything and paragraph is not None
-        self.opened = False
-        if self._open_blocks(matched, paragraph):
+            self.leaf = None
+        if self._open_blocks():
             return
-        blank = self.first == len(self.line)
-        if paragraph is not None and self.leaf is paragraph and not blank:
-            # A line that only continues the paragraph may leave out its containers' markers.
-            self._append(paragraph)
-            return
-        if not self.opened and not everything:
-            self._close_to(matched)
-        if blank:
-            if self.leaf is not None and self.leaf.kind == "paragraph":
-                self.leaf = None
-            return
-        self._append(self._start("paragraph"))
+        if self.blank:
+            del self.open[self.matched :]
+            self.leaf = None
+        else:
+            # A line that only continues a paragraph may leave out its containers' markers.
+            self._append(self.leaf or self._start("paragraph"))
 
     def _look(self) -> None:
         self.first = _after_blanks(self.line, self.at)
 
-    def _match_containers(self) -> int:
-        """How many of the open containers this line continues."""
-        matched = 1
-        blank = self.first == len(self.line)
+    def _match_containers(self) -> None:
+        self.matched = 1
         for container in self.open[1:]:
             if container.kind == "quote":
-                if blank or self.first - self.at > 3 or self.line[self.first] != ">":
+                if self.blank or self.first - self.at > 3 or self.line[self.first] != ">":
                     break
                 self._enter_quote()
-                blank = self.first == len(self.line)
-            elif blank:
+            elif self.blank:
                 if not container.children:
                     break
             elif self.first - self.at >= container.width:
                 self.at += container.width
             else:
                 break
-            matched += 1
-        return matched
+            self.matched += 1
 
     def _enter_quote(self) -> None:
         self.at = self.first + 1
@@ -202,22 +191,19 @@ class _Scanner:
 
     def _continue_leaf(self, leaf: Block) -> bool:
         """Whether an open fence, HTML block or code block takes this line."""
-        blank = self.first == len(self.line)
         if leaf.kind == "fence":
             self._continue_fence(leaf)
         elif leaf.kind == "html":
             ending = _HTML_BLOCKS[leaf.form][1]
-            if ending is None and blank:
-                self.leaf = None
+            if ending is None and self.blank:
                 return False
             self._append(leaf, self.first)
             if ending is not None and ending.search(self.line, self.first):
                 self.leaf, leaf.closed = None, True
-        elif self.first - self.at >= 4 and not blank:
+        elif self.first - self.at >= 4 and not self.blank:
             self._append(leaf, self.at + 4)
-        elif not blank:
-            self.leaf = None
-            return False
+        else:
+            return self.blank
         return True
 
     def _continue_fence(self, fence: Block) -> None:
@@ -229,39 +215,34 @@ class _Scanner:
         else:
             self._append(fence, min(self.first, self.at + fence.indent))
 
-    def _open_blocks(self, matched: int, paragraph: Block | None) -> bool:
+    def _open_blocks(self) -> bool:
         """Open whatever blocks begin on this line; True when one of them has taken all of it."""
-        while self.first < len(self.line):
+        while not self.blank:
             character = self.line[self.first]
             if self.first - self.at >= 4:
-                if self.leaf is not None and self.leaf is paragraph:
+                if self.leaf is not None:
                     return False
-                self._close_to(matched)
                 self._append(self._start("code"), self.at + 4)
                 return True
-            if character == ">" and matched < MAX_NESTING:
-                self._close_to(matched)
-                self._push(Block("quote", self.number, self.number, self.first))
+            if character == ">" and self.matched < MAX_NESTING:
+                self._start("quote")
                 self._enter_quote()
-            elif self._open_leaf(character, matched, paragraph):
+            elif self._open_leaf(character):
                 return True
-            elif not self._open_item(character, matched):
+            elif not self._open_item(character):
                 return False
-            matched = len(self.open)
-            self.interrupts, self.opened = False, True
         return False
 
-    def _open_leaf(self, character: str, matched: int, paragraph: Block | None) -> bool:
+    def _open_leaf(self, character: str) -> bool:
         if character == "#":
-            return self._open_atx(matched)
+            return self._open_atx()
         if character in "`~":
-            return self._open_fence(matched)
+            return self._open_fence()
         if character == "<":
-            return self._open_html(matched, paragraph)
+            return self._open_html()
         if character in "=-" and self.interrupts and _SETEXT.match(self.line, self.first):
             return self._turn_into_heading(character)
         if character in "*_-" and self._is_thematic(character):
-            self._close_to(matched)
             self._append(self._start("rule"))
             self.leaf = None
             return True
@@ -273,37 +254,37 @@ class _Scanner:
         rest = self.line[self.first :]
         return not rest.strip(character + " \t") and rest.count(character) >= 3
 
-    def _open_atx(self, matched: int) -> bool:
+    def _open_atx(self) -> bool:
         found = _ATX.match(self.line, self.first)
         if found is None:
             return False
-        self._close_to(matched)
         heading = self._start("heading")
         heading.level = len(found[1])
-        text = _without_closing(self.line[found.end() :].strip(" \t"))
+        text = self.line[found.end() :].strip(" \t")
+        bare = text.rstrip("#")
+        if not bare or bare[-1] in " \t":  # then the signs only close it
+            text = bare.rstrip(" \t")
         heading.lines.append((self.number, found.end(), text))
         self.leaf = None
         return True
 
-    def _open_fence(self, matched: int) -> bool:
+    def _open_fence(self) -> bool:
         found = _FENCE.match(self.line, self.first)
         if found is None:
             return False
-        self._close_to(matched)
         fence = self._start("fence")
         fence.marker = found[1] or found[2]
         fence.indent = self.first - self.at
         fence.closed = False
         return True
 
-    def _open_html(self, matched: int, paragraph: Block | None) -> bool:
+    def _open_html(self) -> bool:
         forms = _HTML_BLOCKS if len(self.line) < _LONGEST_TAG else _HTML_BLOCKS[:_ANY_TAG]
         for form, (opening, ending) in enumerate(forms):
             if not opening.match(self.line, self.first):
                 continue
-            if form == _ANY_TAG and self.leaf is not None and self.leaf is paragraph:
+            if form == _ANY_TAG and self.leaf is not None:
                 return False
-            self._close_to(matched)
             html = self._start("html")
             html.form = form
             html.closed = ending is None
@@ -324,49 +305,39 @@ class _Scanner:
         self.leaf = None
         return True
 
-    def _open_item(self, character: str, matched: int) -> bool:
+    def _open_item(self, character: str) -> bool:
         """Open a list item: marker, then one to four spaces, then content."""
-        if character not in "*+-0123456789" or matched >= MAX_NESTING:
+        if character not in "*+-0123456789" or self.matched >= MAX_NESTING:
             return False
-        line, first = self.line, self.first
-        if character in "*+-":
-            found = _BULLET.match(line, first)
-        else:
-            found = _ORDERED.match(line, first)
-            if found is not None and self.interrupts and found[1].lstrip("0") != "1":
-                return False
+        found = (_BULLET if character in "*+-" else _ORDERED).match(self.line, self.first)
         if found is None:
             return False
-        indent, after = first - self.at, found.end()
-        content = _after_blanks(line, after)
-        empty = content == len(line)
-        if empty and self.interrupts:
+        after, indent = found.end(), self.first - self.at
+        content = _after_blanks(self.line, after)
+        empty = content == len(self.line)
+        first = character in "*+-" or found[0][:-1].lstrip("0") == "1"
+        if self.interrupts and (empty or not first):
             return False
-        spaces = content - after
-        if empty or spaces > 4:
-            spaces = 1
-        self._close_to(matched)
-        item = Block("item", self.number, self.number, first)
+        spaces = 1 if empty or content - after > 4 else content - after
+        item = self._start("item")
         item.marker = found[0]
         item.width = indent + len(found[0]) + spaces
         item.indent = after + spaces
-        self._push(item)
-        self.at = min(after + spaces, len(line))
+        self.at = min(item.indent, len(self.line))
         self.first = content
         return True
 
     def _start(self, kind: str) -> Block:
+        """Open a block in the innermost container of this line."""
+        del self.open[self.matched :]
         block = Block(kind, self.number, self.number, self.first)
         self.open[-1].children.append(block)
         self.leaf = block
+        if kind in ("quote", "item"):
+            self.open.append(block)
+            self.leaf, self.matched = None, len(self.open)
         self._stretch()
         return block
-
-    def _push(self, container: Block) -> None:
-        self.open[-1].children.append(container)
-        self.open.append(container)
-        self.leaf = None
-        self._stretch()
 
     def _append(self, leaf: Block, at: int | None = None) -> None:
         """Add this line to a leaf; a line of text without its outer blanks."""
@@ -383,11 +354,6 @@ class _Scanner:
         if "\t" not in self.written or len(self.written[:cut].expandtabs(4)) == at:
             return self.written[cut:]
         return self.line[at:]
-
-    def _close_to(self, matched: int) -> None:
-        if matched < len(self.open):
-            del self.open[matched:]
-        self.leaf = None
 
     def _stretch(self) -> None:
         """What holds a block reaches at least as far as the block."""

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.formats.markdown import Listed, Note, Section
+from quandary.formats.markdown import Listed, Note, Section, notation
 from quandary.formats.markdown.blocks import Block, scan, source_column
-from quandary.formats.markdown.notation import (
-    KINDS,
-    MARK,
-    MARKER,
-    Codes,
-    Head,
-    Key,
-    is_key,
-    is_template,
-    plain_name,
-    read_extras,
-    read_head,
-    read_keys,
-    read_keywords,
-    undressed,
-    without_comments,
-)
+from quandary.formats.markdown.notation import MARK, MARKER, Head, Key, is_key, read_head, read_keys
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
@@ -59,7 +44,6 @@ class Reader:
     ) -> None:
         self.lines = lines
         self.fences = fences
-        self.fenced = fences > 0
         self.first_line = line
         self.first_column = column
         self.sections: list[Section] = []
@@ -86,25 +70,19 @@ class Reader:
     # -- from one block to the next --------------------------------------------------------------
 
     def _read_blocks(self, blocks: list[Block], base: int) -> None:
-        index = 0
-        while index < len(blocks):
-            block = blocks[index]
-            index += 1
-            if block.kind == "item":
-                run = [block]
-                while index < len(blocks) and (
-                    blocks[index].kind == "item" or blocks[index].is_comment
-                ):
-                    run.append(blocks[index])
-                    index += 1
-                self._read_run([item for item in run if item.kind == "item"])
-            elif block.kind == "heading":
-                self._read_heading(block, base)
+        seen = (block for block in blocks if not block.is_comment)
+        for kind, run in groupby(seen, key=lambda block: block.kind):
+            if kind == "item":
+                self._read_run(list(run))
+            elif kind == "heading":
+                for heading in run:
+                    self._read_heading(heading, base)
             else:
-                self._read_prose(block)
+                for block in run:
+                    self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
-        text = undressed(heading.lines[0][2]) if heading.lines else ""
+        text = notation.undressed(heading.lines[0][2]) if heading.lines else ""
         draft = self.draft
         above = draft is not None and not (draft.decisions and draft.decisions[-1].items)
         if heading.marker and above and is_key(text):
@@ -134,16 +112,13 @@ class Reader:
         if self.draft is None or self.draft.bare:
             self._finish(heading.line)
             self.draft = Draft(heading, base, bare=True)
-        several = "one" if found.re is _CHOOSE and found["one"] else "several"
-        choose = several if found.re is _CHOOSE else ""
+        choose = ("one" if found["one"] else "several") if found.re is _CHOOSE else ""
         name = found["name"].strip()
         self.draft.template |= _PLACEHOLDER.match(name) is not None
         self.draft.decisions.append(DraftDecision(name, heading, choose))
 
     def _read_prose(self, block: Block) -> None:
-        """Anything that is neither a heading nor a list: keys, prose, fences, comments."""
-        if block.is_comment:
-            return
+        """Anything that is neither a heading nor a list: keys, prose, fences."""
         self._look_inside(block)
         draft = self.draft
         if draft is None or block.kind == "html":
@@ -182,17 +157,15 @@ class Reader:
             draft.decisions.append(decision)
         decision = draft.decisions[-1]
         heads = [read_head(first_line(item)[2]) for item in items]
-        if decision.stray and not _continues(decision, heads):
-            self._look_inside_items(items)
-            return
-        for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
-            for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
-                is_option = leaf.kind == "paragraph" and MARKER.match(text)
-                self.note("indent" if is_option else "stray-text", line, column, text)
-        decision.stray.clear()
-        decision.items += items
-        decision.heads += heads
-        decision.codes.update(head.code for head in heads if head.code)
+        if not decision.stray or _continues(decision, heads):
+            for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
+                for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
+                    is_option = leaf.kind == "paragraph" and MARKER.match(text)
+                    self.note("indent" if is_option else "stray-text", line, column, text)
+            decision.stray.clear()
+            decision.items += items
+            decision.heads += heads
+            decision.codes.update(head.code for head in heads if head.code)
         self._look_inside_items(items)
 
     def _look_inside_items(self, items: list[Block]) -> None:
@@ -236,13 +209,12 @@ class Reader:
             MARK in text or "ecision" in text or "hoose" in text for text in content
         ):
             return
-        column = fence.lines[0][1] if fence.lines else fence.column
         line = self.first_line + fence.line + 1
-        column += self.first_column
+        column = self.first_column + fence.lines[0][1]
         inner = Reader(content, fences=self.fences + 1, line=line, column=column)
         inner.read()
         self.sections += inner.sections
-        if not fence.closed and inner.sections and not self.fenced:
+        if not fence.closed and inner.sections and not self.fences:
             self.note("fence-open", fence.line, fence.column)
 
     # -- a tree is complete ----------------------------------------------------------------------
@@ -271,10 +243,10 @@ class Reader:
         kind = values.get("Kind", "").strip().casefold()
         for key in draft.keys:
             if key.name == "Extras":
-                extras, well_formed = read_extras(key.value)
+                extras, well_formed = notation.read_extras(key.value)
                 if not well_formed:
                     self.note("extras-format", key.line, key.column)
-            elif key.name == "Kind" and kind not in KINDS:
+            elif key.name == "Kind" and kind not in notation.KINDS:
                 self.note("kind-unknown", key.line, key.column, key.value)
         line, column = self.place(draft.heading.line, draft.heading.column)
         tree = Tree(
@@ -283,12 +255,12 @@ class Reader:
             title=draft.title,
             trigger=values.get("Trigger", ""),
             extras=extras,
-            kind=kind if kind in KINDS else "",
+            kind=kind if kind in notation.KINDS else "",
             question=values.get("Question", ""),
-            keywords=read_keywords(values.get("Keywords", "")),
-            extends=plain_name(values.get("Extends", "")),
+            keywords=notation.read_keywords(values.get("Keywords", "")),
+            extends=notation.plain_name(values.get("Extends", "")),
             bare=draft.bare,
-            fenced=self.fenced,
+            fenced=self.fences > 0,
             line=line,
             column=column,
         )
@@ -312,14 +284,14 @@ class Reader:
         self, draft: Draft, items: list[Block], expected: int, depth: int
     ) -> tuple[Option, ...]:
         heads = [read_head(first_line(item)[2]) for item in items]
-        codes = Codes(head.code for head in heads if head.code)
+        codes = notation.Codes(head.code for head in heads if head.code)
         options = []
         for item, head in zip(items, heads, strict=True):
             if item.column != expected and (item is items[0] or item.column != items[0].column):
                 self.note("indent", item.line, item.column, str(2 * (depth - 1)))
             if head.box_first:
                 self.note("checkbox-order", item.line, item.column)
-            draft.template |= is_template(head.code, head.label)
+            draft.template |= notation.is_template(head.code, head.label)
             code, label, description = head.code, head.label, self._description(item)
             if not code and not label and not description.startswith(("`", "~", ">", " ")):
                 label, _, description = description.partition("\n")
@@ -345,14 +317,14 @@ class Reader:
                 body.append("")
             last = line
             body.append(text)
-        return without_comments("\n".join(body)).strip("\n")
+        return notation.without_comments("\n".join(body)).strip("\n")
 
     def _attach_directives(self, root: Block) -> None:
         """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
         places = list(_directives(root))
         if not places:
             return
-        own = [s for s in self.sections if s.heading is not None and s.tree.fenced == self.fenced]
+        own = [s for s in self.sections if s.tree.fenced == (self.fences > 0)]
         begins = {s.heading.line: s for s in own if s.heading is not None}
         lines = sorted(begins)
         content = _content_from(self.lines)
@@ -406,28 +378,25 @@ def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
 
 def _is_tree(draft: Draft) -> bool:
     """A ¶ASK heading declares a tree; a bare decision only if what follows looks like options."""
-    if draft.template:
-        return False
-    decision = draft.decisions[0] if draft.decisions else None
-    heads = decision.heads if decision else []
+    if draft.template or not draft.decisions:
+        return not draft.template
+    decision = draft.decisions[0]
+    heads = decision.heads
     marked = any(head.code or head.multi for head in heads)
     if not draft.bare:
-        implied = decision is not None and decision.heading is None and not decision.choose
-        if implied and decision is not None and not marked and decision.after_prose:
+        implied = decision.heading is None and not decision.choose
+        if implied and not marked and decision.after_prose:
             draft.decisions.clear()
         return True
-    if decision is None or marked:
-        return decision is not None
-    if decision.choose or draft.heading.level != 2:
-        return False
+    if marked or decision.choose or draft.heading.level != 2:
+        return marked
     if not heads:
         return not draft.prose and bool(decision.name)
-    labels = len(heads) > 1 and all(_reads_like_a_label(head) for head in heads)
+    labels = len(heads) > 1 and all(_reads_like_a_label(head.label) for head in heads)
     return labels and not decision.after_prose
 
 
-def _reads_like_a_label(head: Head) -> bool:
-    label = head.label
+def _reads_like_a_label(label: str) -> bool:
     return (
         0 < len(label) <= 60
         and len(label.split()) <= 6
@@ -480,14 +449,13 @@ class Draft(msgspec.Struct, eq=False):
 def first_line(item: Block) -> tuple[int, int, str]:
     """The line, column and text of an item's first line of content; empty if it has none."""
     first = next((child for child in item.children if not child.is_comment), None)
-    if first is not None:
-        if first.kind in ("paragraph", "heading") and first.lines:
-            if first.marker or first.kind == "paragraph":
-                return first.lines[0]
-            line, _, text = first.lines[0]
+    if first is not None and first.lines:
+        line, column, text = first.lines[0]
+        if first.kind == "heading" and not first.marker:
             return line, first.column, f"{'#' * first.level} {text}"
-        if first.line == item.line and first.kind not in ("item", "quote", "fence") and first.lines:
-            return first.lines[0]
+        below = first.line != item.line and first.kind not in ("paragraph", "heading")
+        if not below and first.kind != "fence":
+            return line, column, text
     return item.line, item.indent, ""
 
 

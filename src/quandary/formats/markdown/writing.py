@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quandary.formats.markdown import notation, parse
-from quandary.formats.markdown import read_sections as read
+from quandary.formats.markdown import notation, parse, read_sections
 from quandary.formats.markdown.blocks import expand
 from quandary.formats.markdown.notation import read_head, write_head
 from quandary.formats.markdown.sections import body_lines, first_line
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _WITH_END = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 
 
 def format(tree: Tree) -> str:
@@ -82,11 +81,11 @@ def _description_lines(option: Option, *, headless: bool) -> Iterator[str]:
     fence, above, open_html = "", not headless, False
     for index, line in enumerate(lines):
         found = _FENCE.match(line)
+        marker = found[0] if found else ""
         if fence:
-            if line.rstrip(" \t") and not line.strip(" \t").strip(fence[0]):
-                fence = "" if len(line.strip(" \t")) >= len(fence) else fence
-        elif found and _closes(lines[index + 1 :], found[1] or found[2]):
-            fence = found[1] or found[2]
+            fence = "" if _closes(line, fence) else fence
+        elif marker and any(_closes(below, marker) for below in lines[index + 1 :]):
+            fence = marker
         elif above and STARTS_BLOCK.match(line):
             # Indented this far, a line can only go on with the paragraph above it.
             line = "    " + line  # noqa: PLW2901
@@ -99,11 +98,9 @@ def _description_lines(option: Option, *, headless: bool) -> Iterator[str]:
         yield ""
 
 
-def _closes(lines: list[str], marker: str) -> bool:
-    return any(
-        len(bare := line.strip(" \t")) >= len(marker) and not bare.strip(marker[0])
-        for line in lines
-    )
+def _closes(line: str, marker: str) -> bool:
+    bare = line.strip(" \t")
+    return len(bare) >= len(marker) and not bare.strip(marker[0])
 
 
 # -- a document's trees, rewritten where they stand ----------------------------------------------
@@ -125,20 +122,21 @@ def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
     Should a layout ever say something else than the original, that tree is left as it is.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    body = text.removeprefix(mark)
-    lines: list[str] = _WITH_END.findall(body)
+    lines: list[str] = _WITH_END.findall(text.removeprefix(mark))
     bare = [line.rstrip("\r\n") for line in lines]
-    document = read(bare)
+    document = read_sections(bare)
     layouts: list[Edits] = []
     for section in document.sections:
-        if section.tree.fenced or (broken is not None and section.tree.line not in broken):
-            continue
-        layouts.append(Layout(section, bare, (broken or {}).get(section.tree.line, ())).edits)
-    meant = _meaning(document.trees, loosely=broken is not None)
+        line = section.tree.line
+        if not section.tree.fenced and (broken is None or line in broken):
+            layouts.append(Layout(section, bare, broken[line] if broken else ()).edits)
 
     def is_sound(candidates: list[Edits]) -> bool:
+        # What no fix is about must not change; without fixes, nothing.
         trees = parse(_apply(lines, candidates)).trees
-        return _meaning(trees, loosely=broken is not None) == meant
+        if broken is None:
+            return trees == document.trees
+        return _loosely(trees) == _loosely(document.trees)
 
     if not is_sound(layouts):
         sound: list[Edits] = []
@@ -149,10 +147,8 @@ def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
     return mark + _apply(lines, layouts)
 
 
-def _meaning(trees: tuple[Tree, ...], *, loosely: bool) -> object:
-    """What must not change: everything, or (loosely) everything that no fix is about."""
-    if not loosely:
-        return trees
+def _loosely(trees: tuple[Tree, ...]) -> list[object]:
+    """Of what the trees say, all that no fix is about."""
 
     def options(level: tuple[Option, ...]) -> list[object]:
         return [
@@ -187,17 +183,11 @@ STARTS_BLOCK = re.compile(
 """Text that would begin a block of its own if it stood at the margin of an option."""
 _DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*", re.IGNORECASE)
 _BLANKS = {
-    ("heading", "key"): 0,
-    ("key", "key"): 0,
-    ("decision", "key"): 0,
-    ("decision", "item"): 0,
-    ("key", "item"): 1,
-    ("heading", "decision"): 1,
-    ("key", "decision"): 1,
-    ("option", "decision"): 1,
-    ("decision", "decision"): 1,
+    "key": {"heading": 0, "key": 0, "decision": 0},
+    "item": {"decision": 0, "key": 1},
+    "decision": {"heading": 1, "key": 1, "option": 1, "decision": 1},
 }
-"""How many empty lines stand between two parts of a tree; between others, as many as there are."""
+"""How many empty lines a part of a tree has between it and the one above; else, those there are."""
 
 
 def heading_text(text: str) -> str:
@@ -324,7 +314,7 @@ class Layout:
             if not self.lines[number].strip(" \t") or self.edits.get(number) == []:
                 continue
             upper = self.parts.get(above, "option" if above in self.edits else "")
-            blanks = _BLANKS.get((upper, self.parts.get(number, "")))
+            blanks = _BLANKS.get(self.parts.get(number, ""), {}).get(upper)
             if blanks is not None:
                 self._drop(above + 1, number)
                 if blanks:
