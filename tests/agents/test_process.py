@@ -365,16 +365,3 @@ def test_all_kinds_at_once_leave_nothing() -> None:
 
     found = [(one.status, one.timed_out) for one in asyncio.run(all_of_them())]
     assert found == [outcome for outcome in kinds.values() for _ in range(3)]
-
-
-def test_it_works_where_the_system_cannot_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a file that tells of a process's end, a thread waits for it."""
-
-    def refuse(_: int) -> int:
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(os, "pidfd_open", refuse)
-    assert ran("say", "x").out == "x"
-    assert ran("complain", "3", "x").status == 3
-    assert ran("stubborn", timeout=0.4).status == -signal.SIGKILL
-    assert not alive(int(ran("quiet_child").out))

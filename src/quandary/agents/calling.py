@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,8 +65,7 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
         agent = catalogue.find(call.agent)
     except NotFound as error:
         return Output(call.key, error=str(error))
-    missing = obstacles(agent, around)
-    if missing:
+    if missing := obstacles(agent, around):
         return Output(call.key, error=missing[0])
     try:
         with _command(agent, call, around) as command:
@@ -110,10 +108,9 @@ async def logged_out(agent: Agent, around: Surroundings) -> str:
     """Why an agent would not get past its login, if it can be asked that and has no key."""
     if not agent.login or any(around.environment.get(name) for name in agent.env):
         return ""
-    environment = _environment(agent, around)
-    command = Command(agent.login, environment, around.folder, None, LOGIN_TIMEOUT)
+    seen = _environment(agent, around)
     try:
-        ran = await run(command)
+        ran = await run(Command(agent.login, seen, around.folder, timeout=LOGIN_TIMEOUT))
     except NotStarted as error:
         return f"{agent.name}: {error}"
     if ran.status == 0 and not ran.timed_out:
@@ -124,24 +121,23 @@ async def logged_out(agent: Agent, around: Surroundings) -> str:
 # -- the command ---------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
+@contextmanager
 def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command]:
     """The command for a call. Files that it names are gone when it is done."""
     try:
         prompt = call.prompt.encode()
     except UnicodeEncodeError:
         raise NotStarted("the prompt holds half a character, which cannot be written") from None
-    large = agent.prompt == "argument" and bool(_why_no_argument(agent.argv, prompt))
-    if large and not agent.large:
-        raise NotStarted(_why_no_argument(agent.argv, prompt))
-    line = words(agent, schema=bool(call.expects), large=large)
+    why_not = _why_no_argument(agent.argv, prompt) if agent.prompt == "argument" else ""
+    if why_not and not agent.large:
+        raise NotStarted(why_not)
+    line = words(agent, schema=bool(call.expects), large=bool(why_not))
     used = {found for word in line for found in _PLACEHOLDER.findall(word)}
-    values = {"{prompt}": call.prompt}
-    if call.expects:
-        values["{schema}"] = json.dumps(schema(call.expects, call.routes))
-    contents = {"{prompt_file}": prompt, "{schema_file}": values.get("{schema}", "").encode()}
+    held_to = json.dumps(schema(call.expects, call.routes)) if call.expects else ""
+    values = {"{prompt}": call.prompt, "{schema}": held_to}
+    contents = {"{prompt_file}": prompt, "{schema_file}": held_to.encode()}
     files = used & set(contents)
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         try:  # nobody else can read them
             make = tempfile.TemporaryDirectory(prefix="quandary-") if files else nullcontext("")
             folder = stack.enter_context(make)
@@ -179,11 +175,8 @@ def _why_no_argument(argv: tuple[str, ...], prompt: bytes) -> str:
 
 def _environment(agent: Agent, around: Surroundings) -> dict[str, str]:
     """What an agent sees: what every one does, and what is allowed to it."""
-    seen = {
-        name: around.environment[name]
-        for name in (*ALWAYS, *agent.env)
-        if name in around.environment
-    }
+    given = around.environment
+    seen = {name: given[name] for name in (*ALWAYS, *agent.env) if name in given}
     return seen | (agent.safe_values if agent.permissions == "safe" else {})
 
 
@@ -230,7 +223,6 @@ def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
 
 
 def _error(agent: Agent, ran: Ran, said: Unwrapped) -> str:
-    """Why what was printed cannot count, if so."""
     if ran.timed_out:
         return f"{agent.name} had not ended after {ran.seconds:.0f} s and was ended"
     if ran.status:
@@ -287,7 +279,7 @@ def _documents(kind: str, printed: str) -> list[Any]:
     documents = []
     for line in printed.split("\n"):
         if line.lstrip().startswith(("{", "[")):
-            with contextlib.suppress(ValueError, RecursionError):
+            with suppress(ValueError, RecursionError):
                 documents.append(json.loads(line))
     return documents
 

@@ -144,8 +144,7 @@ class Driver:
         making: dict[asyncio.Task[Output], str] = {}
         try:
             while state.calls:
-                begun_keys = set(making.values())
-                fresh = tuple(call for call in state.calls if call.key not in begun_keys)
+                fresh = tuple(call for call in state.calls if call.key not in making.values())
                 for call in fresh:
                     made = asyncio.ensure_future(self.make_call(call, self.catalogue, around))
                     making[made] = call.key
@@ -195,8 +194,7 @@ class Driver:
             state = runs.look(self.store, run)
             if state.calls:
                 text = f"The agents were stopped. Resume with: quandary walk --resume {run}"
-                note = Note(STOPPED, text)
-                runs.note(self.store, run, note, who="agent", through=THROUGH)
+                runs.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
 
 
 async def _cancel(making: dict[asyncio.Task[Output], str]) -> None:

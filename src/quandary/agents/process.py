@@ -169,26 +169,16 @@ class _Kept:
 
     def add(self, data: bytes) -> None:
         room = self.half - len(self.head)
-        if room > 0:
-            self.head += data[:room]
-            data = data[room:]
-        self.tail += data
-        if len(self.tail) > 2 * self.half:
-            self._trim()
-
-    def _trim(self) -> None:
-        over = len(self.tail) - self.half
-        if over > 0:
-            self.dropped += over
-            del self.tail[:over]
+        self.head += data[:room]
+        self.tail += data[room:]
+        over = max(len(self.tail) - self.half, 0)
+        self.dropped += over
+        del self.tail[:over]
 
     def text(self) -> str:
         """Bytes that are no UTF-8 are shown as such; what was dropped is counted."""
-        self._trim()
-        if not self.dropped:
-            return (self.head + self.tail).decode("utf-8", "replace")
-        gap = f"\n{GAP.format(self.dropped)}\n"
-        return self.head.decode("utf-8", "replace") + gap + self.tail.decode("utf-8", "replace")
+        gap = f"\n{GAP.format(self.dropped)}\n".encode() if self.dropped else b""
+        return (self.head + gap + self.tail).decode("utf-8", "replace")
 
 
 class _Running:
@@ -203,45 +193,30 @@ class _Running:
         """Nobody can print any more."""
         self.streams: dict[int, _Kept] = {}
         self.unsent = memoryview(command.stdin or b"")
-        self.watch = -1
         _notes.add(process.pid)
+        assert process.stdout is not None  # noqa: S101 - they are pipes
+        assert process.stderr is not None  # noqa: S101 - as above
         try:
-            self._open()
+            for stream, kept in ((process.stdout, self.out), (process.stderr, self.err)):
+                number = stream.fileno()
+                os.set_blocking(number, False)
+                self.streams[number] = kept
+                self.loop.add_reader(number, self._read, number)
+            if process.stdin is not None:
+                os.set_blocking(process.stdin.fileno(), False)
+                self.loop.add_writer(process.stdin.fileno(), self._write)
+            threading.Thread(target=self._wait, daemon=True).start()
         except BaseException:
             self.close()
             raise
 
-    def _open(self) -> None:
-        assert self.process.stdout is not None  # noqa: S101 - they are pipes
-        assert self.process.stderr is not None  # noqa: S101 - as above
-        for stream, kept in ((self.process.stdout, self.out), (self.process.stderr, self.err)):
-            number = stream.fileno()
-            os.set_blocking(number, False)
-            self.streams[number] = kept
-            self.loop.add_reader(number, self._read, number)
-        if self.process.stdin is not None:
-            os.set_blocking(self.process.stdin.fileno(), False)
-            self.loop.add_writer(self.process.stdin.fileno(), self._write)
-        try:
-            self.watch = os.pidfd_open(self.process.pid)
-        except (AttributeError, OSError):
-            threading.Thread(target=self._wait, daemon=True).start()
-        else:
-            self.loop.add_reader(self.watch, self._exit)
-
     # -- what happens to it ----------------------------------------------------------------------
 
-    def _exit(self) -> None:
-        if self.watch >= 0:
-            self.loop.remove_reader(self.watch)
-        if not self.exited.done():
-            self.exited.set_result(None)
-
     def _wait(self) -> None:
-        """Where the system cannot tell the event loop that a process has ended, a thread does."""
+        """A thread tells the event loop of the end; not every system can do so itself."""
         self.process.wait()
         with suppress(RuntimeError):  # the loop may be gone by now
-            self.loop.call_soon_threadsafe(self._exit)
+            self.loop.call_soon_threadsafe(self.exited.set_result, None)
 
     def _read(self, number: int) -> bool:
         """Take what can be read from a stream; whether there was anything."""
@@ -279,13 +254,10 @@ class _Running:
         try:
             await asyncio.wait([self.exited], timeout=self.command.timeout)
             timed_out = not self.exited.done()
-            if timed_out:
-                await self._stop()
-            else:
+            if not timed_out:
                 await asyncio.wait([self.silent], timeout=LINGER)
-                self.process.wait()
-                if group_lives(self.process.pid):
-                    await self._stop()
+            if timed_out or group_lives(self.process.pid):
+                await self._stop()
         except asyncio.CancelledError:
             await self._stop()
             raise
@@ -297,8 +269,6 @@ class _Running:
             _signal_group(self.process.pid, signum)
             deadline = self.loop.time() + seconds
             await asyncio.wait([self.exited], timeout=seconds)
-            if self.exited.done():
-                self.process.wait()
             pause = 0.001
             while group_lives(self.process.pid) and self.loop.time() < deadline:
                 await asyncio.sleep(pause)
@@ -313,10 +283,6 @@ class _Running:
                 if not self._read(number):
                     break
             self.loop.remove_reader(number)
-        if self.watch >= 0:
-            self.loop.remove_reader(self.watch)
-            os.close(self.watch)
-            self.watch = -1
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None and not stream.closed:
                 self.loop.remove_writer(stream.fileno())
@@ -353,10 +319,9 @@ def _signal_group(group: int, signum: signal.Signals) -> None:
 
 def began(number: int) -> float:
     """When a process began; 0 where there is none."""
-    try:
+    with suppress(psutil.Error):
         return float(psutil.Process(number).create_time())
-    except psutil.Error:
-        return 0.0
+    return 0.0
 
 
 # -- what outlived whoever ran it ----------------------------------------------------------------
@@ -444,8 +409,6 @@ def _orphans(folder: str) -> list[tuple[int, float]]:
 
 def _is_there(group: int, moment: float) -> bool:
     """Whether it is the same that was noted, at the head of a session of its own."""
-    try:
-        leads = os.getsid(group) == group
-    except OSError:
-        return False
-    return leads and abs(began(group) - moment) <= _CLOSE
+    with suppress(OSError):
+        return os.getsid(group) == group and abs(began(group) - moment) <= _CLOSE
+    return False
