@@ -186,15 +186,14 @@ class Asking(ABC, Generic[P]):
     def _take(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
         """What an answer leaves open: nothing where it settles the place."""
         among = place.among if MORE in answer.picked else ()
-        if place.why or place.notes or place.among:
-            place = replace(place, why="", notes=(), among=among)
+        place = replace(place, why="", notes=(), among=among)
         self.comment = answer.comment or ""
         if self.comment:
             self.remarks_on(place.item.id).comments.append(self.comment)
         if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
             place = self._tick(place, answer.picked)
         if answer.prefix:
-            return (yield from self._prefixed(place, question, answer))
+            return (yield from self._heed_prefix(place, question, answer))
         if answer.tree:
             return (yield from self.ask_aside(place, question, answer.tree))
         if answer.advice:
@@ -252,9 +251,8 @@ class Asking(ABC, Generic[P]):
             self.note("matched", place, f"> Matched: {self._labels(place, codes)}")
         return self.choose(place, gathered, words, "custom")
 
-    def ask_aside(self, place: P, question: Question, name: str) -> Steps[list[P]]:
+    def ask_aside(self, place: P, _question: Question, name: str) -> Steps[list[P]]:
         """Ask another tree before the question comes again, where there is one at hand."""
-        del question
         yield from ()
         return self.again(place, f"There is no tree {name} here.")
 
@@ -279,19 +277,15 @@ class Asking(ABC, Generic[P]):
 
     # -- prefixes ----------------------------------------------------------------------------------
 
-    def _prefixed(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
-        argument = answer.argument.strip()
-        if answer.prefix == "force":
-            return self._force(place, argument)
-        if answer.prefix == "tag":
-            return self._tag(place, argument.lstrip("#").strip())
-        if answer.prefix == "add":
-            return self._add(place, argument)
-        if answer.prefix == "reference":
-            return (yield from self._refer(place, question, argument))
-        if answer.prefix == "question":
-            return (yield from self._ask_back(place, question, argument))
-        why = self.explain(place, question, deep=answer.prefix == "deep")
+    def _heed_prefix(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
+        prefix, argument = answer.prefix or "", answer.argument.strip()
+        acting = {"force": self._force, "tag": self._tag, "add": self._add}
+        asking = {"reference": self._refer, "question": self._ask_back}
+        if prefix in acting:
+            return acting[prefix](place, argument)
+        if prefix in asking:
+            return (yield from asking[prefix](place, question, argument))
+        why = self.explain(place, question, deep=prefix == "deep")
         said = yield from self._consult(question, f"Explain this question.\n\n{why}")
         return self.again(place, f"{why}\n\n{said}" if said else why, kind="explained")
 
@@ -306,9 +300,9 @@ class Asking(ABC, Generic[P]):
             return self.force(place, code)
         return self.again(place, f"There is no option {argument} here.")
 
-    def _tag(self, place: P, tag: str) -> list[P]:
+    def _tag(self, place: P, argument: str) -> list[P]:
         """`#name` tags the item, and the question comes again."""
-        if not tag:
+        if not (tag := argument.lstrip("#").strip()):
             return self.again(place, "Type a name after #.")
         self.remarks_on(place.item.id).tags.append(tag)
         return self.again(place, f"Tagged #{tag}.", kind="tagged")
@@ -369,13 +363,13 @@ def _unique(questions: list[Question]) -> tuple[Question, ...]:
 
 def page_of(
     place: Place, choices: Sequence[Choice], behind: Sequence[Choice], room: int
-) -> tuple[list[Choice], list[Choice]]:
+) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The choices of the page at hand, and those that typed text may name besides."""
     every = [*choices, *behind]
     fitting = [choice for choice in every if choice.code in place.among]
     shown = page_choices(fitting or choices, place.turned if fitting else place.page, room)
     codes = {choice.code for choice in shown}
-    return shown, [choice for choice in every if choice.code not in codes]
+    return tuple(shown), tuple(choice for choice in every if choice.code not in codes)
 
 
 def page_choices(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
@@ -455,7 +449,7 @@ class Chooser(Asking[Inquiry]):
         room = max(self.limits.options, FEWEST)
         shown, named = page_of(place, place.choices, (*place.named, *none), room)
         if len(shown) < room and not place.among:
-            shown, named = [*shown, *none], [choice for choice in named if choice not in none]
+            shown, named = (*shown, *none), tuple(c for c in named if c not in none)
         said = [f"{place.key}: {place.text}" if place.chain else place.text]
         if place.gathered:
             said.append(f"Chosen so far: {', '.join(place.gathered)}.")
@@ -466,7 +460,7 @@ class Chooser(Asking[Inquiry]):
             key=self.new_key(place.key),
             header=wording.header(Item(number, place.label), self.limits.header),
             text=" ".join([*said, place.asked]),
-            choices=tuple(shown),
+            choices=shown,
             multi=place.multi,
             item=place.item.id,
             title=place.item.title,
@@ -500,11 +494,7 @@ class Chooser(Asking[Inquiry]):
         return "\n".join(lines)
 
     def choose(
-        self,
-        place: Inquiry,
-        codes: Sequence[str],
-        words: str = "",
-        kind: str = "",  # noqa: ARG002 - all words are alike here
+        self, place: Inquiry, codes: Sequence[str], words: str = "", _kind: str = ""
     ) -> list[Inquiry]:
         """None of them stands alone, unless some were chosen before and it means no more."""
         none = place.none

@@ -6,6 +6,7 @@ The questions are levels of the tree, one for each item; how they are asked is `
 from __future__ import annotations
 
 import re
+from bisect import insort
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -128,21 +129,6 @@ class Level(Place, frozen=True, kw_only=True):
         """The option that stands for the host's Other, if what is behind it can be opened."""
         return None if self.in_menu else other_of(self.options)
 
-    def page_of(self, room: int) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-        """The choices of the page at hand, and those that typed text may name besides."""
-        menu = self.menu
-        named = [_choice(option) for option in self.options if option is not menu]
-        behind = [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
-        shown, further = page_of(self, named, behind, room)
-        return tuple(shown), tuple(further)
-
-    def resolve(self, typed: str) -> str | None:
-        """The path that a typed code or path of codes names, in any case; also behind Other."""
-        wanted = typed.strip().strip("/").upper()
-        by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(self.options)}
-        behind = f"{self.menu.code}/{wanted}".upper() if self.menu is not None else wanted
-        return by_case.get(wanted) or by_case.get(behind)
-
     def part(self, code: str) -> Part:
         """What choosing this option records: the same, whichever way it was come by."""
         order: list[int] = []
@@ -160,26 +146,22 @@ class Level(Place, frozen=True, kw_only=True):
         return Part((_LAST, *self.order), "/".join((*above, f"{kind}:{text}")), text)
 
 
-class Record:
+class Record(msgspec.Struct):
     """What has been settled about one item."""
 
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.parts: dict[int, list[Part]] = {}
-        self.asides: list[dict[str, str]] = []
+    item: Item
+    parts: dict[int, list[Part]] = {}
+    asides: list[dict[str, str]] = []
 
     def add(self, root: int, part: Part) -> None:
         """Keep a path, once."""
         parts = self.parts.setdefault(root, [])
         if all(part.path != known.path for known in parts):
-            parts.append(part)
+            insort(parts, part, key=lambda part: part.order)
 
     def path(self, root: int) -> str:
         """The chosen paths, joined by commas; own words stand last."""
-        return ",".join(part.path for part in self._sorted(root))
-
-    def _sorted(self, root: int) -> list[Part]:
-        return sorted(self.parts.get(root, []), key=lambda part: part.order)
+        return ",".join(part.path for part in self.parts.get(root, []))
 
     def chosen(self, root: int, remarks: Remarks) -> dict[str, Any]:
         """The entry of the result."""
@@ -187,7 +169,7 @@ class Record:
             "item": self.item.title or self.item.label or self.item.id,
             "path": self.path(root),
             "itemId": self.item.id,
-            "labels": [part.label for part in self._sorted(root)],
+            "labels": [part.label for part in self.parts.get(root, [])],
         }
         entry |= remarks.as_result()
         if remarks.questions:
@@ -204,6 +186,20 @@ def _choice(option: Option, code: str = "") -> Choice:
     return Choice(code or option.code, shown, option.description, branch, recommended=bool(marks))
 
 
+def _below(place: Level, code: str, why: str) -> Level:
+    way = trace(place.options, code)
+    return Level(
+        item=place.item,
+        blocks=place.blocks,
+        multi=is_multi(way[-1].options),
+        root=place.root,
+        options=way[-1].options,
+        path=(*place.path, *(step.code for step in way)),
+        order=place.part(code).order,
+        why=why,
+    )
+
+
 def level_problems(tree: Tree) -> list[str]:
     """What makes a tree's meaning unclear: no options, or one code for two siblings."""
     problems = [] if tree.decisions else ["it has no decision"]
@@ -215,22 +211,6 @@ def level_problems(tree: Tree) -> list[str]:
             twice = sorted({code for code in codes if codes.count(code) > 1})
             problems += [f"code [{code}] is used twice on line {level[0].line}" for code in twice]
     return problems
-
-
-def explain(level: Level, question: Question, earlier: Sequence[str], *, deep: bool) -> str:
-    """The question, every option with its description, and (deep) what each leads to."""
-    lines = [question.text, ""]
-    for option in level.options:
-        lines.append(_line(option))
-        if deep:
-            lines += [f"  {_line(child)}" for child in option.options]
-        elif option.options:
-            lines.append(f"  leads to: {', '.join(child.label for child in option.options)}")
-    if deep and level.item.context:
-        lines += ["", level.item.context]
-    if deep and earlier:
-        lines += ["", f"Chosen for other items so far: {'; '.join(earlier)}"]
-    return "\n".join(lines)
 
 
 def _line(option: Option) -> str:
@@ -337,7 +317,10 @@ class Decider(Asking[Level]):
         # A level is known by where it lies in memory, since it lives as long as the tree does.
         level = (id(place.options), place.page, place.among, place.turned, place.in_menu)
         if level not in self._pages:
-            self._pages[level] = place.page_of(self.limits.options)
+            menu = place.menu
+            named = [_choice(option) for option in place.options if option is not menu]
+            behind = [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
+            self._pages[level] = page_of(place, named, behind, self.limits.options)
         return self._pages[level]
 
     def _id(self, place: Level) -> str:
@@ -386,11 +369,27 @@ class Decider(Asking[Level]):
         return option.label if (option := find(place.options, code)) is not None else None
 
     def resolve(self, place: Level, typed: str) -> str | None:
-        return place.resolve(typed)
+        """The path that a typed code or path of codes names, in any case; also behind Other."""
+        wanted = typed.strip().strip("/").upper()
+        by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(place.options)}
+        behind = f"{place.menu.code}/{wanted}".upper() if place.menu is not None else wanted
+        return by_case.get(wanted) or by_case.get(behind)
 
     def explain(self, place: Level, question: Question, *, deep: bool) -> str:
-        paths = [record.path(place.root) for record in self.records.values()] if deep else []
-        return explain(place, question, list(filter(None, paths)), deep=deep)
+        """The question, every option with its description, and (deep) what each leads to."""
+        lines = [question.text, ""]
+        for option in place.options:
+            lines.append(_line(option))
+            if deep:
+                lines += [f"  {_line(child)}" for child in option.options]
+            elif option.options:
+                lines.append(f"  leads to: {', '.join(child.label for child in option.options)}")
+        if deep and place.item.context:
+            lines += ["", place.item.context]
+        earlier = filter(None, (record.path(place.root) for record in self.records.values()))
+        if deep and (said := "; ".join(earlier)):
+            lines += ["", f"Chosen for other items so far: {said}"]
+        return "\n".join(lines)
 
     def keep_words(self, place: Level, words: str) -> str:
         """Words beside More… are one of several answers."""
@@ -409,14 +408,11 @@ class Decider(Asking[Level]):
         return opened
 
     def _open(self, place: Level, code: str) -> list[Level]:
-        way = trace(place.options, code)
-        option = way[-1]
+        option = trace(place.options, code)[-1]
         if option is place.menu:
             return self._blank(place)
         if option.options:
-            path = (*place.path, *(step.code for step in way))
-            why = f"{option.label}: here are its options."
-            return [self._below(place, option, path, code, why)]
+            return [_below(place, code, f"{option.label}: here are its options.")]
         self._record(place, place.part(code))
         return []
 
@@ -433,23 +429,8 @@ class Decider(Asking[Level]):
             only = menu.options[0]
             self.note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._open(place, f"{menu.code}/{only.code}")]
-        why = "Other: here are the further options."
-        below = self._below(place, menu, (*place.path, menu.code), menu.code, why)
+        below = _below(place, menu.code, "Other: here are the further options.")
         return [*opened, replace(below, in_menu=True)]
-
-    def _below(
-        self, place: Level, option: Option, path: tuple[str, ...], code: str, why: str
-    ) -> Level:
-        return Level(
-            item=place.item,
-            blocks=place.blocks,
-            multi=is_multi(option.options),
-            root=place.root,
-            options=option.options,
-            path=path,
-            order=place.part(code).order,
-            why=why,
-        )
 
     def force(self, place: Level, code: str) -> list[Level]:
         """`!CODE/SUB` is that path, whatever lies behind it."""

@@ -291,8 +291,7 @@ class _Gate:
             reply = yield from send(Ask(questions[0].key, "transition", preamble, questions), Reply)
             why = ""
             for field, question in asked:
-                answer = reply.to(question.key)
-                if answer is None:
+                if (answer := reply.to(question.key)) is None:
                     continue
                 if answer.blank:
                     return None
@@ -368,8 +367,7 @@ class _Gate:
     def _pieces(self) -> Steps[list[tuple[tuple[str, str], Item]]]:
         """What the caller gave, else the files of the track, with what was said of them before."""
         if self.terms.items:
-            titles = [item.title or item.label or item.id for item in self.terms.items]
-            titled = zip(titles, self.terms.items, strict=True)
+            titled = [(item.title or item.label or item.id, item) for item in self.terms.items]
             return [((title, item.id), replace(item, title=title)) for title, item in titled]
         found = yield from self._do("list-artifacts", self.terms.folder)
         pieces = []
@@ -429,7 +427,6 @@ def _branch_codes(branches: tuple[Phase, ...]) -> dict[str, Phase]:
 
 
 def _branch(track: Track, path: str) -> Phase | None:
-    """The branch that was chosen instead of the next phase."""
     if path == TURN and len(track.branches) == 1:
         return track.branches[0]
     return _branch_codes(track.branches).get(path.removeprefix(f"{TURN}/"))

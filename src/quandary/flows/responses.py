@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from quandary.model.calls import Call, Expects, Meaning, Output
 
-
 DEEPEST_TEXT = 3
 """Objects written as text inside of objects; deeper than this nobody wraps an answer."""
 LARGEST = 2**53
 GAP = "[… {:,} bytes left out …]"
 """Stands on a line of its own where the middle of an output was not kept."""
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
+_BARE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -74,8 +74,7 @@ def match_route(answer: str, routes: Sequence[str]) -> str | None:
         return answer
     for fold in (_even, _bare):
         wanted = fold(answer)
-        fitting = [route for route in routes if wanted and fold(route) == wanted]
-        if fitting:
+        if fitting := [route for route in routes if wanted and fold(route) == wanted]:
             return fitting[0] if len(fitting) == 1 else None
     return None
 
@@ -85,10 +84,9 @@ def _even(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without whatever stands around the first and the last letter or digit."""
-    first = next((n for n, sign in enumerate(text) if sign.isalnum()), len(text))
-    behind = next((n for n, sign in enumerate(reversed(text)) if sign.isalnum()), 0)
-    return _even(text[first : len(text) - behind])
+    """From the first letter or digit to the last."""
+    found = _BARE.search(text)
+    return _even(found[0]) if found else ""
 
 
 def clean(text: str) -> str:
@@ -117,7 +115,6 @@ def _candidates(text: str, key: str, depth: int = 1) -> Iterator[dict[str, Any]]
 
 
 # -- what it must hold ---------------------------------------------------------------------------
-
 
 _FIELDS: dict[Expects, dict[str, str]] = {
     "process": {

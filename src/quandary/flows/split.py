@@ -13,9 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows import wording
 from quandary.flows.asking import Chooser, Inquiry
-from quandary.flows.wording import CODES, VERBS, Breach, Links, Words
+from quandary.flows.wording import CODES, VERBS, Breach, Links, Words, fill, require_filled
 from quandary.model import keys as made
 from quandary.model.asks import Choice, Item, Limits, Note
 from quandary.model.candidates import Bucket, Candidate, problem
@@ -92,8 +91,8 @@ def _flow(terms: Terms) -> Flow:
         raise QuandaryError(f"relation {terms.relation!r}: it is {', '.join(get_args(Relation))}")
     if terms.number < 1:
         raise QuandaryError(f"number {terms.number}: decisions are counted from 1")
-    context = wording.fill(terms.context, terms.values)
-    wording.require_filled(context, "the context")
+    context = fill(terms.context, terms.values)
+    require_filled(context, "the context")
     options = tuple(_fill(option, terms.values) for option in terms.options)
     return _Split(replace(terms, options=options, context=context)).flow()
 
@@ -101,8 +100,8 @@ def _flow(terms: Terms) -> Flow:
 def _fill(option: Candidate, values: Mapping[str, str]) -> Candidate:
     said = {}
     for field in ("title", "scope", "cost", "because"):
-        said[field] = wording.fill(getattr(option, field), values)
-        wording.require_filled(said[field], f"the {field} of {option.key}")
+        said[field] = fill(getattr(option, field), values)
+        require_filled(said[field], f"the {field} of {option.key}")
     return replace(option, **said)
 
 
@@ -190,7 +189,7 @@ class _Split:
         """Ask which of these; none of them is an answer too."""
         advised = [key for key in keys if own == "include" and self._is_advised([key], "include")]
         choices = (self.words.choice(key, recommended=key in advised) for key in keys)
-        none = self._none("Not one of them")
+        none = Choice(self._free("NON"), "None of these", "Not one of them")
         inquiry = self._inquiry(own, part, text, choices, multi=True, none=none)
         chosen = yield from self.chooser.inquire(inquiry)
         return [code for code in chosen.codes if code != none.code]
@@ -200,8 +199,7 @@ class _Split:
         inquiry = replace(inquiry, own_words=True)
         while True:
             chosen = yield from self.chooser.inquire(inquiry)
-            code = chosen.code or self._find_option(chosen.words)
-            if code:
+            if code := chosen.code or self._find_option(chosen.words):
                 return code
             inquiry = replace(inquiry, why=self.chooser.keep_words(inquiry, chosen.words))
 
@@ -212,10 +210,6 @@ class _Split:
         if number.isdecimal() and 1 <= int(number) <= len(self.keys):
             return self.keys[int(number) - 1]
         return next((key for key in self.keys if key.casefold() == bare), "")
-
-    def _none(self, said: str) -> Choice:
-        """The choice that says none of them."""
-        return Choice(self._free("NON"), "None of these", said)
 
     def _free(self, code: str) -> str:
         """A code of our own that is no option's key."""
@@ -247,7 +241,8 @@ class _Split:
             page, later = self.keys[first : first + room], self.keys[first + room :]
             are = "is" if len(later) == 1 else "are"
             further = f" There {are} {len(later)} more if none of these fits." if later else ""
-            none = self._none(f"See the other {len(later)}" if later else "None of them is chosen")
+            said = f"See the other {len(later)}" if later else "None of them is chosen"
+            none = Choice(self._free("NON"), "None of these", said)
             inquiry = self._inquiry(
                 "pick",
                 "",
@@ -265,7 +260,6 @@ class _Split:
         yield from self._ask_rest(self.keys, "rest")
 
     def _choose_shape(self, keys: Sequence[str]) -> Steps[None]:
-        """How to go about many."""
         apart = self.terms.relation == "independent" and not self.links.any()
         text = (
             f"There are {len(keys)} options to decide about: {self.words.names(keys)}. Asked one "
@@ -332,7 +326,6 @@ class _Split:
         return code == one_by_one.code
 
     def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Steps[str]:
-        """What should happen to those that were not chosen."""
         them = _them(keys)
         rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
         choices = [
@@ -457,21 +450,19 @@ class _Split:
 
     def _confirm(self) -> Steps[None]:
         """The final question, which comes again after every change."""
-        while True:
-            included = self.words.within("include")
-            code = yield from self._ask_final(included)
-            if code == "SHP":
-                return
+        while (code := (yield from self._ask_final())) != "SHP":
             if code == "CUT":
+                included = self.words.within("include")
                 text = f"Included: {self.words.names(included)}."
                 self._put((yield from self._ask_several("more", "more", text, included)), "cut")
             else:
                 yield from self._revise(code)
             yield from self._make_coherent()
 
-    def _ask_final(self, included: Sequence[str]) -> Steps[str]:
+    def _ask_final(self) -> Steps[str]:
         """The three buckets, and whether that is it; an option named here is to be revised."""
         broken = " ".join(f"Accepted as broken: {self.words.breach(b)}" for b in self.accepted)
+        included = self.words.within("include")
         coherent = bool(included) and not broken
         choices = [
             Choice("SHP", "Ship this scope", "It stays as it is", recommended=coherent),

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from quandary.model.chart import Chart, Page, Step
 
-
 T = TypeVar("T")
 RETRIES = 3
 TIMEOUT = 600.0
@@ -101,10 +100,6 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return calls
 
 
-class _Wrong(Exception):  # noqa: N818 - always caught
-    """A data field with a value of the wrong kind."""
-
-
 def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
     """A step's own fields, then its tags, then the defaults. What is wrong is said, not raised."""
     problems: list[str] = []
@@ -116,7 +111,7 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
             return otherwise
         try:
             return convert(value.strip())
-        except _Wrong as wrong:
+        except ValueError as wrong:
             said = " ".join(value.split())[:60]
             problems.append(f"{named(step)}: {name} is {wrong}, not {said!r}")
             return otherwise
@@ -130,8 +125,7 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     # A person is not asked whether they are content with themselves.
     checked = kind == "process" and not silent and bool(judge or not is_human(cli))
     choices = [] if kind in QUIET else [way for way in ways.ways(step) if way.label.strip()]
-    none: tuple[str, ...] = ()
-    votes = read("votes", _votes, otherwise=none)
+    votes: tuple[str, ...] = read("votes", _votes, otherwise=())
     if votes and not choices:
         problems.append(f"{named(step)}: votes is for decisions, but no route from it has a label")
         votes = ()
@@ -164,8 +158,7 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
         ways = Map(page, chart)
         for step in ways.walk(ways.start) if ways.start is not None else ():
             found.append(plan_step(ways, step, defaults, codenames))
-            called = chart.called(step)
-            if called is not None and called.id not in seen:
+            if (called := chart.called(step)) is not None and called.id not in seen:
                 seen.add(called.id)
                 pages.append(called)
     return found
@@ -181,7 +174,7 @@ def _whole(text: str) -> int | None:
 def _retries(text: str) -> int:
     count = _whole(text)
     if count is None or count > MOST_RETRIES:
-        raise _Wrong(f"a whole number from 0 to {MOST_RETRIES}")
+        raise ValueError(f"a whole number from 0 to {MOST_RETRIES}")
     return count
 
 
@@ -191,19 +184,19 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise _Wrong("a number of seconds above 0")
+        raise ValueError("a number of seconds above 0")
     return seconds
 
 
 def _flag(text: str) -> bool:
     if text.casefold() not in _YES | _NO:
-        raise _Wrong("true or false")
+        raise ValueError("true or false")
     return text.casefold() in _YES
 
 
 def _exhausted(text: str) -> Exhausted:
     if text.casefold() not in ("fail", "continue"):
-        raise _Wrong("fail or continue")
+        raise ValueError("fail or continue")
     return "fail" if text.casefold() == "fail" else "continue"
 
 
@@ -212,11 +205,11 @@ def _votes(text: str) -> tuple[str, ...]:
     count = _whole(text)
     if count is not None:
         if not 1 <= count <= MOST_VOTES:
-            raise _Wrong(f"1 to {MOST_VOTES} votes")
+            raise ValueError(f"1 to {MOST_VOTES} votes")
         return ("",) * count if count > 1 else ()
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not 1 < len(names) <= MOST_VOTES:
-        raise _Wrong("a number, or agents with commas between them")
+        raise ValueError("a number, or agents with commas between them")
     return names
 
 
@@ -242,7 +235,7 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
         for key in group:
             for step_id, called in inner[key].items():
                 weights[key][step_id] += costs.get(called, 0)
-            costs[key] = _longest(weights[key], _onward(pages[key], weights[key]), visits)
+            costs[key] = _longest(weights[key], pages[key], visits)
     return min(costs.get(chart.first.id, 0), visits * sum(step.most_calls for step in steps))
 
 
@@ -252,16 +245,12 @@ def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> dict[str, st
     return {step: inner.id for step, inner in called.items() if inner is not None}
 
 
-def _onward(page: Page, reached: Mapping[str, int]) -> Ways:
-    onward: Ways = {step: [] for step in reached}
-    for route in page.routes:
-        if route.source in reached and route.target in reached:
-            onward[route.source].append(route.target)
-    return onward
-
-
-def _longest(weights: Mapping[str, int], onward: Ways, visits: int) -> int:
+def _longest(weights: Mapping[str, int], page: Page, visits: int) -> int:
     """The weight of the heaviest way; whatever comes round counts as often as it may."""
+    onward: Ways = {step: [] for step in weights}
+    for route in page.routes:
+        if route.source in weights and route.target in weights:
+            onward[route.source].append(route.target)
     heaviest: dict[str, int] = {}
     for group in circles(onward):
         loops = len(group) > 1 or group[0] in onward[group[0]]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from quandary.flows import send, wording
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import TYPES, match_route, read_output
-from quandary.flows.wording import summary
 from quandary.model import keys
 from quandary.model.asks import Choice, Item
 from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
@@ -108,7 +107,8 @@ class Visit:
     def record(self) -> dict[str, Any]:
         """The entry of the result."""
         ended = self.ended
-        entry: dict[str, Any] = {
+        further = {"reasons": ended.reasons, "error": ended.why}
+        return {
             "id": self.plan.id,
             "name": self.plan.name,
             "kind": "decision" if self.plan.routes else "process",
@@ -121,12 +121,8 @@ class Visit:
             "visit": self.number,
             "page": self.plan.page,
             "output": ended.output and ended.output[:LONGEST_KEPT],
+            **{name: said for name, said in further.items() if said},
         }
-        if ended.reasons:
-            entry["reasons"] = ended.reasons
-        if ended.why:
-            entry["error"] = ended.why
-        return entry
 
     # -- a step that is done -----------------------------------------------------------------------
 
@@ -139,7 +135,12 @@ class Visit:
             critique, again = tried.problem, tried.again
             if isinstance(tried.meaning, Process):
                 output = tried.meaning.comments.strip() or tried.said
-                verdict = yield from self._validate(tried.said)
+                verdict = None
+                if self.plan.validates:
+                    human = is_human(self.plan.validate_cli)
+                    judge = self._judge_in_person if human else self._judge
+                    verdict = yield from judge(f"validate-{self.attempts}", tried.said)
+                    self.validation = "passed" if verdict is None else "failed"
                 if verdict is None:
                     return VisitEnd(output=output)
                 critique, again = verdict
@@ -157,24 +158,13 @@ class Visit:
             if expects == "decision":
                 decision = yield from self._choose_in_person(name, "work")
                 return Attempt(decision.answer, decision)
-            tried = yield from self._do_in_person(name)
-            return tried._replace(again=tried.again or not is_human(plan.retry_cli))
+            return (yield from self._do_in_person(name))
         prompt = wording.run_prompt(self.task, plan.routes, self.critiques)
         output = yield from self._call(name, self.cli, prompt, expects)
         return interpret(output, expects, plan.routes)
 
-    def _validate(self, work: str) -> Steps[Verdict | None]:
-        """Nothing if the work passes, or nobody is to judge it."""
-        if not self.plan.validates:
-            return None
-        name = f"validate-{self.attempts}"
-        human = is_human(self.plan.validate_cli)
-        verdict = yield from (self._judge_in_person if human else self._judge)(name, work)
-        self.validation = "passed" if verdict is None else "failed"
-        return verdict
-
     def _judge(self, name: str, work: str) -> Steps[Verdict | None]:
-        """The verdict of an agent.
+        """The verdict of an agent, nothing if the work passes.
 
         One that cannot be read is asked for once more, and so is one that was interrupted.
         """
@@ -236,7 +226,8 @@ class Visit:
         problems: dict[int, list[str]] = {}
         task, routes = self.task, self.plan.routes
         while waiting and self._attempts_left:
-            self._afford(len(waiting))
+            if over := self.spent.over(len(waiting)):
+                raise UsedUp(over)
             self.attempts += 1
             calls = []
             for number, voter in waiting.items():
@@ -265,7 +256,8 @@ class Visit:
         self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
     ) -> Steps[Output]:
         """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
-        self._afford(1)
+        if over := self.spent.over(1):
+            raise UsedUp(over)
         part = self._assign(name, "check" if expects == "validation" else "work")
         key = keys.turn(self._key(name), showing)
         output = yield from send(self._make_call(key, agent, prompt, expects, part), Output)
@@ -282,11 +274,6 @@ class Visit:
         seconds = self.spent.time(plan.timeout, calls)
         return Call(key, agent, prompt, expects, plan.routes, seconds, part, plan.name)
 
-    def _afford(self, calls: int) -> None:
-        """Stop where so many calls would be too many."""
-        if over := self.spent.over(calls):
-            raise UsedUp(over)
-
     def _pay(self, output: Output) -> None:
         tokens = tokens_of(output)
         self.seconds += output.seconds
@@ -296,13 +283,11 @@ class Visit:
         self.spent.tokens += tokens
 
     def _key(self, name: str) -> str:
-        """The key of something that is asked at this visit."""
         key = f"{self.prefix}{keys.visit(self.plan.id, self.number, name)}"
         self.first = self.first or key
         return key
 
     def _assign(self, name: str, role: Role) -> Assignment:
-        """Which part of the walk something is that is asked at this visit."""
         plan = self.plan
         return Assignment(plan.page, plan.id, self.number, name, role, max(self.attempts, 1))
 
@@ -340,7 +325,8 @@ class Visit:
         code, words = yield from self._ask(name, "work", choices, "Is it done?")
         if code == DONE:
             return Attempt(words or "Done.", Process(completed=True, comments=words))
-        return Attempt(words, None, words or "It cannot be done.", again=False)
+        again = not is_human(self.plan.retry_cli)
+        return Attempt(words, None, words or "It cannot be done.", again)
 
     def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:
         choices = (
@@ -395,7 +381,7 @@ class Visit:
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
-            text=summary(shorten(self.task)) or plan.name,
+            text=wording.summary(shorten(self.task)) or plan.name,
             asked=ending,
             choices=choices,
             id=keys.joined(terms.chart.name, plan.name),

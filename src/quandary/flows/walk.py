@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from quandary.flows.step_plans import Exhausted, Planned
     from quandary.model.chart import Step
 
-
 VERSION = 1
 DEEPEST = 20
 """Charts inside one another."""
@@ -98,7 +97,7 @@ class Spent(msgspec.Struct):
             return f"the budget of {most.max_seconds:g} seconds is used up"
         return ""
 
-    def time(self, wanted: float, calls: int = 1) -> float:
+    def time(self, wanted: float, calls: int) -> float:
         """The seconds that each of so many calls may take: no more than are left for it."""
         if self.budget.max_seconds is None:
             return wanted
@@ -204,24 +203,20 @@ class Walk:
         step = ways.start
         while step is not None:
             self.path.append(step.id)
-            self.visits[page.id, step.id] += 1
-            most = self.terms.defaults.max_visits
-            if self.visits[page.id, step.id] > most:
+            place, defaults = (page.id, step.id), self.terms.defaults
+            self.visits[place] += 1
+            most = defaults.max_visits
+            if self.visits[place] > most:
                 why = f"“{step.name}” was visited more than {most} times (max_visits)"
                 raise _End("failed", why, used_up="visits")
-            plan = self._plan(ways, step)
-            label = ""
+            if place not in self.plans:
+                self.plans[place] = plan_step(ways, step, defaults, self.terms.codenames)
+            plan, label = self.plans[place], ""
             if plan.kind not in QUIET:
                 label = yield from self._step(ways, step, plan, prefix, depth)
             taken = (way for way in ways.ways(step) if way.label == label)
             route = next(taken) if label else ways.onward(step)
             step = ways.follow(route) if route is not None else None
-
-    def _plan(self, ways: Map, step: Step) -> Planned:
-        place = (ways.page.id, step.id)
-        if place not in self.plans:
-            self.plans[place] = plan_step(ways, step, self.terms.defaults, self.terms.codenames)
-        return self.plans[place]
 
     def _step(self, ways: Map, step: Step, plan: Planned, prefix: str, depth: int) -> Steps[str]:
         """Do what a step asks for; the label of the way to take, if there is a choice."""
@@ -271,9 +266,6 @@ class Walk:
 
 # -- resuming a walk that failed ------------------------------------------------------------------
 
-_LIMITS = {"max_calls": "calls", "max_tokens": "tokens", "max_seconds": "seconds"}
-"""The limits of a budget, and where a result says how much was spent."""
-
 Again = tuple[str, dict[str, Any]]
 """The key of what is asked anew, if anything is, and the terms that are others from then on."""
 
@@ -287,7 +279,7 @@ def again(began: dict[str, Any], result: dict[str, Any]) -> Again | None:
     used_up, key = result.get("used_up"), result.get("retry")
     if used_up == "budget":
         given = dict(began.get("budget") or {})
-        more = {name: most + result[_LIMITS[name]] for name, most in given.items() if most}
+        more = {name: m + result[name.removeprefix("max_")] for name, m in given.items() if m}
         return "", {"budget": given | more}
     if used_up == "visits":
         defaults = dict(began.get("defaults") or {})

@@ -232,7 +232,6 @@ class Links:
         self._order = order
 
     def any(self) -> bool:
-        """Whether there is any tie at all."""
         return any(map(len, (*self.needs.values(), *self.at_odds.values())))
 
     def breaches(self, buckets: Mapping[str, Bucket]) -> list[Breach]:
@@ -314,7 +313,6 @@ class Words:
         return tuple(parts)
 
     def buckets(self, key: str) -> tuple[Choice, ...]:
-        """Include, Defer, Cut, Hold."""
         recommend = self._candidates[key].recommend
         choices = [
             Choice(CODES[bucket], verb, _DESCRIPTIONS[bucket], recommended=bucket == recommend)
@@ -381,7 +379,6 @@ class Words:
         return [key for key in self._candidates if self._buckets.get(key) == bucket]
 
     def breach(self, breach: Breach) -> str:
-        """What is wrong, in a sentence."""
         one, other = self.name(breach.option), self.name(breach.other)
         if breach.kind == "conflicts":
             return f"{one} and {other} are both included and conflict with each other."

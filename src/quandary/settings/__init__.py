@@ -18,29 +18,14 @@ Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
 
+_AGENTS = ("default_cli", "default_validate_cli", "default_retry_cli")
+_LIMITS = ("max_visits", "max_calls", "max_tokens", "max_seconds")
 KNOWN: dict[str, type] = {
-    "default_cli": str,
-    "default_validate_cli": str,
-    "default_retry_cli": str,
-    "default_retry_count": int,
-    "default_timeout": int,
-    "log_dir": str,
-    "write_log_short": bool,
-    "write_log_long": bool,
-    "max_visits": int,
-    "max_calls": int,
-    "max_tokens": int,
-    "max_seconds": int,
-    "on_exhausted": str,
-    "on_interrupted": str,
-    "store": str,
+    **dict.fromkeys((*_AGENTS, "log_dir", "on_exhausted", "on_interrupted", "store"), str),
+    **dict.fromkeys(("default_retry_count", "default_timeout", *_LIMITS), int),
+    **dict.fromkeys(("write_log_short", "write_log_long"), bool),
     "trees": list,
-    "agents": dict,
-    "hooks": dict,
-    "notify": dict,
-    "questions": dict,
-    "serve": dict,
-    "users": dict,
+    **dict.fromkeys(("agents", "hooks", "notify", "questions", "serve", "users"), dict),
 }
 """Every setting there is; tables are dictionaries."""
 
@@ -67,17 +52,15 @@ class Settings(NamedTuple):
 
     def number(self, name: str, default: int) -> int:
         """A whole number, from the same places."""
-        value = self._value(name, int, default)
-        return value if isinstance(value, int) else default
+        return int(self._value(name, int, default))
 
     def flag(self, name: str, *, default: bool) -> bool:
         """True or false, from the same places."""
         return bool(self._value(name, bool, default))
 
-    def _value(self, name: str, kind: type, default: object) -> object:
+    def _value(self, name: str, kind: type, default: Any) -> Any:  # noqa: ANN401 - of that kind
         variable = f"QUANDARY_{name.upper()}"
-        said = os.environ.get(variable)
-        if said is not None:
+        if (said := os.environ.get(variable)) is not None:
             return _from_text(variable, said, kind)
         for part in self.parts:
             for key in (name, name.upper()):  # some people know them in capitals
@@ -118,14 +101,13 @@ class Settings(NamedTuple):
 def read_settings(start: str | None = None) -> Settings:
     """The settings of the project that a folder is in, by default the current one."""
     root = project_root(start or os.curdir)
-    own = _part("project", os.path.join(root, "quandary.toml")) if root is not None else None
-    return Settings(root, (*((own,) if own is not None else ()), *user_settings().parts))
+    own = _parts("project", os.path.join(root, "quandary.toml")) if root is not None else ()
+    return Settings(root, (*own, *user_settings().parts))
 
 
 def user_settings() -> Settings:
     """The user's own settings alone, for what no repository has a say in."""
-    part = _part("user", os.path.join(config_folder(), "config.toml"))
-    return Settings(None, (part,) if part is not None else ())
+    return Settings(None, _parts("user", os.path.join(config_folder(), "config.toml")))
 
 
 def project_of(start: str) -> str:
@@ -141,8 +123,8 @@ def project_of(start: str) -> str:
     return os.path.realpath(root)
 
 
-def _part(origin: Origin, path: str) -> Part | None:
-    return read_part(origin, path) if os.path.isfile(path) else None
+def _parts(origin: Origin, path: str) -> tuple[Part, ...]:
+    return (read_part(origin, path),) if os.path.isfile(path) else ()
 
 
 def read_part(origin: Origin, path: str) -> Part:

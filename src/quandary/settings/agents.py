@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -15,7 +15,7 @@ from quandary.errors import NotFound, ParseError
 from quandary.model.calls import HUMAN, fold, is_human
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Way = Literal["argument", "stdin", "file"]
 Permissions = Literal["safe", "full"]
@@ -87,32 +87,18 @@ def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[s
     return (*chosen[:place], *more, *chosen[place:])
 
 
-_PART = re.compile(r"([^.\[\]=]*)(?:\[([^\[\]=]+)=([^\[\]=]*)\])?(?:\.|$)")
+_PART = re.compile(r"(?=[^.])([^.\[\]=]*)(?:\[([^\[\]=]+)=([^\[\]=]*)\])?")
+_PATH = re.compile(rf"{_PART.pattern}(?:\.{_PART.pattern})*")
 _NUMBER = re.compile(r"-?\d{1,9}")
 
 
-class Part(NamedTuple):
-    """One step of a path."""
-
-    name: str
-    key: str = ""
-    value: str = ""
-
-
-Path = tuple[Part, ...]
+Path = tuple[tuple[str, str, str], ...]
+"""Of each step the name, and the key and value that what it leads to must have, if any."""
 
 
 def parse_path(text: str) -> Path | None:
     """A path as it is written in the settings; nothing where it is none."""
-    parts = []
-    position = 0
-    while position < len(text):
-        found = _PART.match(text, position)
-        if found is None or found.end() == position or not (found[1] or found[2]):
-            return None
-        parts.append(Part(found[1], found[2] or "", found[3] or ""))
-        position = found.end()
-    return tuple(parts) if parts and not text.endswith(".") else None
+    return tuple(_PART.findall(text)) if _PATH.fullmatch(text) else None
 
 
 def follow(value: Any, path: Path) -> Iterator[Any]:  # noqa: ANN401 - any JSON
@@ -120,10 +106,9 @@ def follow(value: Any, path: Path) -> Iterator[Any]:  # noqa: ANN401 - any JSON
     if not path:
         yield value
         return
-    for reached in _reach(value, path[0].name):
-        if not path[0].key or (
-            isinstance(reached, dict) and reached.get(path[0].key) == path[0].value
-        ):
+    name, key, wanted = path[0]
+    for reached in _reach(value, name):
+        if not key or (isinstance(reached, dict) and reached.get(key) == wanted):
             yield from follow(reached, path[1:])
 
 
@@ -165,7 +150,6 @@ class Catalogue:
         self.agents = dict(agents)
 
     def find(self, codename: str) -> Agent:
-        """The agent of that name."""
         if is_human(codename):
             raise NotFound(f"{HUMAN} means a person and cannot be run as a program")
         agent = self.agents.get(fold(codename))
@@ -233,7 +217,6 @@ def _agent(where: str, name: str, table: dict[str, Any], known: Agent | None) ->
 
 
 def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
-    """Keys of a table that do not go together."""
     problems = []
     wanted, found = _TAKEN_BY[agent.prompt], _placeholders(agent.argv) & _PROMPTS
     if wanted != found:
@@ -296,14 +279,12 @@ _KEYS: dict[str, tuple[Any, str]] = {
 def _value(key: str, given: object) -> object:
     """The value of a key; a ValueError where it cannot have that value."""
     value = msgspec.convert(given, _KEYS[key][0])
+    paths: Sequence[str] = ()
     if key in ("usage", "failure"):
-        value = (value,) if isinstance(value, str) else value
-        paths = value
-    elif key == "output":
+        paths = value = (value,) if isinstance(value, str) else value
+    elif key == "output" and value != "text":
         kind, _, text = value.partition(":")
-        paths = text.split("|") if kind in ("json", "jsonl") else () if value == "text" else ("",)
-    else:
-        paths = ()
+        paths = text.split("|") if kind in ("json", "jsonl") else ("",)
     if not all(map(parse_path, paths)) or (key in ("argv", "large") and not value[0].strip()):
         raise ValueError(key)
     return value

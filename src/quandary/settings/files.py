@@ -105,8 +105,7 @@ def project_root(start: str) -> str | None:
     return folder
 
 
-def _walk(members: list[_Member], report: _Report) -> Iterator[str]:
-    waiting = members
+def _walk(waiting: list[_Member], report: _Report) -> Iterator[str]:
     while waiting:
         path, above = waiting.pop()
         if above is None:
@@ -171,14 +170,12 @@ def _rules_of(folder: str, report: _Report) -> _Rules:
     Without a repository they begin in the folder itself. Whether the folder is ignored does not
     matter: who names it wants to look inside.
     """
-    steps: list[str] = []
-    root = folder
+    root, steps = folder, list[str]()
     while not os.path.lexists(os.path.join(root, ".git")):
-        parent, name = os.path.split(root)
-        if parent == root:
+        root, name = os.path.split(root)
+        if not name:
             return _rules_below((), folder, report)
         steps.append(name)
-        root = parent
     rules = _rules_below((), root, report)
     for name in reversed(steps):
         root = os.path.join(root, name)
@@ -287,13 +284,11 @@ def _attributes(target: str) -> os.stat_result | None:
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> ParseError:
-    match error:
-        case FileNotFoundError() | NotADirectoryError() | ValueError():
-            reason = "no such file"
-        case IsADirectoryError():
-            reason = "a folder, not a file"
-        case _:
-            reason = _words(error)
+    reason = _words(error)
+    if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
+        reason = "no such file"
+    elif isinstance(error, IsADirectoryError):
+        reason = "a folder, not a file"
     return ParseError(f"{_shown(path)}: {reason}")
 
 
