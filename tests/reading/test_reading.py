@@ -310,6 +310,8 @@ def test_the_number_after_the_choices_is_other() -> None:
     """Where Other has a menu it is shown last, and its number leaves it blank."""
     assert read("4", PLAN).kind == "blank"
     assert read("5", PLAN).kind == "own-words"
+    assert read("can we go with 4?", PLAN).kind == "blank"
+    assert read("1 or 4?", PLAN).kind == "own-words"
 
 
 def test_a_number_that_also_begins_a_label_is_ambiguous() -> None:

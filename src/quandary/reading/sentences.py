@@ -118,7 +118,7 @@ class _Sentences:
         meant = self.interpreter.one(said[2:])
         if meant is None or not meant.firm or meant.how not in _NAMING:
             return OWN
-        return reading(meant.codes, self.question, together=meant.listed and meant.how == "pick")
+        return self._settle(meant.codes, together=meant.listed and meant.how == "pick")
 
     def _wavering(self) -> Reading:
         """`1 or 2?` asks which of the two, and nothing else."""
@@ -130,7 +130,7 @@ class _Sentences:
                     return OWN
                 codes.extend(meant.codes)
         found = tuple(dict.fromkeys(codes))
-        return reading(found, self.question) if len(found) > 1 else OWN
+        return self._settle(found) if len(found) > 1 else OWN
 
     def _torn(self) -> Reading:
         """Undecided between options that were named, or just undecided."""
@@ -257,11 +257,17 @@ class _Sentences:
             codes, together = sides(question, how), False
         else:
             codes, together = self._sum([m for _, m in run])
-        if not codes:
-            return OWN
+        return self._settle(codes, together=together, comment=self._remark(run))
+
+    def _settle(
+        self, codes: Words, *, together: bool = False, comment: str | None = None
+    ) -> Reading:
+        """The options as they were named; Other alone is left blank, and goes with nothing else."""
         if OTHER in codes:
             return Reading("blank") if len(codes) == 1 else OWN
-        return reading(codes, question, together=together, comment=self._remark(run))
+        if not codes:
+            return OWN
+        return reading(codes, self.question, together=together, comment=comment)
 
     def _sum(self, meanings: list[Meaning]) -> tuple[Words, bool]:
         """The codes that are left, and whether they are meant together."""
