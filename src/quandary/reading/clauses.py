@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading import phrases
 from quandary.reading.numbers import cardinal, counting
-from quandary.reading.words import spans, spellings, stem, wordings, wordset
+from quandary.reading.words import opens, spans, spellings, stem, wordings, wordset
 
 if TYPE_CHECKING:
     from quandary.reading.evidence import Lexicon
@@ -27,28 +27,17 @@ _TELLING = wordset(
     "tell let ping call shout warn notify ask text mail email message remind alert ill well"
 )
 _MODALS = wordset("can could will may might must")
-_ANNOUNCING = wordset("decision verdict conclusion final result opinion think vote pick choice do")
 _INQUIRIES = wordset("explain describe elaborate clarify compare")
 _INQUIRING_LEADS = wordset("first just can could would i we you to want need like maybe")
-_ONES = wordset("one ones option choice person guy")
-_PREPOSITIONS = wordset("as in with for on by to at via per until from")
-_WHICHEVER = wordset("whoever whatever whichever when where")
 _WHERE = wordset("at in on from away off out")
 _MINDED = wordset("favor favour for board with")
 _TO_WHOM = wordings("to me,to us,for her,for him,for them")
-_MINDING = wordset("understand know see get believe remember care mind")
 _PARTS = wordset("one some half part most many few")
 _VOTING = wordset("my our answer choice vote pick preference favourite favorite")
-_WHEN = wordset("asap today tonight tomorrow now soon first later monday friday urgent")
 _WHOLES = wordset("everything both all nothing anything")
 
 
-def opens(said: Words, known: frozenset[Words]) -> bool:
-    """Whether one of the phrases stands first among the words."""
-    return any(said[: len(phrase)] == phrase for phrase in known)
-
-
-def edges(said: Words, front: frozenset[str], back: frozenset[str]) -> Words:
+def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()) -> Words:
     """The words without those at either end that are only said around a choice."""
     first, last = 0, len(said)
     while first < last and said[first] in front and (said[first] != "and" or not first):
@@ -73,14 +62,6 @@ def stripped(said: Words) -> Words:
     return edges(said, FILLERS, phrases.ENDINGS)
 
 
-def untailed(said: Words) -> Words:
-    """The words without what is said behind them to no effect: `merge it who cares`."""
-    for long in (5, 4, 3, 2):
-        if len(said) > long and said[-long:] in phrases.TAILS:
-            return said[:-long]
-    return said
-
-
 def unpraised(said: Words) -> Words:
     """The words without praise in their midst: `memory is fine for sessions`."""
     for at, pair in enumerate(pairwise(said)):
@@ -89,45 +70,10 @@ def unpraised(said: Words) -> Words:
     return said
 
 
-def referring(said: Words) -> bool:
-    """Whether an option is described: `the one that …`, `the person who …`."""
-    core = edges(said, FILLERS, frozenset())
-    return len(core) > 1 and core[0] in _ONES and core[1] in phrases.RELATIVE
-
-
-def described(said: Words) -> Words:
-    """What is said of the option that is meant: `whoever has time`, `the one with sleepers`."""
-    if referring(said):
-        core = edges(said, FILLERS, frozenset())
-        return core[1:] if core[1] in phrases.NEGATORS else core[2:]
-    return said[1:] if said[:1] and said[0] in _WHICHEVER else said
-
-
 def unwilled(said: Words, at: int) -> bool:
     """Whether a "won't" is nobody's will: `that won't work`, not `we won't publish`."""
     willing = at and said[at - 1] in _SPEAKERS
     return said[at] in {"wont", "shouldnt", "wouldnt"} and not willing
-
-
-def superlative(said: Words) -> Words:
-    """`the best` may be an option's own praise."""
-    return tuple(word for word in said if word in phrases.PRAISE) if said[:1] == ("the",) else ()
-
-
-def at_a_loss(said: Words, at: int) -> bool:
-    """`i don't understand the verdict` rules nothing out."""
-    return said[at] == "dont" and said[at + 1 : at + 2] != () and said[at + 1] in _MINDING
-
-
-def of_a_kind(said: Words) -> bool:
-    """`a bike` is a thing of their own more often than the `bike shop` of a description."""
-    core = edges(said, FILLERS - _ARTICLES | {"in", "after", "within"}, phrases.ENDINGS)
-    return len(core) == 2 and core[0] in _ARTICLES and said[-1] not in {"one", "option"}
-
-
-def chosen(said: Words) -> bool:
-    """Whether a clause opens as a choice does, such as "let's" or "so"."""
-    return opens(said[1:] if said[0] == "and" else said, phrases.CHOOSERS)
 
 
 def conditional(said: Words) -> bool:
@@ -138,14 +84,6 @@ def conditional(said: Words) -> bool:
     return len(said) > 1 and said[0] in phrases.CONDITIONS and not opens(said, phrases.POLITE_IFS)
 
 
-def hinges(said: Words, own: frozenset[str]) -> bool:
-    """Whether a clause has a condition that is no option's own: `2 if it is green`."""
-    for at in range(len(said)):
-        if said[at] in {"if", "unless"} - own and said[max(at - 1, 0)] not in {"as", "even"}:
-            return not opens(said[at:], phrases.POLITE_IFS)
-    return False
-
-
 def afterwards(said: Words) -> bool:
     """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
     while len(said) > 2 and said[0] in _TURNS:
@@ -153,28 +91,9 @@ def afterwards(said: Words) -> bool:
     return said[0] in _TELLING or (said[0] in _SPEAKERS and said[1] in _MODALS)
 
 
-def announces(said: Words) -> bool:
-    """Whether a choice may follow behind a colon: `my verdict: …`, `let's do it properly: …`."""
-    if not phrases.EXCLUDERS.isdisjoint(said) or not phrases.WRONGS.isdisjoint(said):
-        return False
-    return chosen(said) or not _ANNOUNCING.isdisjoint(said)
-
-
 def complaint(said: Words) -> bool:
     """Whether a clause says that something is wrong."""
     return any(verb in _COPULAS and fault in phrases.WRONGS for verb, fault in pairwise(said))
-
-
-def excuse(said: Words) -> bool:
-    """`no time`, `too slow`, `because of the tests`: why not, rather than what."""
-    return len(said) > 1 and (said[0] in phrases.REASONS or said[0] in {"no", "not", "too"})
-
-
-def hurried(said: Words) -> bool:
-    """Whether words say when, how or why rather than what: `quickly`, `asap`, `no hurry`."""
-    if said[0] in phrases.REASONS | phrases.EXCLUDERS | _PREPOSITIONS | {"but"}:
-        return True
-    return any(word in _WHEN or word.endswith("ly") for word in said)
 
 
 def chatter(said: Words) -> bool:
@@ -213,7 +132,7 @@ def _describes(said: Words, at: int, lexicon: Lexicon) -> bool:
 
 def _inquires(said: Words, lexicon: Lexicon) -> bool:
     """`tell me about the offer`, `explain 2`: to be told of an option is not to choose it."""
-    core = edges(said, phrases.INTERJECTIONS | _INQUIRING_LEADS, frozenset())
+    core = edges(said, phrases.INTERJECTIONS | _INQUIRING_LEADS)
     if len(core) < 2 or lexicon.label_stems.intersection(map(stem, core[:1])):
         return False
     informing = core[0] in {"tell", "show", "teach"} and core[1] in {"me", "us"}
@@ -231,7 +150,7 @@ def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
 
 def another_deed(said: Words, lexicon: Lexicon) -> bool:
     """`take a break` is not `Break it up`, nor is `delete everything` `Delete old logs`."""
-    core = edges(said, FILLERS - _ARTICLES, frozenset())
+    core = edges(said, FILLERS - _ARTICLES)
     if len(core) < 2:
         return False
     first = stem(core[0])

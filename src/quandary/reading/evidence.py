@@ -74,6 +74,9 @@ class Lexicon:
         }
         self._codes = {e.code.rpartition("/")[2].casefold(): e.code for e in self.entries}
 
+    def _entries(self, codes: tuple[str, ...]) -> list[_Entry]:
+        return [entry for entry in self.entries if entry.code in codes]
+
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
         told = [word for word in said if self.telling(word)]
@@ -117,11 +120,10 @@ class Lexicon:
 
     def elsewhen(self, code: str, said: tuple[str, ...]) -> bool:
         """Whether "now" or "today" is said of an option that has another time, or says more."""
-        tokens = {*_sign(said)}
         entry = next(e for e in self.entries if e.code == code)
         if not entry.plain.isdisjoint(("now", "today")) or stem("today") in entry.description:
             return False
-        unsaid = entry.needed - tokens
+        unsaid = entry.needed.difference(_sign(said))
         return bool(unsaid if "today" in said else unsaid & _TIMES)
 
     def wholly(self, code: str, said: tuple[str, ...]) -> bool:
@@ -168,19 +170,14 @@ class Lexicon:
         """
         small = {word for word in said if word not in phrases.FUNCTION and word in phrases.NEUTRAL}
         roots = {root(word) for word in said if len(word) - len(stem(word)) > 2}
-        shared = {
-            e.code: (len(small & e.plain), len(roots & e.roots))
-            for e in self.entries
-            if e.code in codes
-        }
+        few = self._entries(codes)
+        shared = {e.code: (len(small & e.plain), len(roots & e.roots)) for e in few}
         most = max(shared.values(), default=(0, 0))
         return tuple(code for code in codes if shared.get(code, most) == most)
 
     def _compares(self, said: tuple[str, ...]) -> bool:
         """`something shorter` wants a change; `the shorter one` is an option that is short."""
-        if "the" in said:
-            return False
-        return any(
+        return "the" not in said and any(
             word.endswith("er") and word not in self._all and {word[:-2], word[:-1]} & self._all
             for word in said
         )
@@ -203,17 +200,13 @@ class Lexicon:
     def on_it(self, said: tuple[str, ...]) -> bool:
         """`hold it`: a deed of their own, which a description's word `hold` does not name."""
         told = [word for word in said if self.telling(word)]
-        if (
-            len(told) != 1
-            or not phrases.NEGATORS.isdisjoint(said)
-            or stem(told[0]) not in self.weights
-        ):
+        if len(told) != 1 or not phrases.NEGATORS.isdisjoint(said):
             return False
         at = said.index(told[0])
         behind = said[at + 1 :]
-        if not behind or behind[0] not in _OBJECTS or "away" in behind or len(behind) > 3:
+        if not 0 < len(behind) < 4 or behind[0] not in _OBJECTS or "away" in behind:
             return False
-        return not self.verbatim(said[at : at + 2])
+        return stem(told[0]) in self.weights and not self.verbatim(said[at : at + 2])
 
     def _placing(self, told: list[str]) -> bool:
         """Whether nothing was said but numbers that options have as their place."""
@@ -226,16 +219,11 @@ class Lexicon:
     def _counts_alike(self, fit: Fit, said: tuple[str, ...]) -> bool:
         """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
         pairs = [
-            ("1" if pair[0] in _ONE else stem(pair[0]), stem(pair[1]))
-            for pair in pairwise(said)
-            if (pair[0] in _ONE or cardinal(pair[0]) is not None) and self.telling(pair[1])
+            ("1" if number in _ONE else stem(number), stem(noun))
+            for number, noun in pairwise(said)
+            if (number in _ONE or cardinal(number) is not None) and self.telling(noun)
         ]
-        lines = [
-            line
-            for entry in self.entries
-            if entry.code in fit.codes
-            for line in (entry.label, entry.description)
-        ]
+        lines = [line for e in self._entries(fit.codes) for line in (e.label, e.description)]
         return all(
             (all if number == "1" else any)(_counts(number, noun, line) for line in lines)
             for number, noun in pairs
@@ -243,7 +231,7 @@ class Lexicon:
 
     def _sound(self, fit: Fit, tokens: set[str]) -> Fit | None:
         """The fit, unless it rests on what an option would undo and says nothing of undoing it."""
-        verbs = [e.undoing for e in self.entries if e.code in fit.codes]
+        verbs = [entry.undoing for entry in self._entries(fit.codes)]
         denied = any(token.startswith("!") for token in tokens)
         if len(verbs) == 1 and verbs[0] and verbs[0] not in tokens and fit.label and not denied:
             return None
@@ -303,7 +291,7 @@ class Lexicon:
             return None
         top = max(scores.values())
         codes = tuple(code for code, score in scores.items() if score >= top * _CLOSE)
-        in_labels = frozenset[str]().union(*(e.in_label for e in self.entries if e.code in codes))
+        in_labels = frozenset[str]().union(*(entry.in_label for entry in self._entries(codes)))
         return Fit(codes, label=any(not m.isdisjoint(in_labels) for m in meant))
 
     def _score(

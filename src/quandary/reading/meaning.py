@@ -11,20 +11,17 @@ from quandary.reading.clauses import (
     DETERMINERS,
     FILLERS,
     another_deed,
-    at_a_loss,
     conditional,
     edges,
-    opens,
     stripped,
     tells,
     unpraised,
-    untailed,
     unwilled,
 )
 from quandary.reading.evidence import phrasal
-from quandary.reading.names import Meaning, Namer, options_of
+from quandary.reading.names import NAMING, Meaning, Namer, options_of
 from quandary.reading.numbers import counting
-from quandary.reading.words import ARTICLES, stem, wordings, words, wordset
+from quandary.reading.words import ARTICLES, opens, stem, wordings, words, wordset
 
 if TYPE_CHECKING:
     from quandary.model.asks import Choice, Question
@@ -40,7 +37,7 @@ _ANY = wordset("any anything anyone anywhere anytime")
 _LEADING = wordset("but and also plus so or then")
 _JOINTS = frozenset(("and", "plus", "also"))
 _ALTERNATIVES = frozenset(("or", "nor", "/"))
-_NAMING = frozenset(("pick", "either"))
+_MINDING = wordset("understand know see get believe remember care mind")
 _LONGEST = 60
 _THROWN_IN = phrases.INTERJECTIONS | phrases.EXCLUDERS | {"nope", "nah"}
 """Said as a yes or a no, whereas `approve` is more than that."""
@@ -53,7 +50,7 @@ class Interpreter(Namer):
         """What one clause says, or None when it says nothing about the options."""
         said = clause.words[:_LONGEST]
         if not self.lexicon.verbatim(said):
-            said = untailed(said)
+            said = _cut_tail(said)
         opening = self._opening(said)
         said, starts = said[opening:], clause.starts[opening:]
         if self._sensible(said):
@@ -103,7 +100,7 @@ class Interpreter(Namer):
             return False
         if tells(unpraised(said), self.lexicon):
             return True
-        core = edges(said, FILLERS - {"make"}, frozenset())
+        core = edges(said, FILLERS - {"make"})
         if core[:1] == ("make",) and core[1:2] and core[1] in POINTING | {"them", "the"}:
             return not self.outright(core[2:])
         return another_deed(said, self.lexicon)
@@ -155,7 +152,9 @@ class Interpreter(Namer):
             if pair in _EXCLUDING:
                 return said[:at], said[at + 2 :], pair[0]
             own = opens(said[at:], self.negative)
-            if word in phrases.EXCLUDERS and not (own or unwilled(said, at) or at_a_loss(said, at)):
+            if word in phrases.EXCLUDERS and not (
+                own or unwilled(said, at) or _at_a_loss(said, at)
+            ):
                 return said[:at], said[at + 1 :], word
             if word in _UNABLE and said[at + 1 : at + 2] in {("do",), ("make",)}:
                 return said[:at], said[at + 2 :], word
@@ -169,7 +168,7 @@ class Interpreter(Namer):
 
     def dropped(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
-        typed = edges(said, FILLERS, frozenset())
+        typed = edges(said, FILLERS)
         core = phrasal(typed)
         own = self.lexicon.label_stems.intersection(map(stem, (*core[:1], *typed[:1])))
         own = own or self.asked.intersection(core[:1])
@@ -204,7 +203,7 @@ class Interpreter(Namer):
                 return Meaning("not", dropped)
             return Meaning("pick", tuple(c for c in self.every if c not in dropped), listed=True)
         meant = self.one(before)
-        if meant is None or meant.how not in _NAMING:
+        if meant is None or meant.how not in NAMING:
             return None
         left = tuple(code for code in meant.codes if code not in dropped)
         return options_of(left) if left else None
@@ -213,12 +212,12 @@ class Interpreter(Namer):
         """Every option that words joined by "and" or "or" name; None when one names nothing."""
         codes: list[str] = []
         whole = (self.outright(said) or self._phrased(said)) if said else None
-        named = whole is not None and whole.how in _NAMING
+        named = whole is not None and whole.how in NAMING
         parts = [said] if named else _parts(said, _JOINTS | _ALTERNATIVES)
         for part in parts:
             denied = part[0] in phrases.EXCLUDERS and not self.outright(part)
             meant = self._part(part[1:] if denied else part)
-            if meant is None or meant.how not in _NAMING:
+            if meant is None or meant.how not in NAMING:
                 return None
             codes.extend(meant.codes)
         return tuple(dict.fromkeys(codes)) or None
@@ -241,7 +240,7 @@ class Interpreter(Namer):
         if len(parts) < 2:
             return None
         meanings = [self._part(part) for part in parts]
-        named = [m for m in meanings if m is not None and m.how in _NAMING]
+        named = [m for m in meanings if m is not None and m.how in NAMING]
         if len(named) < len(parts) or not any(meant.firm for meant in named):
             return None
         codes = dict.fromkeys(code for meant in named for code in meant.codes)
@@ -255,7 +254,7 @@ class Interpreter(Namer):
             if word not in _JOINTS or not at:
                 continue
             meant = self._listed(said[:at]) or self.one(said[:at])
-            if meant is None or not meant.firm or meant.how not in _NAMING:
+            if meant is None or not meant.firm or meant.how not in NAMING:
                 return None
             rest = said[at + 1 :]
             if len(rest) < 2 + self.question.multi or conditional(rest):
@@ -274,11 +273,24 @@ class Interpreter(Namer):
         """Whether words name an option and go on with "and"."""
         parts = _parts(said, _JOINTS)
         meant = self.one(parts[0]) if len(parts) > 1 else None
-        return meant is not None and meant.firm and meant.how in _NAMING
+        return meant is not None and meant.firm and meant.how in NAMING
 
 
 def _parts(said: Words, joints: frozenset[str]) -> list[Words]:
     return [tuple(part) for joint, part in groupby(said, joints.__contains__) if not joint]
+
+
+def _cut_tail(said: Words) -> Words:
+    """The words without what is said behind them to no effect: `merge it who cares`."""
+    for long in (5, 4, 3, 2):
+        if len(said) > long and said[-long:] in phrases.TAILS:
+            return said[:-long]
+    return said
+
+
+def _at_a_loss(said: Words, at: int) -> bool:
+    """`i don't understand the verdict` rules nothing out."""
+    return said[at] == "dont" and said[at + 1 : at + 2] != () and said[at + 1] in _MINDING
 
 
 Sense = Literal["yes", "no"]

@@ -6,17 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.asks import MORE
+from quandary.model.tree import OTHER
 from quandary.reading import option_names, phrases
-from quandary.reading.clauses import (
-    FILLERS,
-    described,
-    edges,
-    of_a_kind,
-    referring,
-    stripped,
-    superlative,
-    unpraised,
-)
+from quandary.reading.clauses import FILLERS, edges, stripped, unpraised
 from quandary.reading.evidence import lexicon, phrasal
 from quandary.reading.numbers import cardinal, counting, ordering, places
 from quandary.reading.words import words, wordset
@@ -27,8 +19,6 @@ if TYPE_CHECKING:
     from quandary.model.asks import Question
     from quandary.reading.evidence import Fit
 
-OTHER = "OTH"
-"""Stands for Other where it is chosen by its number."""
 Words = tuple[str, ...]
 _ONE = frozenset(("a", "an"))
 _PLACING = wordset("the all both one ones option options choice choices")
@@ -37,6 +27,10 @@ _EVERY = wordset("all every everything")
 _GENERAL = wordset("mode approach solution strategy setup setting style format")
 """What may stand behind any label: `dark mode`."""
 _KINDS = wordset("variant alternative proposal suggestion idea")
+_ONES = wordset("one ones option choice person guy")
+_WHICHEVER = wordset("whoever whatever whichever when where")
+NAMING = frozenset(("pick", "either"))
+"""How words say which options are meant."""
 _LETTERED = frozenset(("option", "choice", "code", "letter", "answer"))
 
 
@@ -80,17 +74,11 @@ class Namer:
         self.context = self.asked - phrases.NEUTRAL | _GENERAL
         nouns = self.context | _KINDS | self.lexicon.label_words - phrases.NEUTRAL
         self.nouns = frozenset(noun for noun in nouns if not counting(noun))
-        self.kinds = (self.nouns & self.context | _KINDS) - self._numbered()
-
-    def _numbered(self) -> set[str]:
-        """The things that have numbers of their own here: `phase 3` is not the third option."""
-        texts = (self.question.text[:600], *(option.label for option in self.options))
-        return {
-            thing
-            for text in texts
-            for thing, number in pairwise(words(text))
-            if number[:1].isdigit()
-        }
+        texts = (question.text[:600], *(option.label for option in self.options))
+        pairs = (pair for text in texts for pair in pairwise(words(text)))
+        # What has numbers of its own here: `phase 3` is not the third option.
+        numbered = {thing for thing, number in pairs if number[:1].isdigit()}
+        self.kinds = (self.nouns & self.context | _KINDS) - numbered
 
     def one(self, said: Words) -> Meaning | None:
         """What words say that name options without "or", "and" or "not"."""
@@ -110,7 +98,7 @@ class Namer:
         found = self._whole(said) or self._named(said) or self._nothing(said)
         if not found and (said in phrases.YES or said in phrases.NO):
             return None
-        for core in (edges(said, FILLERS, frozenset()), stripped(said), self._uncoded(said)):
+        for core in (edges(said, FILLERS), stripped(said), self._uncoded(said)):
             found = found or self._named(core, cut=core != said)
         if found and found.how == "either":
             codes = self.lexicon.closest(found.codes, said)
@@ -148,7 +136,7 @@ class Namer:
 
     def _whole(self, said: Words) -> Meaning | None:
         """A whole label, with fillers around it that it does not end in: `just pay it please`."""
-        core = edges(said, FILLERS, frozenset())
+        core = edges(said, FILLERS)
         for last in range(len(core), 0, -1):
             found = self.names.worded(core[:last])
             if found and not (last == 1 and self.placed(core[:1])):
@@ -264,7 +252,7 @@ class Namer:
     def _worded(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not."""
         said = unpraised(said)
-        core = stripped(said) or self._uncoded(said) or superlative(said)
+        core = stripped(said) or self._uncoded(said) or _keep_praise(said)
         phrased = self._phrased(said) if core else None
         if phrased or not core or "too" in core[:-1]:
             return phrased
@@ -302,8 +290,8 @@ class Namer:
         return options_of(phrase.codes, firm=phrase.label) if phrase else None
 
     def _phrased(self, said: Words) -> Meaning | None:
-        core = stripped(said) or self._uncoded(said) or superlative(said)
-        for part in dict.fromkeys((said, core, described(said))):
+        core = stripped(said) or self._uncoded(said) or _keep_praise(said)
+        for part in dict.fromkeys((said, core, _cut_reference(said))):
             found = self._fitting(self.lexicon.phrase(part), said)
             if found:
                 return found
@@ -323,11 +311,11 @@ class Namer:
 
         `the one who wrote it` points to an option, whatever follows.
         """
-        if referring(said):
+        if _refers(said):
             return False
         told = [at for at, word in enumerate(said) if self.lexicon.telling(word)]
         doing = told and not phrases.DECLARING.isdisjoint(said[told[-1] + 1 :])
-        return bool(doing) or of_a_kind(said) or self.lexicon.on_it(said)
+        return bool(doing) or _of_a_kind(said) or self.lexicon.on_it(said)
 
     def _idiom(self, said: Words) -> Meaning | None:
         """Words that say little one by one, but stand together in just one option."""
@@ -348,3 +336,28 @@ def options_of(codes: Iterable[str], *, firm: bool = True, apart: bool = False) 
     if len(codes) > 1:
         return Meaning("either", codes, firm, listed=apart)
     return Meaning("pick", codes, firm)
+
+
+def _refers(said: Words) -> bool:
+    """Whether an option is described: `the one that …`, `the person who …`."""
+    core = edges(said, FILLERS)
+    return len(core) > 1 and core[0] in _ONES and core[1] in phrases.RELATIVE
+
+
+def _cut_reference(said: Words) -> Words:
+    """What is said of the option that is meant: `whoever has time`, `the one with sleepers`."""
+    if _refers(said):
+        core = edges(said, FILLERS)
+        return core[1:] if core[1] in phrases.NEGATORS else core[2:]
+    return said[1:] if said[:1] and said[0] in _WHICHEVER else said
+
+
+def _of_a_kind(said: Words) -> bool:
+    """`a bike` is a thing of their own more often than the `bike shop` of a description."""
+    core = edges(said, FILLERS - _ONE | {"in", "after", "within"}, phrases.ENDINGS)
+    return len(core) == 2 and core[0] in _ONE and said[-1] not in {"one", "option"}
+
+
+def _keep_praise(said: Words) -> Words:
+    """`the best` may be an option's own praise."""
+    return tuple(word for word in said if word in phrases.PRAISE) if said[:1] == ("the",) else ()

@@ -132,12 +132,11 @@ def _span(words: tuple[str, ...], item: _Item, count: int, nouns: frozenset[str]
 
 
 def _every(words: tuple[str, ...], count: int) -> Places | None:
-    whole = Places(tuple(range(count)), every=True)
     words = words[1:] if words[0] == "the" and len(words) > 2 else words
-    if words in _EVERY or (words in _BOTH and count == 2):
-        return whole
-    counted = len(words) > 1 and words[0] == "all" and cardinal(words[1]) == count
-    return whole if counted and words[2:] in _OF_THEM else None
+    every = words in _EVERY or (words in _BOTH and count == 2)
+    if len(words) > 1 and words[0] == "all" and words[2:] in _OF_THEM:
+        every = every or cardinal(words[1]) == count
+    return Places(tuple(range(count)), every=True) if every else None
 
 
 def _some(words: tuple[str, ...], count: int) -> Places | None:

@@ -7,22 +7,12 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from quandary.model.asks import MORE, Reading
+from quandary.model.tree import OTHER
 from quandary.reading import HEAD, OWN, phrases, reading
-from quandary.reading.clauses import (
-    Clause,
-    afterwards,
-    announces,
-    chatter,
-    chosen,
-    complaint,
-    conditional,
-    excuse,
-    hinges,
-    hurried,
-    split,
-)
+from quandary.reading.clauses import Clause, afterwards, chatter, complaint, conditional, split
 from quandary.reading.meaning import Interpreter, sides
-from quandary.reading.names import OTHER, Meaning
+from quandary.reading.names import NAMING, Meaning
+from quandary.reading.words import opens, wordset
 
 if TYPE_CHECKING:
     from quandary.model.asks import Question
@@ -37,9 +27,11 @@ _COPULAS = frozenset(("is", "are"))
 _HALTS = {("wait",), ("hold",), ("stop",)}
 _THERE = frozenset(("the", "there", "it", "this", "that", "these", "those", "any"))
 """Behind a "were" that asks, unlike that of "we're on it"."""
-_NAMING = frozenset(("pick", "either"))
 _SENSES = frozenset(("yes", "no"))
 _REFUSALS = frozenset(("no", "nope", "nah", "naw"))
+_PREPOSITIONS = wordset("as in with for on by to at via per until from")
+_WHEN = wordset("asap today tonight tomorrow now soon first later monday friday urgent")
+_ANNOUNCING = wordset("decision verdict conclusion final result opinion think vote pick choice do")
 _LONGEST_HEDGE = max(map(len, phrases.HEDGES))
 
 
@@ -91,7 +83,7 @@ class _Sentences:
         found = self.interpreter.verbatim(said) or self.interpreter.relative(said)
         if found is None and not _asking(said) and not self.interpreter.foreign(said):
             found = self.interpreter.outright(said)
-        return found if found and found.how in _NAMING else None
+        return found if found and found.how in NAMING else None
 
     def _hinges(self, at: int, clause: Clause) -> bool:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
@@ -99,7 +91,7 @@ class _Sentences:
         answers = said[:2] == ("only", "when") and "when" in self.interpreter.asked
         if _find(phrases.PROVISOS, said) and not answers and not self.lexicon.verbatim(said):
             return True
-        if not hinges(said, self.lexicon.label_words):
+        if not _has_condition(said, self.lexicon.label_words):
             return False
         return not at or not afterwards(said) or bool(self.lexicon.mentioned(said))
 
@@ -116,7 +108,7 @@ class _Sentences:
         ):
             return OWN
         meant = self.interpreter.one(said[2:])
-        if meant is None or not meant.firm or meant.how not in _NAMING:
+        if meant is None or not meant.firm or meant.how not in NAMING:
             return OWN
         return self._settle(meant.codes, together=meant.listed and meant.how == "pick")
 
@@ -126,7 +118,7 @@ class _Sentences:
         if any("or" in clause.words for clause in self.clauses):
             for clause in self.clauses:
                 meant = self.interpreter.clause(clause._replace(words=_unhedged(clause.words)))
-                if meant is None or meant.how not in _NAMING or not meant.firm:
+                if meant is None or meant.how not in NAMING or not meant.firm:
                     return OWN
                 codes.extend(meant.codes)
         found = tuple(dict.fromkeys(codes))
@@ -139,7 +131,7 @@ class _Sentences:
             named = meant
             if not named and hedged(clause.words, self.lexicon.label_words):
                 named = self.interpreter.clause(clause._replace(words=_unhedged(clause.words)))
-            if named is not None and named.how in _NAMING and named.firm:
+            if named is not None and named.how in NAMING and named.firm:
                 codes.extend(named.codes)
         found = tuple(code for code in dict.fromkeys(codes) if code not in {MORE, OTHER})
         return reading(found, self.question) if len(found) > 1 else OWN
@@ -164,7 +156,7 @@ class _Sentences:
             ):  # a bare no between two choices, such as `lol no`
                 first = at + 1
         last = len(self.clauses) - 1
-        while 0 < first < last and excuse(self.clauses[first].words):
+        while 0 < first < last and _excuses(self.clauses[first].words):
             first += 1
         return self.clauses[first:]
 
@@ -199,9 +191,9 @@ class _Sentences:
             return True
         before = zip(clauses[:first], meanings[:first], strict=True)
         lead = [c.words for c, m in before if m is None and not chatter(c.words)]
-        if lead and clauses[first].announced and announces(lead[-1]):
+        if lead and clauses[first].announced and _announces(lead[-1]):
             lead.pop()
-        if lead and (not chosen(clauses[first].words) or any(map(conditional, lead))):
+        if lead and (not _chooses(clauses[first].words) or any(map(conditional, lead))):
             return True
         after = clauses[first + 1 :]
         liked = not phrases.LIKING.isdisjoint(clauses[first].words)
@@ -223,7 +215,7 @@ class _Sentences:
             said = clause.words
             if meant is not None or not clause.comma or chatter(said):
                 continue
-            brief = self.question.multi and len(said) < 3 and not hurried(said)
+            brief = self.question.multi and len(said) < 3 and not _hurries(said)
             if brief or self.interpreter.begins_a_list(said):
                 return True
         return False
@@ -299,6 +291,38 @@ class _Sentences:
         if before and before[0].starts[0] < start:
             return _plain(text[:start].rstrip(" ,;:-–—."))
         return None
+
+
+def _has_condition(said: Words, own: frozenset[str]) -> bool:
+    """Whether a clause has a condition that is no option's own: `2 if it is green`."""
+    for at in range(len(said)):
+        if said[at] in {"if", "unless"} - own and said[max(at - 1, 0)] not in {"as", "even"}:
+            return not opens(said[at:], phrases.POLITE_IFS)
+    return False
+
+
+def _announces(said: Words) -> bool:
+    """Whether a choice may follow behind a colon: `my verdict: …`, `let's do it properly: …`."""
+    if not phrases.EXCLUDERS.isdisjoint(said) or not phrases.WRONGS.isdisjoint(said):
+        return False
+    return _chooses(said) or not _ANNOUNCING.isdisjoint(said)
+
+
+def _chooses(said: Words) -> bool:
+    """Whether a clause opens as a choice does, such as "let's" or "so"."""
+    return opens(said[1:] if said[0] == "and" else said, phrases.CHOOSERS)
+
+
+def _excuses(said: Words) -> bool:
+    """`no time`, `too slow`, `because of the tests`: why not, rather than what."""
+    return len(said) > 1 and (said[0] in phrases.REASONS or said[0] in {"no", "not", "too"})
+
+
+def _hurries(said: Words) -> bool:
+    """Whether words say when, how or why rather than what: `quickly`, `asap`, `no hurry`."""
+    if said[0] in phrases.REASONS | phrases.EXCLUDERS | _PREPOSITIONS | {"but"}:
+        return True
+    return any(word in _WHEN or word.endswith("ly") for word in said)
 
 
 def _asking(said: Words) -> bool:

@@ -21,6 +21,11 @@ def wordings(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(phrase.split()) for phrase in text.split(",") if phrase.strip())
 
 
+def opens(said: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> bool:
+    """Whether one of the phrases stands first among the words."""
+    return any(said[: len(phrase)] == phrase for phrase in known)
+
+
 def spellings(text: str) -> dict[str, str]:
     """The pairs of a list that is written as one text, with commas: short and long."""
     return {short: long for short, _, long in (pair.partition(" ") for pair in text.split(","))}
