@@ -172,7 +172,7 @@ def _read_strictly(bare: str, question: Question) -> Reading:
         codes = known.code(found["pick"]) or known.label(found["pick"])
         if codes:
             return reading(codes, question, comment=found["remark"])
-    mistyped = known.mistyped(bare)
+    mistyped = known.find_mistyped(bare)
     return reading(mistyped, question) if mistyped else OWN
 
 
@@ -274,9 +274,9 @@ class Names:
         exact, folded = text.strip().casefold(), fold(_bare(text))
         found = tuple(name.code for name in self.names if exact and name.exact == exact)
         found = found or tuple(n.code for n in self.names if folded and n.folded == folded)
-        return found or self.worded(words(text))
+        return found or self.match(words(text))
 
-    def worded(self, said: tuple[str, ...]) -> tuple[str, ...]:
+    def match(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label has just these words, however they are joined."""
         squashed = "".join(said)
         return tuple(n.code for n in self.names if squashed and n.squashed == squashed)
@@ -293,7 +293,7 @@ class Names:
             or (long == 1 and len(n.words) > 2 and n.words[0] + n.words[1] == said[0])
         )
 
-    def mistyped(self, text: str, *, wordwise: bool = False) -> tuple[str, ...]:
+    def find_mistyped(self, text: str, *, wordwise: bool = False) -> tuple[str, ...]:
         """The options whose whole label was meant, with a slip or two: the nearest only.
 
         Read word by word, two slips are not one word for another: `hate links`, `Share links`.

@@ -7,7 +7,7 @@ from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading import phrases
-from quandary.reading.numbers import cardinal, counting
+from quandary.reading.numbers import cardinal, counts
 from quandary.reading.words import opens, spans, spellings, stem, wordings, wordset
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def _to_whom(said: Words, last: int) -> bool:
     return pair in _TO_WHOM and not (before and before[0] in phrases.PRAISE)
 
 
-def stripped(said: Words) -> Words:
+def strip(said: Words) -> Words:
     """The words without what is said around a choice."""
     return edges(said, FILLERS, phrases.ENDINGS)
 
 
-def unpraised(said: Words) -> Words:
+def cut_praise(said: Words) -> Words:
     """The words without praise in their midst: `memory is fine for sessions`."""
     for at, pair in enumerate(pairwise(said)):
         if 0 < at < len(said) - 2 and pair[0] in _COPULAS and pair[1] in phrases.PRAISE:
@@ -70,13 +70,13 @@ def unpraised(said: Words) -> Words:
     return said
 
 
-def unwilled(said: Words, at: int) -> bool:
+def lacks_will(said: Words, at: int) -> bool:
     """Whether a "won't" is nobody's will: `that won't work`, not `we won't publish`."""
     willing = at and said[at - 1] in _SPEAKERS
     return said[at] in {"wont", "shouldnt", "wouldnt"} and not willing
 
 
-def conditional(said: Words) -> bool:
+def sets_condition(said: Words) -> bool:
     """Whether a clause opens with a condition, or tells what comes before or after."""
     if said[0] == "but" and said[-1] == "first":
         return True
@@ -84,19 +84,19 @@ def conditional(said: Words) -> bool:
     return len(said) > 1 and said[0] in phrases.CONDITIONS and not opens(said, phrases.POLITE_IFS)
 
 
-def afterwards(said: Words) -> bool:
+def follows_up(said: Words) -> bool:
     """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
     while len(said) > 2 and said[0] in _TURNS:
         said = said[1:]
     return said[0] in _TELLING or (said[0] in _SPEAKERS and said[1] in _MODALS)
 
 
-def complaint(said: Words) -> bool:
+def complains(said: Words) -> bool:
     """Whether a clause says that something is wrong."""
     return any(verb in _COPULAS and fault in phrases.WRONGS for verb, fault in pairwise(said))
 
 
-def chatter(said: Words) -> bool:
+def chats(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
     if said in phrases.TAILS or opens(said, phrases.POLITE_IFS):
         return True
@@ -115,7 +115,7 @@ def tells(said: Words, lexicon: Lexicon) -> bool:
         return True
     if said[0] == "im" and len(said) > 2 and said[1] in _WHERE and said[2] not in _MINDED:
         return True
-    if said[0] in _OTHERS - lexicon.label_words or said in _PLEAS or complaint(said):
+    if said[0] in _OTHERS - lexicon.label_words or said in _PLEAS or complains(said):
         return True
     return _inquires(said, lexicon) or any(
         _tells_of(said, at, lexicon) or _describes(said, at, lexicon)
@@ -125,9 +125,9 @@ def tells(said: Words, lexicon: Lexicon) -> bool:
 
 def _describes(said: Words, at: int, lexicon: Lexicon) -> bool:
     """Whether it is said here how an option is: `the cook is ill`, not `the cook is best`."""
-    if said[at] not in {"is", "are", "was", "were"} or not lexicon.mentioned(said[:at]):
+    if said[at] not in {"is", "are", "was", "were"} or not lexicon.mentions(said[:at]):
         return False
-    return any(lexicon.telling(word) and word not in phrases.PRAISE for word in said[at + 1 :])
+    return any(lexicon.tells(word) and word not in phrases.PRAISE for word in said[at + 1 :])
 
 
 def _inquires(said: Words, lexicon: Lexicon) -> bool:
@@ -144,7 +144,7 @@ def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
     speaks = said[at] in _SPEAKERS or (said[at] == "im" and said[at + 1] in _WHERE)
     if not speaks or said[at + 1] in phrases.OPINING or said[at - 1] == "what":
         return False
-    told = any(map(lexicon.telling, said[:at]))
+    told = any(map(lexicon.tells, said[:at]))
     return told and not lexicon.verbatim(said[at : at + 2])
 
 
@@ -164,7 +164,7 @@ def another_deed(said: Words, lexicon: Lexicon) -> bool:
     if not (_WHOLES - lexicon.label_words).isdisjoint(core[1:]):
         return True
     bare = len(core) < 4 or core[1] not in DETERMINERS or first not in lexicon.deeds
-    return not bare and "thing" not in core and not any(map(lexicon.telling, core[2:]))
+    return not bare and "thing" not in core and not any(map(lexicon.tells, core[2:]))
 
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
@@ -242,10 +242,10 @@ class _Draft:
                 continue
             kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
             turn = words[at] in phrases.CONNECTIVES or words[at : at + 3] in _CONCLUDING
-            if at > first and turn and not kept and not _excepting(words, at):
+            if at > first and turn and not kept and not _excepts(words, at):
                 self._cut(words, first, at)
                 first = at
-            if at == first and _refusing(words, at):
+            if at == first and _refuses(words, at):
                 self._cut(words, first, at + 1)
                 first = at + 1
             at += 1
@@ -282,7 +282,7 @@ def split(
     draft = _Draft(kept)
     before, end = "", 0
     for typed, start, stop in spans(text):
-        word = typed if typed in kept or (typed == "n" and not before) else _known(typed, kept)
+        word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
         if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
             word = f"{word}:00"
         gap = text[end:start]
@@ -291,7 +291,7 @@ def split(
         if before + word in kept and gap in {" ", "-"} and draft.fuse(word, stop):
             before, end = before + word, stop
             continue
-        _between(draft, gap, before, word, start)
+        _close_gap(draft, gap, before, word, start)
         draft.add(word, start, stop)
         before, end = word, stop
     draft.close()
@@ -299,7 +299,7 @@ def split(
     return draft.clauses
 
 
-def _known(typed: str, kept: frozenset[str]) -> str:
+def _expand(typed: str, kept: frozenset[str]) -> str:
     """What is typed in a hurry, as it is mostly spelt: `u`, or `2.5` where there is `2.5.0`."""
     if typed[0] in _SIGNS:
         return typed[1:] if typed[1:] in kept else typed
@@ -317,13 +317,13 @@ def _known(typed: str, kept: frozenset[str]) -> str:
     return next((word for word in marked if len(typed) > 1 and word in kept), typed)
 
 
-def _between(draft: _Draft, gap: str, before: str, word: str, start: int) -> None:
+def _close_gap(draft: _Draft, gap: str, before: str, word: str, start: int) -> None:
     """What stands between two words: a range, a break, a joint, or nothing."""
     if gap == ":" and word[0].isdigit() and before:
         return
     if before.isdigit() and word.isdigit() and gap.strip() in _RANGE:
         draft.add("to", start, start)
-    elif _BREAK.search(gap) or _pictured(gap + word) or (before.isdigit() and "." in gap):
+    elif _BREAK.search(gap) or _has_emoji(gap + word) or (before.isdigit() and "." in gap):
         draft.close(colon=gap.strip() == ":")
     elif "," in gap:
         draft.close(comma=True)
@@ -337,7 +337,7 @@ def _between(draft: _Draft, gap: str, before: str, word: str, start: int) -> Non
         draft.add("number", start, start)
 
 
-def _pictured(gap: str) -> bool:
+def _has_emoji(gap: str) -> bool:
     """Whether an emoji stands here."""
     if gap.isascii():
         return False
@@ -359,7 +359,7 @@ def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
         if long > 1 or phrases.INTERJECTIONS.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
     if words[at : at + 2] == ("make", "it") and words[at + 2 : at + 3]:
-        return 2 if counting(words[at + 2]) or words[at + 2] == "the" else 0
+        return 2 if counts(words[at + 2]) or words[at + 2] == "the" else 0
     if words[at] == "no" and at and cardinal(words[at - 1]) and words[at + 1 : at + 2]:
         return 1 if cardinal(words[at + 1]) else 0
     return 1 if words == ("wait",) and "wait" not in kept else 0
@@ -370,13 +370,13 @@ def _denies(words: tuple[str, ...], at: int) -> bool:
     return at < len(words) and not cardinal(words[at]) and words[at] not in _SAYING | {"the"}
 
 
-def _refusing(words: tuple[str, ...], at: int) -> bool:
+def _refuses(words: tuple[str, ...], at: int) -> bool:
     """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
     answering = words[at] == "no" and not _SAYING.isdisjoint(words[at + 1 : at + 2])
     return answering or words[at] in {"nope", "nah", "naw"}
 
 
-def _excepting(words: tuple[str, ...], at: int) -> bool:
+def _excepts(words: tuple[str, ...], at: int) -> bool:
     """The "but" of "anything but", which is no turn."""
     if words[at - 1 : at + 2] == ("last", "but", "one"):
         return True

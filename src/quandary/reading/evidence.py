@@ -79,18 +79,20 @@ class Lexicon:
 
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
-        told = [word for word in said if self.telling(word)]
+        told = [word for word in said if self.tells(word)]
         if not told:
             return self.fit_description(said)
         tokens = _tokens(said)
         codes = self.find_in_labels(said)
         if codes:
-            return self._sound(Fit(self.closest(codes, said), label=True), {*tokens})
+            return self._check(Fit(self.closest(codes, said), label=True), {*tokens})
         alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
-        if alone or self._placing(told):
+        if alone or self._places(told):
             return None
         codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
-        return Fit(codes, label=False) if codes and (len(tokens) > 2 or self._tells(told)) else None
+        return (
+            Fit(codes, label=False) if codes and (len(tokens) > 2 or self._carries(told)) else None
+        )
 
     def fit_description(self, said: tuple[str, ...]) -> Fit | None:
         """The options with these words in their description, where they are all of one."""
@@ -102,7 +104,7 @@ class Lexicon:
 
     def find_in_labels(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options with these very words in their label, be it as what they would undo."""
-        tokens = _tokens(said) if any(map(self.telling, said)) else ()
+        tokens = _tokens(said) if any(map(self.tells, said)) else ()
         return tuple(e.code for e in self.entries if _within(tokens, e.label))
 
     def verbatim(self, said: tuple[str, ...]) -> tuple[str, ...]:
@@ -132,12 +134,12 @@ class Lexicon:
         tokens |= {token[1:] for token in tokens if token.startswith("!")}
         return any(e.code == code and e.needed - _REFUSING <= tokens for e in self.entries)
 
-    def affirming(self, said: tuple[str, ...]) -> set[str]:
+    def find_affirming(self, said: tuple[str, ...]) -> set[str]:
         """The options that would do what is said "not" to."""
         denied = {token[1:] for token in _sign(said) if token.startswith("!")}
         return {e.code for e in self.entries if denied.intersection(e.label + e.description)}
 
-    def telling(self, word: str) -> bool:
+    def tells(self, word: str) -> bool:
         """Whether a word can say which option is meant."""
         if word in phrases.NEGATORS or word in phrases.FUNCTION:
             return False
@@ -148,8 +150,8 @@ class Lexicon:
 
         `also` are words of the question itself: they pass where a whole label is said.
         """
-        told = self._told(said)
-        if self._placing([word for _, word in told]) or self._twice([token for token, _ in told]):
+        told = self._find_telling(said)
+        if self._places([word for _, word in told]) or self._twice([token for token, _ in told]):
             return None
         brief = len(said) < 4
         meant = [self._meanings(token, word, brief=brief) for token, word in told]
@@ -157,11 +159,11 @@ class Lexicon:
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None:
             return None if weak else self.alike(said)
-        carried = best.label or self._tells([word for _, word in told])
+        carried = best.label or self._carries([word for _, word in told])
         if not carried or self._compares(said) or not self._counts_alike(best, said):
             return None
         best = best._replace(codes=self.closest(best.codes, said))
-        return self._sound(best, set().union(*meant))
+        return self._check(best, set().union(*meant))
 
     def closest(self, codes: tuple[str, ...], said: tuple[str, ...]) -> tuple[str, ...]:
         """Of several, those with most of the small words, and then with most words as they are.
@@ -182,7 +184,7 @@ class Lexicon:
             for word in said
         )
 
-    def _tells(self, told: list[str]) -> bool:
+    def _carries(self, told: list[str]) -> bool:
         """Whether words can name an option by its description.
 
         One word alone has to stand there as it is, or be long enough to be the same in another
@@ -199,7 +201,7 @@ class Lexicon:
 
     def on_it(self, said: tuple[str, ...]) -> bool:
         """`hold it`: a deed of their own, which a description's word `hold` does not name."""
-        told = [word for word in said if self.telling(word)]
+        told = [word for word in said if self.tells(word)]
         if len(told) != 1 or not phrases.NEGATORS.isdisjoint(said):
             return False
         at = said.index(told[0])
@@ -208,7 +210,7 @@ class Lexicon:
             return False
         return stem(told[0]) in self.weights and not self.verbatim(said[at : at + 2])
 
-    def _placing(self, told: list[str]) -> bool:
+    def _places(self, told: list[str]) -> bool:
         """Whether nothing was said but numbers that options have as their place."""
         return all(0 < (cardinal(word) or 0) <= len(self.entries) for word in told)
 
@@ -221,7 +223,7 @@ class Lexicon:
         pairs = [
             ("1" if number in _ONE else stem(number), stem(noun))
             for number, noun in pairwise(said)
-            if (number in _ONE or cardinal(number) is not None) and self.telling(noun)
+            if (number in _ONE or cardinal(number) is not None) and self.tells(noun)
         ]
         lines = [line for e in self._entries(fit.codes) for line in (e.label, e.description)]
         return all(
@@ -229,7 +231,7 @@ class Lexicon:
             for number, noun in pairs
         )
 
-    def _sound(self, fit: Fit, tokens: set[str]) -> Fit | None:
+    def _check(self, fit: Fit, tokens: set[str]) -> Fit | None:
         """The fit, unless it rests on what an option would undo and says nothing of undoing it."""
         verbs = [entry.undoing for entry in self._entries(fit.codes)]
         denied = any(token.startswith("!") for token in tokens)
@@ -242,7 +244,7 @@ class Lexicon:
         codes: list[str] = []
         if stem(said[0]) in self.deeds or not _DETERMINERS.isdisjoint(said[1:]):
             return ()
-        for token, word in self._told(said):
+        for token, word in self._find_telling(said):
             if word in self._codes:
                 codes.append(self._codes[word])
                 continue
@@ -253,17 +255,17 @@ class Lexicon:
             codes.append(hits[0].code)
         return tuple(dict.fromkeys(codes))
 
-    def mentioned(self, said: tuple[str, ...]) -> set[str]:
+    def mentions(self, said: tuple[str, ...]) -> set[str]:
         """The options that have a telling word of these in their label."""
-        tokens = {token for token, _ in self._told(said)}
+        tokens = {token for token, _ in self._find_telling(said)}
         return {e.code for e in self.entries if not tokens.isdisjoint(e.in_label)}
 
-    def _told(self, said: tuple[str, ...]) -> list[tuple[str, str]]:
+    def _find_telling(self, said: tuple[str, ...]) -> list[tuple[str, str]]:
         pairs = [*zip(_sign(said), said, strict=True), ("", "")]
         return [
             (token, word)
             for (token, word), (after, _) in pairwise(pairs)
-            if self.telling(word) and not (word in {"every", "each"} and after in _TIMES)
+            if self.tells(word) and not (word in {"every", "each"} and after in _TIMES)
         ]
 
     def _meanings(self, token: str, word: str, *, brief: bool = True) -> frozenset[str]:
@@ -325,7 +327,7 @@ class Lexicon:
 
     def alike(self, said: tuple[str, ...]) -> Fit | None:
         """The options whose label means much the same as every telling word."""
-        told = [word for word in phrasal(said) if self.telling(word)]
+        told = [word for word in phrasal(said) if self.tells(word)]
         if not told or any(token.startswith("!") for token in _sign(said)):
             return None
         nouns = {word for before, word in pairwise(said) if before in _DETERMINERS}

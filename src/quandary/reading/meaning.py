@@ -11,16 +11,16 @@ from quandary.reading.clauses import (
     DETERMINERS,
     FILLERS,
     another_deed,
-    conditional,
+    cut_praise,
     edges,
-    stripped,
+    lacks_will,
+    sets_condition,
+    strip,
     tells,
-    unpraised,
-    unwilled,
 )
 from quandary.reading.evidence import phrasal
 from quandary.reading.names import NAMING, Meaning, Namer, options_of
-from quandary.reading.numbers import counting
+from quandary.reading.numbers import counts
 from quandary.reading.words import ARTICLES, opens, stem, wordings, words, wordset
 
 if TYPE_CHECKING:
@@ -53,27 +53,27 @@ class Interpreter(Namer):
             said = _cut_tail(said)
         opening = self._opening(said)
         said, starts = said[opening:], clause.starts[opening:]
-        if self._sensible(said):
-            return _sense(said)
+        if self._has_sense(said):
+            return _read_sense(said)
         if (clause.words[0] in phrases.REASONS and len(clause.words) > 1) or self.foreign(said):
             return None
-        return Meaning("rest") if stripped(said) in phrases.REST else self._spoken(said, starts)
+        return Meaning("rest") if strip(said) in phrases.REST else self._read(said, starts)
 
-    def _spoken(self, said: Words, starts: tuple[int, ...]) -> Meaning | None:
+    def _read(self, said: Words, starts: tuple[int, ...]) -> Meaning | None:
         """What words say that are more than a yes or a no, and about the options."""
-        found = self._between(said) or self.outright(said)
+        found = self._between(said) or self.read_outright(said)
         if found and found.how == "beyond":
-            return self._alternatives(said) or self._listed(said) or found
-        found = found or self.dropped(said) or self._without(said) or self._alternatives(said)
+            return self._alternatives(said) or self._read_list(said) or found
+        found = found or self.read_drop(said) or self._without(said) or self._alternatives(said)
         if found or not _ALTERNATIVES.isdisjoint(said):
-            return found or self._phrased(said)
-        if self._excluded(said):
-            return self._phrased(said) or self._remarked(said, starts) or _sense(said)
+            return found or self._read_phrase(said)
+        if self._find_excluded(said):
+            return self._read_phrase(said) or self._read_remark(said, starts) or _read_sense(said)
         return (
-            self._listed(said)
-            or self._told(said)
-            or self._remarked(said, starts)
-            or _sense(said)
+            self._read_list(said)
+            or self._read_telling(said)
+            or self._read_remark(said, starts)
+            or _read_sense(said)
             or self._idiom(said)
         )
 
@@ -98,51 +98,51 @@ class Interpreter(Namer):
         """Whether words of an option are said of something else."""
         if len(said) > 1 and self.lexicon.verbatim(said):
             return False
-        if tells(unpraised(said), self.lexicon):
+        if tells(cut_praise(said), self.lexicon):
             return True
         core = edges(said, FILLERS - {"make"})
         if core[:1] == ("make",) and core[1:2] and core[1] in POINTING | {"them", "the"}:
-            return not self.outright(core[2:])
+            return not self.read_outright(core[2:])
         return another_deed(said, self.lexicon)
 
-    def _sensible(self, said: Words) -> bool:
+    def _has_sense(self, said: Words) -> bool:
         """Whether words are a yes or a no before anything else.
 
         `ship it` is more where nothing says yes, but something can be shipped.
         """
         if not (said in phrases.YES or said in phrases.NO) or (
-            self.names.worded(said) and not _THROWN_IN.issuperset(said)
+            self.names.match(said) and not _THROWN_IN.issuperset(said)
         ):
             return False
-        if len(said) < 2 or said in phrases.NO or self.lexicon.mentioned(said):
+        if len(said) < 2 or said in phrases.NO or self.lexicon.mentions(said):
             return True
         return bool(sides(self.question, "yes"))
 
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
-        found = self._excluded(said)
+        found = self._find_excluded(said)
         if found is None or tuple(word for word in said if word not in POINTING) in phrases.NO:
             return None
         before, after, negator = found
         once = phrases.EXCLUDERS.isdisjoint(after)
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
-        other = self.names.worded(edges(after, frozenset(), phrases.INTERJECTIONS))
+        other = self.names.match(edges(after, frozenset(), phrases.INTERJECTIONS))
         if (negator in phrases.EXCLUDERS or not before) and once and not other:
-            own = self._phrased(said) or self._denied(said)
+            own = self._read_phrase(said) or self._read_denial(said)
             if own or (negator == "no" and after and after[0].isdigit()):
                 return own
         after = edges(after, _REFERRING, frozenset(("again",)))
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
-        dropped = self._several(after) or self.lexicon.find_in_labels(stripped(after))
+        dropped = self._several(after) or self.lexicon.find_in_labels(strip(after))
         if dropped:
-            core = edges(after, ARTICLES, phrases.INTERJECTIONS) if other else stripped(after)
+            core = edges(after, ARTICLES, phrases.INTERJECTIONS) if other else strip(after)
             dropped = (*dropped, *self.lexicon.find_in_labels(core))
-        preferred = self.names.worded(before) if negator in {"instead", "rather"} else ()
+        preferred = self.names.match(before) if negator in {"instead", "rather"} else ()
         if dropped and preferred:
             return options_of(code for code in preferred if code not in dropped)
         return self._left(before, dropped) if dropped else None
 
-    def _excluded(self, said: Words) -> tuple[Words, Words, str] | None:
+    def _find_excluded(self, said: Words) -> tuple[Words, Words, str] | None:
         """What stands before and after the first word that leaves something out.
 
         The "no" of a label such as `No limit` leaves nothing out.
@@ -153,7 +153,7 @@ class Interpreter(Namer):
                 return said[:at], said[at + 2 :], pair[0]
             own = opens(said[at:], self.negative)
             if word in phrases.EXCLUDERS and not (
-                own or unwilled(said, at) or _at_a_loss(said, at)
+                own or lacks_will(said, at) or _at_a_loss(said, at)
             ):
                 return said[:at], said[at + 1 :], word
             if word in _UNABLE and said[at + 1 : at + 2] in {("do",), ("make",)}:
@@ -166,7 +166,7 @@ class Interpreter(Namer):
                 return said[:at], rest[1:] if rest[:1] in {("for",), ("not",)} else rest, word
         return None
 
-    def dropped(self, said: Words) -> Meaning | None:
+    def read_drop(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
         typed = edges(said, FILLERS)
         core = phrasal(typed)
@@ -177,7 +177,7 @@ class Interpreter(Namer):
         codes = self._several(tuple(core[1:])) if len(core) > 1 else None
         return Meaning("drop", codes) if codes else None
 
-    def _denied(self, said: Words) -> Meaning | None:
+    def _read_denial(self, said: Words) -> Meaning | None:
         """`don't merge` where an option itself says so: `Close without merging`.
 
         Where the label says more than that, the others that do not merge fit as well.
@@ -187,7 +187,7 @@ class Interpreter(Namer):
             return None
         if len(fit.codes) > 1 or not fit.label or self.lexicon.wholly(fit.codes[0], said):
             return options_of(fit.codes, firm=fit.label)
-        doing = self.lexicon.affirming(said)
+        doing = self.lexicon.find_affirming(said)
         return options_of(code for code in self.real if code not in doing)
 
     def _left(self, before: Words, dropped: Words) -> Meaning | None:
@@ -196,7 +196,7 @@ class Interpreter(Namer):
         if not quantity:
             return Meaning("not", dropped)
         kind = {word for word in before[-1:] if before[-2:-1] and before[-2] in phrases.QUANTIFIERS}
-        if not self.lexicon.mentioned(tuple(kind)):
+        if not self.lexicon.mentions(tuple(kind)):
             quantity -= kind - phrases.QUANTIFIERS
         if quantity <= phrases.QUANTIFIERS | {"options"}:
             if quantity & _ANY or not self.question.multi:
@@ -211,11 +211,11 @@ class Interpreter(Namer):
     def _several(self, said: Words) -> Words | None:
         """Every option that words joined by "and" or "or" name; None when one names nothing."""
         codes: list[str] = []
-        whole = (self.outright(said) or self._phrased(said)) if said else None
+        whole = (self.read_outright(said) or self._read_phrase(said)) if said else None
         named = whole is not None and whole.how in NAMING
         parts = [said] if named else _parts(said, _JOINTS | _ALTERNATIVES)
         for part in parts:
-            denied = part[0] in phrases.EXCLUDERS and not self.outright(part)
+            denied = part[0] in phrases.EXCLUDERS and not self.read_outright(part)
             meant = self._part(part[1:] if denied else part)
             if meant is None or meant.how not in NAMING:
                 return None
@@ -234,7 +234,7 @@ class Interpreter(Namer):
         codes = self._several(said)
         return options_of(codes, apart=True) if codes and len(codes) > 1 else None
 
-    def _listed(self, said: Words) -> Meaning | None:
+    def _read_list(self, said: Words) -> Meaning | None:
         """`tests and docs`: every part names something, and one of them by its label."""
         parts = _parts(said, _JOINTS)
         if len(parts) < 2:
@@ -248,24 +248,24 @@ class Interpreter(Namer):
             return options_of(codes, apart=True)
         return Meaning("pick", tuple(codes), listed=True)
 
-    def _remarked(self, said: Words, starts: tuple[int, ...]) -> Meaning | None:
+    def _read_remark(self, said: Words, starts: tuple[int, ...]) -> Meaning | None:
         """`roll back and tell support`: the first part names something, the rest is a remark."""
         for at, word in enumerate(said):
             if word not in _JOINTS or not at:
                 continue
-            meant = self._listed(said[:at]) or self.one(said[:at])
+            meant = self._read_list(said[:at]) or self.one(said[:at])
             if meant is None or not meant.firm or meant.how not in NAMING:
                 return None
             rest = said[at + 1 :]
-            if len(rest) < 2 + self.question.multi or conditional(rest):
+            if len(rest) < 2 + self.question.multi or sets_condition(rest):
                 return None
-            if counting(rest[0]) or rest[0] in DETERMINERS:
+            if counts(rest[0]) or rest[0] in DETERMINERS:
                 return None
-            rest_meant = self._listed(rest) or self.one(rest)
+            rest_meant = self._read_list(rest) or self.one(rest)
             if rest_meant is not None and rest_meant.how == "beyond":
                 return rest_meant
             if rest_meant is None:
-                others = self.lexicon.mentioned(rest) - set(meant.codes)
+                others = self.lexicon.mentions(rest) - set(meant.codes)
                 return None if others else meant._replace(tail=starts[at])
         return None
 
@@ -304,7 +304,7 @@ _HOW = wordset("what whats how hows")
 _ASKING = _HOW | wordset("which who where when why")
 
 
-def _sense(said: Words) -> Meaning | None:
+def _read_sense(said: Words) -> Meaning | None:
     """Yes, no, or nothing but fillers; None when anything else is said, or both."""
     senses: set[Sense] = set()
     at = 0
@@ -345,7 +345,7 @@ def sides(question: Question, sense: Sense) -> Words:
     if codes:
         return codes
     if sense == "yes":
-        return _echoed(question)
+        return _echo(question)
     yes = sides(question, "yes") if len(options) == 2 else ()
     return tuple(o.code for o in options if o.code not in yes) if len(yes) == 1 else ()
 
@@ -359,7 +359,7 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     """
     if not _opens(option.label, phrases.AFFIRMING if sense == "yes" else phrases.REFUSING):
         return False
-    asking = _asking(question.text)
+    asking = _find_asking(question.text)
     telling = [word for word in words(option.label) if word not in phrases.FUNCTION]
     if len(telling) < 2:
         return True
@@ -372,9 +372,9 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     return asking in _HOW and _opens(option.label, phrases.APPROVING)
 
 
-def _echoed(question: Question) -> Words:
+def _echo(question: Question) -> Words:
     """The options that say just what was asked: yes to `Send it?` is `Send it now`."""
-    if _asking(question.text):
+    if _find_asking(question.text):
         return ()
     asked = _last(question.text)
     known = phrases.NEUTRAL | phrases.FUNCTION | {*asked}
@@ -382,7 +382,7 @@ def _echoed(question: Question) -> Words:
     return tuple(c for c, said in labels if asked[:1] == said[:1] and known.issuperset(said))
 
 
-def _asking(text: str) -> str:
+def _find_asking(text: str) -> str:
     """The word by which a question asks for more than yes or no, if there is one."""
     return next((word for word in _last(text)[:2] if word in _ASKING), "")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from quandary.model.asks import MORE
 from quandary.model.tree import OTHER
 from quandary.reading import option_names, phrases
-from quandary.reading.clauses import FILLERS, edges, stripped, unpraised
+from quandary.reading.clauses import FILLERS, cut_praise, edges, strip
 from quandary.reading.evidence import lexicon, phrasal
-from quandary.reading.numbers import cardinal, counting, ordering, places
+from quandary.reading.numbers import cardinal, counts, is_ordinal, places
 from quandary.reading.words import words, wordset
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Namer:
         self.asked = frozenset(words(question.text[:600]))
         self.context = self.asked - phrases.NEUTRAL | _GENERAL
         nouns = self.context | _KINDS | self.lexicon.label_words - phrases.NEUTRAL
-        self.nouns = frozenset(noun for noun in nouns if not counting(noun))
+        self.nouns = frozenset(noun for noun in nouns if not counts(noun))
         texts = (question.text[:600], *(option.label for option in self.options))
         pairs = (pair for text in texts for pair in pairwise(words(text)))
         # What has numbers of its own here: `phase 3` is not the third option.
@@ -82,46 +82,46 @@ class Namer:
 
     def one(self, said: Words) -> Meaning | None:
         """What words say that name options without "or", "and" or "not"."""
-        return self.outright(said) or self._told(said)
+        return self.read_outright(said) or self._read_telling(said)
 
     def _part(self, said: Words) -> Meaning | None:
         """One of several in a list, where a filler such as `now` may be a label's own word."""
         found = self.one(said)
-        if found or stripped(said):
+        if found or strip(said):
             return found
-        return self._phrased(tuple(word for word in said if self.lexicon.telling(word)))
+        return self._read_phrase(tuple(word for word in said if self.lexicon.tells(word)))
 
-    def outright(self, said: Words) -> Meaning | None:
+    def read_outright(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning or a part of one, or a place in the list."""
-        if stripped(said) in phrases.REST and not self.lexicon.verbatim(said):
+        if strip(said) in phrases.REST and not self.lexicon.verbatim(said):
             return None
-        found = self._whole(said) or self._named(said) or self._nothing(said)
+        found = self._read_label(said) or self._read_name(said) or self._read_none(said)
         if not found and (said in phrases.YES or said in phrases.NO):
             return None
-        for core in (edges(said, FILLERS), stripped(said), self._uncoded(said)):
-            found = found or self._named(core, cut=core != said)
+        for core in (edges(said, FILLERS), strip(said), self._strip_fillers(said)):
+            found = found or self._read_name(core, cut=core != said)
         if found and found.how == "either":
             codes = self.lexicon.closest(found.codes, said)
             found = self._both(codes, said) or options_of(codes)
         if found:
-            return self._timely(found, said)
-        place = self.placed(said)
+            return self._keep_timely(found, said)
+        place = self.read_place(said)
         return self._beyond(said) or place if place and place.how == "beyond" else place
 
     def _beyond(self, said: Words) -> Meaning | None:
         """A number that no option has as its place, but some option has among its words."""
-        core = stripped(said)
+        core = strip(said)
         number = cardinal(core[0]) if len(core) == 1 else None
         if number is not None and number <= len(self.shown) + 2 and not self.names.beginning(core):
-            return self._named((f"{core[0]}%",))
+            return self._read_name((f"{core[0]}%",))
         phrase = self.lexicon.phrase(core)
         alone = len(said) < 3 and any(map(str.isdigit, said))
         if phrase and (phrase.label or not alone):
             return options_of(phrase.codes, firm=phrase.label)
         known = any(word[0].isdigit() and word in self.lexicon.label_words for word in core)
-        return self._fitting(self.lexicon.bag(said), said) if known else None
+        return self._fit(self.lexicon.bag(said), said) if known else None
 
-    def _timely(self, found: Meaning, said: Words) -> Meaning | None:
+    def _keep_timely(self, found: Meaning, said: Words) -> Meaning | None:
         """Nothing, where a time is said that is not an option's: `fix it today`, `Fix it later`."""
         if len(found.codes) != 1 or not ("today" in said or "now" in said):
             return found
@@ -134,18 +134,18 @@ class Namer:
         every = not _EVERY.isdisjoint(said) or ("both" in said and len(codes) == 2)
         return Meaning("pick", codes, listed=True) if every else None
 
-    def _whole(self, said: Words) -> Meaning | None:
+    def _read_label(self, said: Words) -> Meaning | None:
         """A whole label, with fillers around it that it does not end in: `just pay it please`."""
         core = edges(said, FILLERS)
         for last in range(len(core), 0, -1):
-            found = self.names.worded(core[:last])
-            if found and not (last == 1 and self.placed(core[:1])):
+            found = self.names.match(core[:last])
+            if found and not (last == 1 and self.read_place(core[:1])):
                 return options_of(found)
             if core[last - 1] not in phrases.ENDINGS:
                 break
         return None
 
-    def _nothing(self, said: Words) -> Meaning | None:
+    def _read_none(self, said: Words) -> Meaning | None:
         """`none of these`, unless a label says so."""
         if said not in phrases.NONE:
             return None
@@ -154,15 +154,15 @@ class Namer:
             return options_of(phrase.codes)
         return options_of(self.nothing) if self.nothing else Meaning("none")
 
-    def _uncoded(self, said: Words) -> Words:
+    def _strip_fillers(self, said: Words) -> Words:
         """The words without fillers, except such as an option has as its own: `now`, `go`, `ok`."""
         own = self.names.codes.keys() | self.lexicon.label_words
         return edges(said, FILLERS - own, phrases.ENDINGS - own)
 
-    def _named(self, core: Words, *, cut: bool = False) -> Meaning | None:
+    def _read_name(self, core: Words, *, cut: bool = False) -> Meaning | None:
         if not core:
             return None
-        found = self.names.worded(core)
+        found = self.names.match(core)
         lettered = core[1:] if len(core) == 2 and core[0] in _LETTERED else core
         if not found and len(lettered) == 1:
             found = self.names.code(lettered[0])
@@ -174,32 +174,32 @@ class Namer:
             found = self.names.beginning(core)
             phrase = self.lexicon.phrase(core) if found else None
             found = phrase.codes if phrase and phrase.label else found
-        if found and not (len(core) == 1 and self.placed(core)):
+        if found and not (len(core) == 1 and self.read_place(core)):
             return options_of(found)
-        counted = any(word.isdigit() or ordering(word) for word in core)
-        if counted and sum(map(self.lexicon.telling, core)) > 1:
+        counted = any(word.isdigit() or is_ordinal(word) for word in core)
+        if counted and sum(map(self.lexicon.tells, core)) > 1:
             phrase = self.lexicon.phrase(core)
             return options_of(phrase.codes) if phrase and phrase.label else None
         return None
 
-    def placed(self, said: Words) -> Meaning | None:
+    def read_place(self, said: Words) -> Meaning | None:
         """A place in the list, or several."""
         core = edges(said, FILLERS - _PLACING, phrases.ENDINGS - _PLACING)
-        counted = self._valued(core) or self._one_of(core) or self._of_those(core)
+        counted = self._read_value(core) or self._one_of(core) or self._of_those(core)
         if counted:
             return counted
         place = places(
             core, len(self.shown), real=len(self.real), nouns=self.nouns, kinds=self.kinds
         )
         labelled = core in _ENDS and core[0] in self.lexicon.label_words
-        one_more = any(one in _ONE and ordering(two) for one, two in pairwise(said))
+        one_more = any(one in _ONE and is_ordinal(two) for one, two in pairwise(said))
         if place is None or labelled or one_more or (place.every and self._mentions(said, core)):
             return None
         if place.beyond or (place.every and not self.question.multi):
             return Meaning("beyond" if place.beyond else "none")
         found = self.every if place.every else tuple(self.shown[at] for at in place.at)
         if len(core) == 1 and len(found) == 1:
-            rivals = (*self.names.worded(core), *self.names.beginning(core))
+            rivals = (*self.names.match(core), *self.names.beginning(core))
             if rivals and rivals != found:
                 return options_of(dict.fromkeys((*found, *rivals)))
         if place.alternatives and not (self.question.multi and "or" not in core):
@@ -208,9 +208,9 @@ class Namer:
 
     def _mentions(self, said: Words, core: Words) -> bool:
         """Whether `everyone` and the like are an option's own words."""
-        return bool((said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentioned(core))
+        return bool((said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core))
 
-    def _valued(self, core: Words) -> Meaning | None:
+    def _read_value(self, core: Words) -> Meaning | None:
         """A number where labels are numbers: `three` is `Three`, `3` may also be the third."""
         numbers = [cardinal(word) for word in core if word not in {"or", "and"}]
         if not self.values or None in numbers or not numbers:
@@ -226,14 +226,14 @@ class Namer:
 
     def _one_of(self, core: Words) -> Meaning | None:
         """`one of the first two`: but which?"""
-        those = self.placed(core[2:]) if core[:2] == ("one", "of") else None
+        those = self.read_place(core[2:]) if core[:2] == ("one", "of") else None
         several = those and those.how == "pick" and len(those.codes) > 1
         return options_of(those.codes, apart=True) if those and several else None
 
     def _of_those(self, core: Words) -> Meaning | None:
         """`the second saturday`, where only some of the options are Saturdays."""
         core = core[1:] if core[:1] == ("the",) else core
-        if len(core) != 2 or not ordering(core[0]) or not self.lexicon.telling(core[1]):
+        if len(core) != 2 or not is_ordinal(core[0]) or not self.lexicon.tells(core[1]):
             return None
         those = self.lexicon.find_in_labels(core[1:])
         if len(those) < 2 or len(those) == len(self.real):
@@ -243,27 +243,27 @@ class Namer:
             return Meaning("beyond")
         return Meaning("pick", tuple(those[at] for at in place.at))
 
-    def _told(self, said: Words) -> Meaning | None:
+    def _read_telling(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, or such as mean the same: `take it out`."""
-        found = self._worded(said)
+        found = self._read_words(said)
         joined = tuple(phrasal(said)) if found is None else said
-        return found if joined == said else self._worded(joined)
+        return found if joined == said else self._read_words(joined)
 
-    def _worded(self, said: Words) -> Meaning | None:
+    def _read_words(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not."""
-        said = unpraised(said)
-        core = stripped(said) or self._uncoded(said) or _keep_praise(said)
-        phrased = self._phrased(said) if core else None
+        said = cut_praise(said)
+        core = strip(said) or self._strip_fillers(said) or _keep_praise(said)
+        phrased = self._read_phrase(said) if core else None
         if phrased or not core or "too" in core[:-1]:
             return phrased
-        mistyped = self.names.mistyped(" ".join(core), wordwise=True)
-        mistyped = mistyped or self.names.mistyped(" ".join(said), wordwise=True)
+        mistyped = self.names.find_mistyped(" ".join(core), wordwise=True)
+        mistyped = mistyped or self.names.find_mistyped(" ".join(said), wordwise=True)
         if mistyped:
             return options_of(mistyped)
         fit = self.lexicon.bag(said, self.context) or self.lexicon.bag(core, self.context)
-        return self._fitting(fit, said) or self._loosely_named(said, core)
+        return self._fit(fit, said) or self._read_loosely(said, core)
 
-    def _loosely_named(self, said: Words, core: Words) -> Meaning | None:
+    def _read_loosely(self, said: Words, core: Words) -> Meaning | None:
         """`lint docs` where several may be chosen, and `logs first`."""
         apart = self.lexicon.apart(said) if self.question.multi else ()
         if len(apart) > 1:
@@ -280,7 +280,7 @@ class Namer:
             return None
         if subject[0] in phrases.VERBS | phrases.FUNCTION | phrases.NEUTRAL:
             return None
-        told = [word for word in said if self.lexicon.telling(word)]
+        told = [word for word in said if self.lexicon.tells(word)]
         fit = self.lexicon.bag(said[1:]) if len(told) > 1 else None
         return Meaning("pick", fit.codes, firm=False) if fit and len(fit.codes) == 1 else None
 
@@ -289,22 +289,22 @@ class Namer:
         phrase = self.lexicon.phrase(said) if len(said) > 2 else self.lexicon.fit_description(said)
         return options_of(phrase.codes, firm=phrase.label) if phrase else None
 
-    def _phrased(self, said: Words) -> Meaning | None:
-        core = stripped(said) or self._uncoded(said) or _keep_praise(said)
+    def _read_phrase(self, said: Words) -> Meaning | None:
+        core = strip(said) or self._strip_fillers(said) or _keep_praise(said)
         for part in dict.fromkeys((said, core, _cut_reference(said))):
-            found = self._fitting(self.lexicon.phrase(part), said)
+            found = self._fit(self.lexicon.phrase(part), said)
             if found:
                 return found
         return None
 
-    def _fitting(self, fit: Fit | None, said: Words) -> Meaning | None:
+    def _fit(self, fit: Fit | None, said: Words) -> Meaning | None:
         """The options that words fit; a description is not meant by a thing of their own."""
         if fit is None or (not fit.label and self._beside(said)):
             return None
         codes = self.lexicon.closest(fit.codes, said)
         if self.question.multi and len(codes) > 1 and "ones" in said:
             return Meaning("pick", codes, fit.label, listed=True)
-        return self._both(codes, said) or self._timely(options_of(codes, firm=fit.label), said)
+        return self._both(codes, said) or self._keep_timely(options_of(codes, firm=fit.label), said)
 
     def _beside(self, said: Words) -> bool:
         """Whether words that stand in a description are said of something else.
@@ -313,7 +313,7 @@ class Namer:
         """
         if _refers(said):
             return False
-        told = [at for at, word in enumerate(said) if self.lexicon.telling(word)]
+        told = [at for at, word in enumerate(said) if self.lexicon.tells(word)]
         doing = told and not phrases.DECLARING.isdisjoint(said[told[-1] + 1 :])
         return bool(doing) or _of_a_kind(said) or self.lexicon.on_it(said)
 
@@ -321,11 +321,7 @@ class Namer:
         """Words that say little one by one, but stand together in just one option."""
         if said[0] == "the" and len(said) > 4 and said[1] in _LETTERED | {"one"}:
             said = said[3:] if said[2] in phrases.RELATIVE else said
-        if (
-            len(said) < 2
-            or phrases.FUNCTION.issuperset(said)
-            or any(map(self.lexicon.telling, said))
-        ):
+        if len(said) < 2 or phrases.FUNCTION.issuperset(said) or any(map(self.lexicon.tells, said)):
             return None
         codes = self.lexicon.verbatim(said)
         return Meaning("pick", codes, firm=False) if len(codes) == 1 else None

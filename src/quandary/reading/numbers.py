@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from quandary.reading.words import NTH, counted, wordings, wordset
+from quandary.reading.words import NTH, number_words, wordings, wordset
 
-_CARDINALS = counted(
+_CARDINALS = number_words(
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 )
-_ORDINALS = counted(
+_ORDINALS = number_words(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
 _FIGURES = 6
@@ -222,13 +222,13 @@ def _nth(word: str) -> int | None:
     return int(word[:-2]) if figures else _ORDINALS.get(word)
 
 
-def ordering(word: str) -> bool:
+def is_ordinal(word: str) -> bool:
     """Whether a word is an ordinal."""
     return word == "last" or _nth(word) is not None
 
 
 @lru_cache(maxsize=4096)
-def counting(word: str) -> bool:
+def counts(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
     numbered = cardinal(word) is not None or _nth(word) is not None
     return numbered or word in _ENDS | _SPANNING | _JOINTS.keys()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quandary.model.asks import MORE, Reading
 from quandary.model.tree import OTHER
 from quandary.reading import HEAD, OWN, phrases, reading
-from quandary.reading.clauses import Clause, afterwards, chatter, complaint, conditional, split
+from quandary.reading.clauses import Clause, chats, complains, follows_up, sets_condition, split
 from quandary.reading.meaning import Interpreter, sides
 from quandary.reading.names import NAMING, Meaning
 from quandary.reading.words import opens, wordset
@@ -61,28 +61,28 @@ class _Sentences:
         """What they say together."""
         if not self.clauses:
             return OWN
-        outright = self._outright() if len(self.clauses) == 1 and "?" not in self.head else None
+        outright = self._read_one() if len(self.clauses) == 1 and "?" not in self.head else None
         if outright:
             return self._reading([(0, outright)])
-        if "?" in self.head or any(_asking(clause.words) for clause in self.clauses):
-            return self._requested()
+        if "?" in self.head or any(_asks(clause.words) for clause in self.clauses):
+            return self._read_request()
         # `watch this: https://…`: what stands before an address speaks of that.
         pointed = "://" in self.head and re.search(r":\s*\w+://", self.head)
         if pointed or any(self._hinges(at, clause) for at, clause in enumerate(self.clauses)):
             return OWN
-        self.clauses = self._standing()
+        self.clauses = self._keep_standing()
         self.meanings = [self.interpreter.clause(clause) for clause in self.clauses]
         own = self.lexicon.label_words
-        if any(hedged(clause.words, own) for clause in self.clauses):
-            return self._torn()
-        return self._together()
+        if any(_hedges(clause.words, own) for clause in self.clauses):
+            return self._read_hedges()
+        return self._combine()
 
-    def _outright(self) -> Meaning | None:
+    def _read_one(self) -> Meaning | None:
         """What the only clause names without further ado."""
         said = self.clauses[0].words
         found = self.interpreter.verbatim(said) or self.interpreter.relative(said)
-        if found is None and not _asking(said) and not self.interpreter.foreign(said):
-            found = self.interpreter.outright(said)
+        if found is None and not _asks(said) and not self.interpreter.foreign(said):
+            found = self.interpreter.read_outright(said)
         return found if found and found.how in NAMING else None
 
     def _hinges(self, at: int, clause: Clause) -> bool:
@@ -93,12 +93,12 @@ class _Sentences:
             return True
         if not _has_condition(said, self.lexicon.label_words):
             return False
-        return not at or not afterwards(said) or bool(self.lexicon.mentioned(said))
+        return not at or not follows_up(said) or bool(self.lexicon.mentions(said))
 
-    def _requested(self) -> Reading:
+    def _read_request(self) -> Reading:
         """`can we go with 2?` asks for an option politely; any other question is no choice."""
-        if not any(_asking(clause.words) for clause in self.clauses):
-            return self._wavering()
+        if not any(_asks(clause.words) for clause in self.clauses):
+            return self._read_doubt()
         said = tuple(dropwhile(phrases.INTERJECTIONS.__contains__, self.clauses[0].words))
         if (
             len(self.clauses) > 1
@@ -112,31 +112,31 @@ class _Sentences:
             return OWN
         return self._settle(meant.codes, together=meant.listed and meant.how == "pick")
 
-    def _wavering(self) -> Reading:
+    def _read_doubt(self) -> Reading:
         """`1 or 2?` asks which of the two, and nothing else."""
         codes: list[str] = []
         if any("or" in clause.words for clause in self.clauses):
             for clause in self.clauses:
-                meant = self.interpreter.clause(clause._replace(words=_unhedged(clause.words)))
+                meant = self.interpreter.clause(clause._replace(words=_cut_hedge(clause.words)))
                 if meant is None or meant.how not in NAMING or not meant.firm:
                     return OWN
                 codes.extend(meant.codes)
         found = tuple(dict.fromkeys(codes))
         return self._settle(found) if len(found) > 1 else OWN
 
-    def _torn(self) -> Reading:
+    def _read_hedges(self) -> Reading:
         """Undecided between options that were named, or just undecided."""
         codes: list[str] = []
         for clause, meant in zip(self.clauses, self.meanings, strict=True):
             named = meant
-            if not named and hedged(clause.words, self.lexicon.label_words):
-                named = self.interpreter.clause(clause._replace(words=_unhedged(clause.words)))
+            if not named and _hedges(clause.words, self.lexicon.label_words):
+                named = self.interpreter.clause(clause._replace(words=_cut_hedge(clause.words)))
             if named is not None and named.how in NAMING and named.firm:
                 codes.extend(named.codes)
         found = tuple(code for code in dict.fromkeys(codes) if code not in {MORE, OTHER})
         return reading(found, self.question) if len(found) > 1 else OWN
 
-    def _standing(self) -> list[Clause]:
+    def _keep_standing(self) -> list[Clause]:
         """The clauses that still count after a second thought, without the reason for it.
 
         One that only leaves something out lets the rest stand: `tests and docs. actually no docs`.
@@ -146,8 +146,8 @@ class _Sentences:
         for at, clause in enumerate(self.clauses):
             said = clause.words
             leaves_out = said[0] in phrases.EXCLUDERS | phrases.EXCEPT and len(said) > 1
-            leaves_out = leaves_out or bool(self.interpreter.dropped(said))
-            if clause.corrects and (not leaves_out or self.interpreter.names.worded(said)):
+            leaves_out = leaves_out or bool(self.interpreter.read_drop(said))
+            if clause.corrects and (not leaves_out or self.interpreter.names.match(said)):
                 first = at
             elif (
                 0 < at < len(self.clauses) - 1
@@ -160,7 +160,7 @@ class _Sentences:
             first += 1
         return self.clauses[first:]
 
-    def _together(self) -> Reading:
+    def _combine(self) -> Reading:
         """What the clauses say: the first that names something, and those that go with it."""
         told = [(at, m) for at, m in enumerate(self.meanings) if m and m.how != "chatter"]
         naming = [(at, m) for at, m in told if m.how not in _SENSES] or told
@@ -172,11 +172,11 @@ class _Sentences:
         if not naming:
             return OWN
         first, meant = naming[0]
-        if self._unsettled(first, meant) or self._doubtful(first, meant) or self._unlisted(first):
+        if self._wavers(first, meant) or self._doubts(first, meant) or self._lists_more(first):
             return OWN
         return self._reading(naming)
 
-    def _unsettled(self, first: int, meant: Meaning) -> bool:
+    def _wavers(self, first: int, meant: Meaning) -> bool:
         """Whether what was named is only liked, comes under a condition, or is beside the point."""
         clauses, meanings = self.clauses, self.meanings
         senses = {m.how for m in meanings if m} & _SENSES
@@ -186,14 +186,14 @@ class _Sentences:
         if any(map(self._conditions, clauses[1:], meanings[1:])):
             return True
         behind = zip(clauses[first:], meanings[first:], strict=True)
-        wrong = any(complaint(clause.words) for clause, m in behind if m is None)
+        wrong = any(complains(clause.words) for clause, m in behind if m is None)
         if wrong and not _COPULAS.isdisjoint(clauses[first].words):
             return True
         before = zip(clauses[:first], meanings[:first], strict=True)
-        lead = [c.words for c, m in before if m is None and not chatter(c.words)]
+        lead = [c.words for c, m in before if m is None and not chats(c.words)]
         if lead and clauses[first].announced and _announces(lead[-1]):
             lead.pop()
-        if lead and (not _chooses(clauses[first].words) or any(map(conditional, lead))):
+        if lead and (not _chooses(clauses[first].words) or any(map(sets_condition, lead))):
             return True
         after = clauses[first + 1 :]
         liked = not phrases.LIKING.isdisjoint(clauses[first].words)
@@ -202,33 +202,33 @@ class _Sentences:
     def _conditions(self, clause: Clause, meant: Meaning | None) -> bool:
         """Whether a further clause is a condition, rather than the next thing or a limit."""
         said = clause.words
-        if not conditional(said) or (said[0] == "then" and not self.lexicon.mentioned(said)):
+        if not sets_condition(said) or (said[0] == "then" and not self.lexicon.mentions(said)):
             return False
         if meant and said[0] == "then" and self.question.multi:
             return False
         return not (meant and meant.firm and "only" in said[:2])
 
-    def _unlisted(self, first: int) -> bool:
+    def _lists_more(self, first: int) -> bool:
         """Whether a list ends with something that is no option: `docs, tests and the changelog`."""
         behind = zip(self.clauses[first + 1 :], self.meanings[first + 1 :], strict=True)
         for clause, meant in behind:
             said = clause.words
-            if meant is not None or not clause.comma or chatter(said):
+            if meant is not None or not clause.comma or chats(said):
                 continue
             brief = self.question.multi and len(said) < 3 and not _hurries(said)
             if brief or self.interpreter.begins_a_list(said):
                 return True
         return False
 
-    def _doubtful(self, first: int, named: Meaning) -> bool:
+    def _doubts(self, first: int, named: Meaning) -> bool:
         """Whether more is said than a word of a description, or a bare `first`, can carry.
 
         `First, …` counts what is to be done more often than options, and `Wait, …` stops somebody.
         """
         said = self.clauses[first].words
-        halts = said in _HALTS and not self.interpreter.names.worded(said)
+        halts = said in _HALTS and not self.interpreter.names.match(said)
         return (not named.firm or halts) and any(
-            meant is None and not chatter(clause.words) and clause.words[0] not in phrases.REASONS
+            meant is None and not chats(clause.words) and clause.words[0] not in phrases.REASONS
             for at, (clause, meant) in enumerate(zip(self.clauses, self.meanings, strict=True))
             if at != first
         )
@@ -282,14 +282,14 @@ class _Sentences:
         (first, _), (at, last) = run[0], run[-1]
         clauses, text = self.clauses, self.text
         if last.tail is not None:
-            return _plain(text[last.tail :])
+            return _trim(text[last.tail :])
         behind = clauses[at + 1 :]
-        if any(not chatter(clause.words) for clause in behind) or len(text) > HEAD:
-            return _plain(text[clauses[at].end :])
+        if any(not chats(clause.words) for clause in behind) or len(text) > HEAD:
+            return _trim(text[clauses[at].end :])
         start = clauses[first].starts[0]
-        before = [clause for clause in clauses[:first] if not chatter(clause.words)]
+        before = [clause for clause in clauses[:first] if not chats(clause.words)]
         if before and before[0].starts[0] < start:
-            return _plain(text[:start].rstrip(" ,;:-–—."))
+            return _trim(text[:start].rstrip(" ,;:-–—."))
         return None
 
 
@@ -325,7 +325,7 @@ def _hurries(said: Words) -> bool:
     return any(word in _WHEN or word.endswith("ly") for word in said)
 
 
-def _asking(said: Words) -> bool:
+def _asks(said: Words) -> bool:
     while len(said) > 1 and said[0] in phrases.INTERJECTIONS | {"but", "and", "just"}:
         said = said[1:]
     if said in phrases.YES or said in phrases.HEDGES:
@@ -343,7 +343,7 @@ def _asking(said: Words) -> bool:
     return len(said) > 2 and said[0] in phrases.ASKING_WITH_SUBJECT and said[1] in phrases.SUBJECTS
 
 
-def hedged(said: Words, own: frozenset[str]) -> bool:
+def _hedges(said: Words, own: frozenset[str]) -> bool:
     """Whether the person says that they do not know, or do not mind."""
     said = said[1:] if said[0] == "only" else said
     # What others do not know or mind is no hedge: `users don't mind`.
@@ -362,11 +362,11 @@ def _find(known: frozenset[Words], said: Words) -> slice | None:
     return next((span for span in spans if said[span] in known), None)
 
 
-def _unhedged(said: Words) -> Words:
+def _cut_hedge(said: Words) -> Words:
     """The words without the hedge among them."""
     hedge = _find(phrases.HEDGES, said) or slice(0, 0)
     return (*said[: hedge.start], *said[hedge.stop :]) or said
 
 
-def _plain(remark: str) -> str | None:
+def _trim(remark: str) -> str | None:
     return re.sub(_LEADING, "", remark).strip() or None

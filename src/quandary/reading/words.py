@@ -11,7 +11,7 @@ def wordset(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def counted(text: str) -> dict[str, int]:
+def number_words(text: str) -> dict[str, int]:
     """The words of a list, numbered from 1."""
     return {word: number for number, word in enumerate(text.split(), 1)}
 
@@ -56,7 +56,7 @@ def _word() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def _spelt(word: str) -> str:
+def _spell(word: str) -> str:
     """A word folded, and a number as it is mostly written: `5,000` and `5k` as `5000`."""
     # Of a letter that is all accent nothing is left.
     word = fold(word).replace(" ", "") or "?"
@@ -106,18 +106,18 @@ def _counts(character: str) -> bool:
 
 def spans(text: str) -> list[tuple[str, int, int]]:
     """The words of a text, folded, with where they begin and end."""
-    return [(_spelt(m.group()), m.start(), m.end()) for m in _word().finditer(text)]
+    return [(_spell(m.group()), m.start(), m.end()) for m in _word().finditer(text)]
 
 
 @lru_cache(maxsize=2048)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, folded."""
-    return tuple(_spelt(m) for m in _word().findall(text))
+    return tuple(_spell(m) for m in _word().findall(text))
 
 
 _SAME = {
     word: str(number)
-    for word, number in counted("one two three four five six seven eight nine ten").items()
+    for word, number in number_words("one two three four five six seven eight nine ten").items()
     if number > 1
 } | dict.fromkeys(("another", "others", "different"), "other")
 _SAME |= {"daily": "day", "nightly": "night", "hourly": "hour", "weekly": "week"}
@@ -236,13 +236,13 @@ def slips(typed: str, meant: str, least: int = 0) -> int | None:
 
     distance = OSA.distance(typed, meant, score_cutoff=allowed)
     if distance > allowed or (
-        distance and _opposite(typed, meant, Postfix.similarity(typed, meant))
+        distance and _opposes(typed, meant, Postfix.similarity(typed, meant))
     ):
         return None
     return int(distance)
 
 
-def _opposite(one: str, two: str, shared: int) -> bool:
+def _opposes(one: str, two: str, shared: int) -> bool:
     """Whether two words that end in the same letters, so many, begin with other prefixes."""
     pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
     return shared > 2 and any(a != b and {a, b} <= _OPPOSITES for a, b in pairs)
@@ -263,10 +263,10 @@ def resembles(typed: str, meant: str) -> bool:
         return False
     if _VOWELS.isdisjoint(typed):
         return typed[0] == meant[0] and typed.isalpha() and _skips(typed, meant)
-    return len(typed) > 3 and (_cut_short(typed, meant) or _slipped(typed, meant))
+    return len(typed) > 3 and (_shortens(typed, meant) or _has_slip(typed, meant))
 
 
-def _cut_short(typed: str, meant: str) -> bool:
+def _shortens(typed: str, meant: str) -> bool:
     """Whether only the beginning of a word was typed: `prod`, `deps`."""
     if meant.startswith(typed):
         return len(meant) - len(typed) > 2 or len(typed) > 4
@@ -274,7 +274,7 @@ def _cut_short(typed: str, meant: str) -> bool:
     return plural and len(meant) - len(typed) > 3
 
 
-def _slipped(typed: str, meant: str) -> bool:
+def _has_slip(typed: str, meant: str) -> bool:
     """Whether a word, or the beginning of a long one, was typed with a slip."""
     if slips(typed, meant) is not None:
         return True
