@@ -19,7 +19,8 @@ from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, pl
 from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note
-from quandary.model.chart import QUIET, Chart, Map, Page, check, plain
+from quandary.model.calls import fold
+from quandary.model.chart import QUIET, Chart, Map, Page, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -235,7 +236,7 @@ class Walk:
         self.steps.append(visit.record())
         if ended.output is not None:
             self.outputs[ways.page.id, step.id] = (len(self.steps), ended.output)
-            self.named_outputs[plain(plan.name)] = ended.output
+            self.named_outputs[fold(plan.name)] = ended.output
         if ended.used_up:
             raise _End("stopped", ended.why, used_up="budget")
         if ended.stopped:
@@ -261,7 +262,7 @@ class Walk:
         """What a step handed on: one of this page of that id or name, else one of any page."""
         places = ((ways.page.id, step.id) for step in ways.named(name))
         done = [self.outputs[place] for place in places if place in self.outputs]
-        return max(done)[1] if done else self.named_outputs.get(plain(name))
+        return max(done)[1] if done else self.named_outputs.get(fold(name))
 
 
 # -- resuming a walk that failed ------------------------------------------------------------------

@@ -10,7 +10,8 @@ from unicodedata import category, east_asian_width
 import msgspec
 
 from quandary.formats.charts.mermaid import compact, outlined, quote, quote_lines, remark, shown
-from quandary.model.chart import Map, plain
+from quandary.model.calls import fold
+from quandary.model.chart import Map
 from quandary.model.text import printable
 from quandary.model.tree import Option, is_multi, other_of
 
@@ -317,7 +318,7 @@ def _facts(plan: Map, step: Step) -> list[tuple[str, str]]:
         facts.append(("in", step.lane))
     hidden = {"page", "chart", "file"} if called is not None else set()
     for name, value in step.metadata.items():
-        if value != step.prompt and plain(name) not in hidden:
+        if value != step.prompt and fold(name) not in hidden:
             facts.append((name, value))
     return [*facts, *(("note", note) for note in step.notes)]
 

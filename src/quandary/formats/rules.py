@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from quandary.formats.markdown import Section
-from quandary.model.text import count as count_of
-from quandary.model.text import printable, shorten, suggest
+from quandary.model.text import count, printable, shorten, suggest
 from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
     from quandary.formats.markdown import Document, Note
+    from quandary.model.tree import Decision
 
-if TYPE_CHECKING:
-    Finding = tuple["Place", str]
+    Place: TypeAlias = "Level | Note | Option | Decision | Tree"
+    Finding = tuple[Place, str]
     Check = Callable[[Section], Iterator[Finding]]
 
 LEVELS = 3
@@ -27,19 +27,9 @@ _CODE = re.compile(r"[A-Z]{1,4}")
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 
-class Place(Protocol):
-    """Anything that stands somewhere in a document."""
-
-    @property
-    def line(self) -> int: ...
-    @property
-    def column(self) -> int: ...
-
-
 class Rule(NamedTuple):
-    """A rule and the function that finds where it is broken."""
+    """What a rule is like, and the function that finds where it is broken."""
 
-    name: str
     severity: Severity
     check: Check
     fixable: bool = False
@@ -50,7 +40,7 @@ RULES: dict[str, Rule] = {}
 
 def _rule(name: str, severity: Severity, *, fixable: bool = False) -> Callable[[Check], Check]:
     def register(check: Check) -> Check:
-        RULES[name] = Rule(name, severity, check, fixable)
+        RULES[name] = Rule(severity, check, fixable)
         return check
 
     return register
@@ -66,7 +56,7 @@ def _noted(name: str, message: str, *, fixable: bool = False) -> None:
     def check(section: Section) -> Iterator[Finding]:
         return ((note, message.format(shorten(note.text, 200))) for note in _notes(section, name))
 
-    RULES[name] = Rule(name, "warning", check, fixable)
+    RULES[name] = Rule("warning", check, fixable)
 
 
 def _of_options(
@@ -84,7 +74,7 @@ def _of_options(
             if broken(option):
                 yield option, message.format(code=option.code, label=shorten(option.label))
 
-    RULES[name] = Rule(name, severity, check, fixable)
+    RULES[name] = Rule(severity, check, fixable)
 
 
 def _unlike(name: str, severity: Severity, key: Callable[[Option], str], message: str) -> None:
@@ -99,7 +89,7 @@ def _unlike(name: str, severity: Severity, key: Callable[[Option], str], message
                     label = shorten(option.label)
                     yield option, message.format(code=option.code, label=label, line=first.line)
 
-    RULES[name] = Rule(name, severity, check)
+    RULES[name] = Rule(severity, check)
 
 
 class Level(NamedTuple):
@@ -139,18 +129,17 @@ def _options(tree: Tree) -> Iterator[Option]:
 def always_four(section: Section) -> Iterator[Finding]:
     """Three named options and [OTH] on every level; two or three named ones under [OTH]."""
     for level in levels(section.tree):
-        other, count = other_of(level.options), len(named_of(level.options))
+        other, named = other_of(level.options), len(named_of(level.options))
         if level.under_other:
             if other is not None:
                 message = f"[{other.code}] is under [OTH]; give that level named options only"
                 yield other, message
-            if count > LEVELS:
-                yield level, f"{level.name} has {count} options; keep two or three under [OTH]"
-        elif count != LEVELS:
-            has = count_of(count, "named option")
-            remedy = "add" if count < LEVELS else "move"
-            where = "another" if count < LEVELS else "what is less common under [OTH]"
-            yield level, f"{level.name} has {has} where three belong beside [OTH]; {remedy} {where}"
+            if named > LEVELS:
+                yield level, f"{level.name} has {named} options; keep two or three under [OTH]"
+        elif named != LEVELS:
+            has = f"{level.name} has {count(named, 'named option')}"
+            remedy = "add another" if named < LEVELS else "move what is less common under [OTH]"
+            yield level, f"{has} where three belong beside [OTH]; {remedy}"
 
 
 @_rule("depth-limit", "error")
@@ -187,7 +176,7 @@ def name_format(section: Section) -> Iterator[Finding]:
 
 @_rule("name-duplicate", "error")
 def name_duplicate(section: Section) -> Iterator[Finding]:
-    """Two decisions of a tree have two names; `duplicate_names` compares whole trees."""
+    """Two decisions of a tree have two names; `check_files` compares whole trees."""
     seen: dict[str, int] = {}
     for decision in section.tree.decisions:
         first = seen.setdefault(decision.name, decision.line)
@@ -237,7 +226,7 @@ def indent(section: Section) -> Iterator[Finding]:
     """Each level is indented by two spaces, and what looks like an option is one."""
     for note in _notes(section, "indent"):
         if note.text.isdigit():
-            message = f"indent this option by {count_of(int(note.text), 'space')}, two per level"
+            message = f"indent this option by {count(int(note.text), 'space')}, two per level"
         else:
             message = (
                 f"Markdown reads “{shorten(note.text)}” as part of the text above it; "
@@ -352,10 +341,8 @@ _noted(
 _noted("key-duplicate", "a second {}: line; the first one counts")
 
 
-@_rule("extends-unknown", "warning")
-def extends_unknown(_section: Section) -> Iterator[Finding]:
-    """What a tree extends is there; `across_files` looks for it."""
-    yield from ()
+RULES["extends-unknown"] = Rule("warning", lambda _: iter(()))
+"""What a tree extends is there; `check_files` looks for it."""
 
 
 @_rule("tree-hidden", "warning")
@@ -439,7 +426,9 @@ def check_files(
     first: dict[str, tuple[str, int]] = {}
     checked = []
     for path, document in files:
-        found = list(_check_notes(document))
+        outside = Section(Tree(""))
+        outside.notes = document.notes
+        found = [*judge(outside, dict.fromkeys(note.rule for note in document.notes))]
         for section in document.sections if fenced else _declared(document):
             found += judge(section)
         for section in _declared(document):
@@ -460,20 +449,11 @@ def check_files(
     return checked
 
 
-def judge(section: Section) -> Iterator[Diagnostic]:
+def judge(section: Section, rules: Iterable[str] = RULES) -> Iterator[Diagnostic]:
     """What is wrong with one tree, but for what its author chose to ignore."""
-    for rule in RULES.values():
-        for place, message in rule.check(section) if rule.name not in section.ignored else ():
-            yield from _diagnose(section, rule.name, place, message)
-
-
-def _check_notes(document: Document) -> Iterator[Diagnostic]:
-    """What was noted outside of any tree."""
-    outside = Section(Tree(""))
-    outside.notes = document.notes
-    for name in dict.fromkeys(note.rule for note in document.notes):
-        for place, message in RULES[name].check(outside):
-            yield from _diagnose(outside, name, place, message)
+    for rule in rules:
+        for place, message in RULES[rule].check(section):
+            yield from _diagnose(section, rule, place, message)
 
 
 def _diagnose(section: Section, rule: str, place: Place, message: str) -> Iterable[Diagnostic]:

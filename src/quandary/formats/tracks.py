@@ -89,18 +89,17 @@ def _field(name: str, schema: object, where: str, *, required: bool = True) -> F
     if schema.get("format") == PATH_EXISTS:
         del schema["format"]
         schema[PATH_EXISTS] = True
-    strange = sorted(schema.keys() - _CHECKED - _SAID)
-    if strange:
+    if strange := sorted(schema.keys() - _CHECKED - _SAID):
         known = ", ".join(sorted(_CHECKED))
         raise ParseError(f"{where} asks for {strange[0]}, which is not checked here; use {known}")
     field = Field(name, schema, required)
-    problem = _schema_problem(field, schema)
-    if problem:
+    if problem := _schema_problem(field):
         raise ParseError(f"{where}: {problem}")
     return field
 
 
-def _schema_problem(field: Field, schema: dict[str, Any]) -> str:
+def _schema_problem(field: Field) -> str:
+    schema = field.schema
     if not all(isinstance(kind, str) and kind in _TYPES for kind in field.types):
         return f"type is one of {', '.join(_TYPES)}"
     if "enum" in schema and (not isinstance(schema["enum"], list) or not schema["enum"]):
@@ -149,7 +148,7 @@ def find_gaps(
     missing, unfilled, wrong = [], [], {}
     for field in fields:
         value = given.get(field.name)
-        if is_missing(value):
+        if _is_missing(value):
             missing += [field.name] if field.required else []
         elif isinstance(value, str) and _UNFILLED.fullmatch(value.strip()):
             unfilled.append(field.name)
@@ -158,15 +157,13 @@ def find_gaps(
     return Gaps(tuple(missing), tuple(unfilled), wrong)
 
 
-def is_missing(value: object) -> bool:
+def _is_missing(value: object) -> bool:
     """Nothing is shown by null, false or blank text, nor by a list or an object of only those."""
-    if isinstance(value, list | dict):
-        return all(map(_is_blank, value.values() if isinstance(value, dict) else value))
-    return _is_blank(value)
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or value is False or (isinstance(value, str) and not value.strip())
+    values = value.values() if isinstance(value, dict) else value
+    return all(
+        one is None or one is False or (isinstance(one, str) and not one.strip())
+        for one in (values if isinstance(value, list | dict) else [value])
+    )
 
 
 def _misfit(field: Field, value: object, exists: Callable[[str], bool]) -> str:
@@ -237,9 +234,9 @@ def _from_lines(body: str) -> Given:
 def read_typed(field: Field, text: str) -> Any:  # noqa: ANN401 - whatever the schema asks for
     """The value that a typed text stands for, where the field is no text."""
     kinds = field.types
-    fitting = [choice for choice in field.schema.get("enum", []) if shown(choice) == text.strip()]
-    if fitting:
-        return fitting[0]
+    for choice in field.schema.get("enum", []):
+        if shown(choice) == text.strip():
+            return choice
     if not kinds or "string" in kinds:
         return text
     try:
@@ -461,8 +458,7 @@ def _current(value: object, phases: tuple[Phase, ...], where: str) -> Phase | No
 def write_new(given: str, where: str, before: str | None, path: str) -> str:
     """The text of a new track with the phases of a file; `before` is what the folder had."""
     stripped = given.removeprefix("\ufeff").strip()
-    listed = stripped.startswith("[")
-    new = _members(f'{{"phases": {stripped}}}' if listed else given, where)
+    new = _members(f'{{"phases": {stripped}}}' if stripped.startswith("[") else given, where)
     read_phases(_value(new, "phases", where), where)
     for name in ("currentPhase", "phaseHistory"):
         if _value(new, name, where):
@@ -473,19 +469,19 @@ def write_new(given: str, where: str, before: str | None, path: str) -> str:
         raise Rejected(f"{path}: there is a track already; see quandary phase status")
     old.pop("phases", None)
     fresh = {"currentPhase": msgspec.Raw(b"null"), "phaseHistory": msgspec.Raw(b"[]")}
-    return _written({**new, **fresh, **old})
+    return _write({**new, **fresh, **old})
 
 
 def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
     """The text of the file after a move."""
-    members = dict(kept.members)
+    members, target = dict(kept.members), transition.target
     if transition.added:
-        target = {"label": transition.target.label, "name": transition.target.name}
-        members["phases"] = _with(members["phases"], target)
-    members["currentPhase"] = msgspec.Raw(msgspec.json.encode(transition.target.title))
+        added = {"label": target.label, "name": target.name}
+        members["phases"] = _with(members["phases"], added)
+    members["currentPhase"] = msgspec.Raw(msgspec.json.encode(target.title))
     history = members.get("phaseHistory", msgspec.Raw(b"[]"))
     members["phaseHistory"] = _with(history, passage)
-    return _written(members)
+    return _write(members)
 
 
 def track_after(kept: Kept, transition: Transition) -> Track:
@@ -507,6 +503,6 @@ def _with(entries: msgspec.Raw, entry: object) -> msgspec.Raw:
     return msgspec.Raw(b"[\n    " + b",\n    ".join(lines) + b"\n  ]")
 
 
-def _written(members: dict[str, msgspec.Raw]) -> str:
+def _write(members: dict[str, msgspec.Raw]) -> str:
     lines = (b"  %b: %b" % (msgspec.json.encode(k), bytes(v)) for k, v in members.items())
     return (b"{\n" + b",\n".join(lines) + b"\n}\n").decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from quandary.model.calls import fold
 from quandary.model.text import shorten
 from quandary.model.tree import Content
 
@@ -26,7 +27,6 @@ STARTS = frozenset({"start", "begin", "start here", "begin here"})
 LONGEST_NAME = 60
 
 _OUTER = " \t\n\r.,;:!?'\"`()[]{}<>*_-–—…“”‘’«»¡¿、。，！？：；"
-_IGNORED = re.compile(r"[\s_-]+")
 
 
 class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
@@ -62,14 +62,14 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
 
     def field(self, name: str) -> str | None:
         """A data field by its name, however that is spelt; blank is as good as none."""
-        wanted = plain(name)
-        found = (value for key, value in self.metadata.items() if plain(key) == wanted)
+        wanted = fold(name)
+        found = (value for key, value in self.metadata.items() if fold(key) == wanted)
         return next((value for value in found if value.strip()), None)
 
     def tagged(self, name: str) -> bool:
         """Whether it has that tag, however that is spelt."""
-        wanted = plain(name)
-        return any(plain(tag) == wanted for tag in self.tags)
+        wanted = fold(name)
+        return any(fold(tag) == wanted for tag in self.tags)
 
 
 class Route(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
@@ -119,7 +119,7 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
 
     def page(self, name: str) -> Page | None:
         """The page of that name, or of that id; spelling aside as a last try."""
-        for kind, wanted in (("name", name), ("id", name), ("plain", plain(name))):
+        for kind, wanted in (("name", name), ("id", name), ("fold", fold(name))):
             if (found := self._index.get((kind, wanted))) is not None:
                 return found
         return None
@@ -131,7 +131,7 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
             found.setdefault(("id", page.id), page)
             if page.name:
                 found.setdefault(("name", page.name), page)
-                found.setdefault(("plain", plain(page.name)), page)
+                found.setdefault(("fold", fold(page.name)), page)
         return found
 
     @property
@@ -220,17 +220,15 @@ class Map:
         """The steps of that name, or the one of that id; spelling aside as a last try."""
         if name in self.steps:
             return [self.steps[name]]
-        exact, loose = self._names
-        return exact.get(name) or loose.get(plain(name), [])
+        return self._names.get(("name", name)) or self._names.get(("fold", fold(name)), [])
 
     @cached_property
-    def _names(self) -> tuple[dict[str, list[Step]], dict[str, list[Step]]]:
-        exact: dict[str, list[Step]] = {}
-        loose: dict[str, list[Step]] = {}
+    def _names(self) -> dict[tuple[str, str], list[Step]]:
+        found: dict[tuple[str, str], list[Step]] = {}
         for step in self.steps.values():
-            exact.setdefault(step.name, []).append(step)
-            loose.setdefault(plain(step.name), []).append(step)
-        return exact, loose
+            found.setdefault(("name", step.name), []).append(step)
+            found.setdefault(("fold", fold(step.name)), []).append(step)
+        return found
 
     @property
     def starts(self) -> list[Step]:
@@ -265,11 +263,6 @@ class Map:
                     seen.add(route.target)
                     onward.append(self.steps[route.target])
             waiting += reversed(onward)
-
-
-def plain(name: str) -> str:
-    """A tag, a key or a name without case, spaces, hyphens and underscores."""
-    return _IGNORED.sub("", name).casefold()
 
 
 def folded(label: str) -> str:
@@ -327,7 +320,7 @@ def concerned(chart: Chart) -> list[Page]:
     found = {page.id: page for page in waiting or chart.pages}
     while waiting:
         for step in waiting.pop().steps:
-            called = chart.called(step) if step.shape == "subprocess" else None
+            called = chart.called(step)
             if called is not None and called.id not in found:
                 found[called.id] = called
                 waiting.append(called)

@@ -53,16 +53,14 @@ def unamended(key: str, number: int) -> str:
     return key.removesuffix(f"~a{number}") if number else key
 
 
-def _safe(text: str) -> str:
+def _safe(text: str, unsafe: re.Pattern[str] = _UNSAFE) -> str:
     """Letters, digits and a few signs stay; anything else is written as its number."""
-    return _UNSAFE.sub(lambda found: f"_{ord(found[0]):x}_", text)
+    return unsafe.sub(lambda found: f"_{ord(found[0]):x}_", text)
 
 
 def _distinct(text: str) -> str:
     """The same so that no two texts are written alike: one that looks like that is changed too."""
-    if _CLEAR.fullmatch(text):
-        return text
-    return _UNSAFE_OR_LOW.sub(lambda found: f"_{ord(found[0]):x}_", text)
+    return text if _CLEAR.fullmatch(text) else _safe(text, _UNSAFE_OR_LOW)
 
 
 LONGEST = 64

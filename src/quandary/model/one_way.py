@@ -148,7 +148,14 @@ _JOINED = re.compile(
 )
 """Things whose name is more than one word."""
 
-_HARMLESS = r"""
+_SHOWN = (
+    "(?:delete|deletion|drop|publish|purchase|buy|pay|discard|overwrite|erase|purge|revoke|wipe)"
+)
+_PART = (
+    "(?:buttons?|icons?|dialogs?|labels?|menus?|links?|tooltips?|pages?|screens?|forms?|"
+    "shortcuts?|wording|copy|colou?rs?|hovers?|toolbars?)"
+)
+_HARMLESS = rf"""
     drop ?(?:downs?|shadows?|caps?|in|zones?|lets?|box|outs?|targets?)\b
     drag and drop(?:p\w+)?
     drop (?:a|an|me|us|them|you) (?:quick |short )?(?:line|note|hint|message|comment|mail)s?
@@ -163,18 +170,9 @@ _HARMLESS = r"""
     (?:production|prod) (?:build|mode|bundle|config\w*|profile|readme|docs?|checklist)s?
     production (?:like|ready|grade|quality)
     live (?:reload|preview|region|demo|chat|template|share|search)\w*
-    (?:the|a|an|our|its|this|that|your|each|every|no) (?:\S+ )?{shown} {part}
+    (?:the|a|an|our|its|this|that|your|each|every|no) (?:\S+ )?{_SHOWN} {_PART}
     pub(?:lisher|lication)s?\b
 """
-
-
-_SHOWN = (
-    "(?:delete|deletion|drop|publish|purchase|buy|pay|discard|overwrite|erase|purge|revoke|wipe)"
-)
-_PART = (
-    "(?:buttons?|icons?|dialogs?|labels?|menus?|links?|tooltips?|pages?|screens?|forms?|"
-    "shortcuts?|wording|copy|colou?rs?|hovers?|toolbars?)"
-)
 
 
 def one_way(*texts: str) -> str:
@@ -254,7 +252,6 @@ def _pairs() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 def _pattern(listed: str, beyond: str) -> re.Pattern[str]:
     """Any of the lines as whole words, with nothing of what is `beyond` right behind them."""
     lines = "|".join(line.strip() for line in listed.strip().split("\n"))
-    lines = lines.replace("{shown}", _SHOWN).replace("{part}", _PART)
     return re.compile(rf"(?<![\w'])(?:{lines})(?!{beyond})")
 
 

@@ -24,16 +24,15 @@ Order = tuple[tuple[int, int, str], ...]
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands."""
+    """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands.
+
+    A label has one spelling: without needless zeros.
+    """
     label, _, name = text.strip().partition(": ")
-    found = _LABEL.fullmatch(label.strip())
-    return (canonical(found[0]), name.strip()) if found else None
-
-
-def canonical(label: str) -> str:
-    """The one spelling of a label: without needless zeros."""
-    parts = (str(int(part)) if part.isdigit() else part for part in label.split("."))
-    return ".".join(parts)
+    if not _LABEL.fullmatch(label.strip()):
+        return None
+    parts = (str(int(part)) if part.isdigit() else part for part in label.strip().split("."))
+    return ".".join(parts), name.strip()
 
 
 @cache

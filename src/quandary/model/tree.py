@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 OTHER = "OTH"
 STAND_INS = ("OTHR", "MORE")
-_STAND_IN_LABELS = frozenset({"", "other", "others", "more", "more options", "something else"})
+_MORE_LABELS = frozenset({"", "other", "others", "more", "more options", "something else"})
 
 
 class Content(msgspec.Struct, frozen=True, eq=False):
@@ -171,14 +171,10 @@ def is_multi(options: tuple[Option, ...]) -> bool:
 
 def other_of(options: tuple[Option, ...]) -> Option | None:
     """The option that stands for the host's own "Other": `[OTH]`, or what a dialect puts there."""
-    for option in options:
-        if option.code == OTHER:
-            return option
-    for stand_in in STAND_INS:
+    for code in (OTHER, *STAND_INS):
         for option in options:
-            if option.code != stand_in:
-                continue
-            if stand_in == "OTHR" or option.label.rstrip(".… ").casefold() in _STAND_IN_LABELS:
+            says_other = code != "MORE" or option.label.rstrip(".… ").casefold() in _MORE_LABELS
+            if option.code == code and says_other:
                 return option
     return None
 
@@ -202,15 +198,9 @@ def extend(tree: Tree, base: Tree) -> Tree:
         replace(decision, options=tuple(_inherit(o, known) for o in decision.options))
         for decision in tree.decisions
     )
-    return replace(
-        tree,
-        decisions=decisions or base.decisions,
-        trigger=tree.trigger or base.trigger,
-        extras=tree.extras or base.extras,
-        kind=tree.kind or base.kind,
-        question=tree.question or base.question,
-        keywords=tree.keywords or base.keywords,
-    )
+    names = ("trigger", "extras", "kind", "question", "keywords")
+    values = {name: getattr(tree, name) or getattr(base, name) for name in names}
+    return replace(tree, decisions=decisions or base.decisions, **values)
 
 
 def _inherit(option: Option, known: dict[str, Option]) -> Option:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.formats import sources
+from quandary.model.calls import fold
 from quandary.model.chart import (
     Chart,
     Page,
@@ -21,7 +22,6 @@ from quandary.model.chart import (
     concerned,
     folded,
     named,
-    plain,
 )
 from quandary.model.tree import is_multi
 from quandary.settings.files import SUFFIXES, project_root, read_standard_input, read_text
@@ -258,7 +258,7 @@ def _reference(step: Step) -> str:
 
 def _call(step: Step, page: str) -> Step:
     """The step, naming the page by its id and in no other way."""
-    kept = {key: value for key, value in step.metadata.items() if plain(key) not in _REFERENCES}
+    kept = {key: value for key, value in step.metadata.items() if fold(key) not in _REFERENCES}
     return replace(step, metadata={**kept, "page": page})
 
 

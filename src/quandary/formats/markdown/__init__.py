@@ -99,8 +99,7 @@ class Listed(NamedTuple):
     """A decision as it stands in the document, for writing it anew."""
 
     heading: Block | None
-    items: tuple[Block, ...]
-    choose: str = ""
+    items: list[Block]
 
 
 class Section:

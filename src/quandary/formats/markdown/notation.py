@@ -53,31 +53,19 @@ def undressed(heading: str) -> str:
 
 def read_keys(paragraph: Block) -> tuple[list[Key], list[Key]]:
     """The known and the unknown keys of a paragraph; a value may run on over several lines."""
-    known: list[Key] = []
-    unknown: list[Key] = []
     if not any(is_key(text) for _, _, text in paragraph.lines):
-        return known, unknown
-    current: Key | None = None
-    words: list[str] = []
+        return [], []
+    begun: list[tuple[str, int, int, list[str]]] = []
     for line, column, text in paragraph.lines:
-        found = _KEY.match(text) or _ANY_KEY.match(text)
-        if found is None:
-            if current is not None:
-                words.append(text)
-                current = current._replace(end=line)
-            continue
-        if current is not None:
-            _sort(current, words, known, unknown)
-        current = Key(found[1].capitalize(), "", line, column, line)
-        words = [text[found.end() :]]
-    if current is not None:
-        _sort(current, words, known, unknown)
-    return known, unknown
-
-
-def _sort(key: Key, words: list[str], known: list[Key], unknown: list[Key]) -> None:
-    value = " ".join(words).strip()
-    (known if key.name in KEYS else unknown).append(key._replace(value=value))
+        if found := _KEY.match(text) or _ANY_KEY.match(text):
+            begun.append((found[1].capitalize(), line, column, [text[found.end() :]]))
+        elif begun:
+            begun[-1][-1].append(text)
+    keys = [
+        Key(name, " ".join(values).strip(), line, column, line + len(values) - 1)
+        for name, line, column, values in begun
+    ]
+    return [key for key in keys if key.name in KEYS], [key for key in keys if key.name not in KEYS]
 
 
 def read_extras(value: str) -> tuple[tuple[Extra, ...], bool]:

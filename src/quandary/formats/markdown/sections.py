@@ -152,9 +152,7 @@ class Reader:
                 self._finish(item.end + 1)
             return
         if not draft.decisions:
-            decision = DraftDecision("", None)
-            decision.after_prose = draft.prose
-            draft.decisions.append(decision)
+            draft.decisions.append(DraftDecision("", None, after_prose=draft.prose))
         decision = draft.decisions[-1]
         heads = [read_head(first_line(item)[2]) for item in items]
         if not decision.stray or _continues(decision, heads):
@@ -267,7 +265,7 @@ class Reader:
         section = Section(tree)
         section.heading, section.base = draft.heading, draft.base
         section.notes, section.keys = draft.notes, draft.keys
-        section.listed = [Listed(d.heading, tuple(d.items), d.choose) for d in draft.decisions]
+        section.listed = [Listed(d.heading, d.items) for d in draft.decisions]
         return section
 
     def _decision(self, draft: Draft, decision: DraftDecision) -> Decision:

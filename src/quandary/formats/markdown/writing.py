@@ -207,6 +207,8 @@ class Layout:
         self.prefix = " " * section.base
         self.parts: dict[int, str] = {}
         """What begins on a line: heading, key, decision, item; any other line is an option's."""
+        self.heads: set[int] = set()
+        """Where options begin."""
         self.code: set[int] = set()
         self._headings(section)
         for key in section.keys:
@@ -248,21 +250,18 @@ class Layout:
     def _list(self, listed: Listed, options: tuple[Option, ...]) -> None:
         if not listed.items:
             return
-        heads: set[int] = set()
         for item, option in zip(listed.items, options, strict=True):
-            self._item(item, option, 0, options, heads)
+            self._item(item, option, 0, options)
         first, last = listed.items[0].line, listed.items[-1].end
         self.parts[first] = "item"
-        self._drop_blanks(first, last, heads)
+        self._drop_blanks(first, last)
 
-    def _item(
-        self, item: Block, option: Option, depth: int, siblings: tuple[Option, ...], heads: set[int]
-    ) -> None:
+    def _item(self, item: Block, option: Option, depth: int, siblings: tuple[Option, ...]) -> None:
         line, _, text = first_line(item)
         indent = self.prefix + STEP * depth
         bullet = self._head(text, option, siblings)
         self._write(item.line, f"{indent}- {bullet}".rstrip())
-        heads.add(item.line)
+        self.heads.add(item.line)
         self._drop(item.line + 1, line + 1)
         body = body_lines(item, self.lines)
         owned = {number: (text, is_text) for number, _, text, is_text in body}
@@ -280,7 +279,7 @@ class Layout:
             above = number
         children = [child for child in item.children if child.kind == "item"]
         for child, nested in zip(children, option.options, strict=True):
-            self._item(child, nested, depth + 1, option.options, heads)
+            self._item(child, nested, depth + 1, option.options)
 
     def _head(self, written: str, option: Option, siblings: tuple[Option, ...]) -> str:
         label = read_head(written).label
@@ -293,14 +292,14 @@ class Layout:
         head = write_head(option.code if coded else "", label, multi=multi)
         return f"{head} {comment}".strip() if comment else head
 
-    def _drop_blanks(self, first: int, last: int, heads: set[int]) -> None:
+    def _drop_blanks(self, first: int, last: int) -> None:
         """No empty line stands above an option or between a label and its description."""
         above = first
         for number in range(first + 1, last + 1):
             if not self.lines[number].strip(" \t"):
                 continue
-            option = number in heads and above in self.edits
-            description = above in heads and number in self.edits and number not in self.code
+            option = number in self.heads and above in self.edits
+            description = above in self.heads and number in self.edits and number not in self.code
             if option or description:
                 self._drop(above + 1, number)
             above = number
