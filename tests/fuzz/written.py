@@ -135,7 +135,7 @@ def _tracks(data: bytes) -> None:
         begun = text
     kept = tracks.parse(begun, ".state.json")
     hold(bool(kept.track.phases), "a track without phases")
-    again = tracks.parse(tracks._written(kept.members), ".state.json")
+    again = tracks.parse(tracks._write(kept.members), ".state.json")
     hold(again.track == kept.track, "written and read, it is another track")
 
 

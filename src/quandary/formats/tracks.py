@@ -159,10 +159,11 @@ def find_gaps(
 
 def _is_missing(value: object) -> bool:
     """Nothing is shown by null, false or blank text, nor by a list or an object of only those."""
-    values = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        value = list(value.values())
     return all(
         one is None or one is False or (isinstance(one, str) and not one.strip())
-        for one in (values if isinstance(value, list | dict) else [value])
+        for one in (value if isinstance(value, list) else [value])
     )
 
 

@@ -430,8 +430,7 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
         if route.label.strip() and other is not route:
             targets = f"{named(plan.follow(other))} and {named(plan.follow(route))}"
             message = f"two ways out of {named(step)} are labelled “{_cut(route.label)}”"
-            remedy = "each needs a label of its own"
-            message = f"{message} (to {targets}); {remedy}"
+            message = f"{message} (to {targets}); each needs a label of its own"
             yield _error("duplicate-route", message, step, line=route.line)
 
 

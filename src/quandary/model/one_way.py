@@ -204,11 +204,9 @@ def _plain(text: str) -> str:
 def _caught(words: str) -> str:
     """What gives it away: a word, a phrase, or a deed and what it is done to."""
     listed = words.split()
-    found = next((word for word in listed if word in _forms(_ALONE)), "") or _pair(listed)
-    if not found:
-        phrase = _pattern(_PHRASES, r"\w").search(words)
-        found = phrase[0].strip() if phrase else ""
-    return found
+    alone = next((word for word in listed if word in _forms(_ALONE)), "")
+    phrase = _pattern(_PHRASES, r"\w").search(words)
+    return alone or _pair(listed) or (phrase[0].strip() if phrase else "")
 
 
 def _pair(words: list[str]) -> str:

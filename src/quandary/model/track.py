@@ -136,10 +136,8 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def after(self, label: str) -> Phase | None:
         """The declared phase that follows a label; branches beside it are passed over."""
-        for phase in self.ordered:
-            if order(phase.label) > order(label) and not alternatives(phase.label, label):
-                return phase
-        return None
+        later = (phase for phase in self.ordered if order(phase.label) > order(label))
+        return next((phase for phase in later if not alternatives(phase.label, label)), None)
 
     @property
     def next(self) -> Phase | None:

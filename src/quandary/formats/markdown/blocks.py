@@ -90,9 +90,7 @@ def expand(line: str) -> str:
     """The line with the tabs among its leading markers replaced by spaces, four to a stop."""
     if "\t" not in line:
         return line
-    found = _TAB_PREFIX.match(line)
-    cut = found.end() if found else 0
-    return line[:cut].expandtabs(4) + line[cut:]
+    return _TAB_PREFIX.sub(lambda found: found[0].expandtabs(4), line, count=1)
 
 
 def source_column(line: str, column: int) -> int:
