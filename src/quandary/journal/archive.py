@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
+from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import runs
 from quandary.journal.chance import ALPHABET, LENGTH
 from quandary.journal.entries import (
@@ -205,20 +205,14 @@ class _File(
     documents: dict[str, Any]
 
 
-# -- writing and reading -------------------------------------------------------------------------
-
-
 def export(store: Store, run: str) -> Exported:
     """A run of the store's own as it stands now. One that does not verify is not handed on."""
     with store.snapshot():
-        row = store.run(run)
-        if row is None:
-            raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-        before = store.runs(after=row.number, newest=True, limit=1)
+        follows = store.link_before(store.require_run(run))
         entries = tuple(replace(entry, seq=0) for entry in store.entries(run))
         names = _names(entries)
         documents = {name: text for name in names if (text := store.document(name)) is not None}
-    exported = Exported(run, before[0].first if before else START, entries, documents)
+    exported = Exported(run, follows, entries, documents)
     if _problems(exported):
         raise Rejected(f"run {run} is not as it was written; see `quandary verify {run}`")
     return exported
@@ -276,11 +270,7 @@ def _document(digest: str, value: object) -> bytes:
     return written if document_digest(written) == digest else document_bytes(value)
 
 
-# -- checking ------------------------------------------------------------------------------------
-
-
 def _problems(exported: Exported) -> list[Problem]:
-    """What is not as it was written; nothing where all is."""
     run, follows, entries, documents = exported
     if len(run) != LENGTH or not set(run) <= set(ALPHABET) or len(follows) != len(START):
         return [Problem("that is no name of a run, or not what a run follows")]
@@ -305,7 +295,6 @@ def _problems(exported: Exported) -> list[Problem]:
 
 
 def _names(entries: Sequence[Entry]) -> set[str]:
-    """The documents that a run needs, by their digests."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError, IndexError):
         began = entries[0].read()
         if isinstance(began, Began) and needs_documents(entries):
@@ -332,14 +321,10 @@ def import_run(
     store: Store, exported: Exported, *, about: str, project: str, source: Source
 ) -> Imported:
     """Keep a run of another store. What contradicts a run that is there is refused."""
-    run = exported.run
-    record = store.named(IMPORTED + run).get(IMPORTED + run)
-    known = None
-    if store.run(run) is not None:
-        record, known = run, export(store, run)
-    elif record is not None:
-        known = read_imported(store, record)
-    if record is not None and known is not None:
+    run, name = exported.run, IMPORTED + exported.run
+    record = run if store.run(run) is not None else store.named(name).get(name)
+    if record is not None:
+        known = export(store, run) if record == run else read_imported(store, record)
         if _compact(known) == _compact(exported):
             return Imported(record, known=True)
         if record == run or not _goes_on(known, exported):

@@ -91,7 +91,8 @@ class Connections:
                 connection = psycopg.connect(self.conninfo, autocommit=True)
                 self._settle(connection)
             except psycopg.Error as error:
-                if not starting(error) or chance.monotonic() >= deadline:
+                starting = error.sqlstate == "57P03" or any(w in str(error) for w in _STARTING)
+                if not starting or chance.monotonic() >= deadline:
                     raise StoreError(explain(self.place, error)) from error
             else:
                 return connection
@@ -156,8 +157,6 @@ class Connections:
                 connection.rollback()
             self._pool.putconn(connection)
 
-    # -- how it is done --------------------------------------------------------------------------
-
     def _read(self, address: str) -> str:
         try:
             said = conninfo_to_dict(address)
@@ -183,20 +182,12 @@ class Connections:
         while True:
             try:
                 return attempt()
-            except PoolTimeout as error:
-                moment = chance.monotonic()
-                deadline = deadline or moment - _MOMENT + self.patience
-                if moment < deadline:
-                    continue
-                self.connect().close()  # which says what is wrong, if anything is
-                raise StoreError(
-                    f"{self.place}: all {MOST} connections have been in use for "
-                    f"{self.patience:g} seconds; try again later"
-                ) from error
             except psycopg.Error as error:
                 moment = chance.monotonic()
                 deadline = deadline or moment + self.patience
                 if moment >= deadline or not passing(error):
+                    if isinstance(error, PoolTimeout):
+                        self.connect().close()  # which says what is wrong, if anything is
                     raise StoreError(explain(self.place, error, self.patience)) from error
             chance.sleep(chance.uniform(0, pause))
             pause = min(pause * 2, 0.5)
@@ -218,6 +209,10 @@ _STARTING = ("is starting up", "is shutting down", "in recovery mode", "not yet 
 
 _EXPLANATIONS: dict[type[psycopg.Error], str] = {
     PoolClosed: "{place}: the store was closed",
+    PoolTimeout: (
+        f"{{place}}: all {MOST} connections have been in use for {{patience}} seconds; "
+        "try again later"
+    ),
     errors.LockNotAvailable: (
         "{place} has been locked by another program for {patience} seconds; "
         "try again when it is done"
@@ -242,11 +237,6 @@ def passing(error: psycopg.Error) -> bool:
     if state is None:
         return isinstance(error, OperationalError) and not isinstance(error, PoolClosed)
     return state in _PASSING or state.startswith("08")
-
-
-def starting(error: psycopg.Error) -> bool:
-    """Whether a server that took no connection is about to."""
-    return error.sqlstate == "57P03" or any(words in str(error) for words in _STARTING)
 
 
 def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:

@@ -250,8 +250,7 @@ def read_beginning(store: Store, run: str) -> tuple[Began, dict[str, Any]]:
 
 def kind_of(body: AnyBody) -> Kind:
     """What an entry with this body is called."""
-    kind: Any = body.__struct_config__.tag
-    return cast("Kind", kind)
+    return cast("Kind", body.__struct_config__.tag)
 
 
 def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter) -> Entry:

@@ -7,9 +7,10 @@ entries that they append, `verify` to all, and every other reader of a journal u
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from quandary.errors import Diverged
@@ -79,15 +80,8 @@ class Standing(Struct):
 
     def row(self, run: Run) -> Run:
         """The row of the run, made to say this."""
-        return replace(
-            run,
-            n=self.n,
-            status=self.status,
-            waits=self.waits,
-            key=self.key,
-            asked=self.asked,
-            since=self.since,
-        )
+        names = ("n", "status", "waits", "key", "asked", "since")
+        return replace(run, **{name: getattr(self, name) for name in names})
 
     def _wait(self, waits: Waits | None = None, key: str | None = None, asked: int = 0) -> None:
         self.waits, self.key, self.asked = waits, key, asked
@@ -168,18 +162,15 @@ def row_of(entries: Sequence[Entry], number: int = 0) -> Run:
     standing = history(entry.read() for entry in entries)
     began = standing.began
     assert began is not None  # noqa: S101 - nothing else begins a run
-    run = Run(
-        number=number,
-        id=entries[0].run,
-        flow=began.flow,
-        version=began.version,
-        project=began.project,
-        first=entries[0].digest,
-        head=entries[-1].digest,
-        began=began.at,
-        expires=began.expires or None,
-    )
+    first, head = entries[0].digest, entries[-1].digest
+    run = Run(number=number, id=entries[0].run, first=first, head=head, **describe_beginning(began))
     return standing.row(run)
+
+
+def describe_beginning(body: Began) -> dict[str, Any]:
+    """What the row of a run says of how it began."""
+    said = {"flow": body.flow, "version": body.version, "project": body.project}
+    return said | {"began": body.at, "expires": body.expires or None}
 
 
 # -- what is appended ----------------------------------------------------------------------------
@@ -453,11 +444,7 @@ def _state(
 
 def _closing_notes(result: object) -> tuple[Note, ...]:
     """What a flow has to say with its result."""
-    notes = result.get("notes") if isinstance(result, dict) else None
-    if not isinstance(notes, list):
-        return ()
-    return tuple(
-        Note(n["kind"], n["text"], n.get("item", ""))
-        for n in notes
-        if isinstance(n, dict) and "kind" in n and "text" in n
-    )
+    with suppress(ValidationError):  # an imported run can hold anything
+        said = result if isinstance(result, dict) else {}
+        return convert(said.get("notes", ()), tuple[Note, ...])
+    return ()

@@ -124,7 +124,7 @@ class Policy(NamedTuple):
             found = find_preference(self.store, id_, self.project)
             if found is None or found.preference not in SUPPRESSING:
                 return ASK
-            for reason in self._reasons(id_, texts, chain=chain):
+            for reason in self._find_reasons(id_, texts, chain=chain):
                 return ASK._replace(note=f"{reason}; your {found.preference} does not apply")
         except (QuandaryError, ValueError, KeyError, TypeError) as error:
             return ASK._replace(note=f"the preferences cannot be read ({error}), so it is asked")
@@ -152,8 +152,7 @@ class Policy(NamedTuple):
         verdicts = {question.key: self.judge(question) for question in ask.questions}
         return verdicts if all(verdict.decide for verdict in verdicts.values()) else None
 
-    def _reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
-        """Why it has to be asked, whatever anybody prefers."""
+    def _find_reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
         yield from fixed_reasons(self.settings, id_, texts)
         if chain:
             yield _IN_A_SPLIT

@@ -9,7 +9,7 @@ reads the entries in order reads them up to where nobody can still come in betwe
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -113,37 +113,27 @@ class PostgresStore(Store):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        if self._connections.holding is not None:
-            yield
-            return
-        with self._connections.held("REPEATABLE READ, READ ONLY", still=self._journal):
+        held = self._connections.held("REPEATABLE READ, READ ONLY", still=self._journal)
+        with held if self._connections.holding is None else nullcontext():
             yield
 
     def news(self, seconds: float) -> Generator[bool]:
-        listener: Connection | None = None
         looked = 0.0
-        try:
-            while True:
-                try:
-                    if listener is None:
-                        listener = self._connections.connect()
-                        listener.execute(f"LISTEN {CHANNEL}")
-                        looked = 0.0
-                    told = any(True for _ in listener.notifies(timeout=seconds, stop_after=1))
-                except (psycopg.Error, StoreError):
-                    if listener is not None:
-                        listener.close()
-                    listener, told = None, False
-                    chance.sleep(seconds)
-                moment = chance.monotonic()
-                told = told or moment - looked >= LONGEST_DEAF
-                looked = moment if told else looked
-                yield told
-                if told:
-                    chance.sleep(min(_SHORTEST, seconds))  # many replies are few looks
-        finally:
-            if listener is not None:
-                listener.close()
+        while True:
+            try:
+                with closing(self._connections.connect()) as listener:
+                    listener.execute(f"LISTEN {CHANNEL}")
+                    looked = 0.0
+                    while True:
+                        told = any(True for _ in listener.notifies(timeout=seconds, stop_after=1))
+                        told = told or chance.monotonic() - looked >= LONGEST_DEAF
+                        yield told
+                        if told:
+                            looked = chance.monotonic()
+                            chance.sleep(min(_SHORTEST, seconds))  # many replies are few looks
+            except (psycopg.Error, StoreError):
+                chance.sleep(seconds)
+                yield chance.monotonic() - looked >= LONGEST_DEAF
 
     def lock_run(self, run: str) -> AbstractContextManager[None]:
         """Within it, nobody else drives the run, on whatever machine."""
@@ -229,8 +219,7 @@ class PostgresStore(Store):
 
     def dump(self, table: str) -> Iterator[Row]:
         connection = self._connections.holding
-        if connection is None:
-            raise StoreError("rows are dumped within a snapshot")
+        assert connection is not None  # noqa: S101 - rows are dumped within a snapshot
         with connection.cursor(name="dump", binary=True) as cursor:
             cursor.itersize = 2000
             yield from cursor.execute(rows_of(table))
@@ -250,8 +239,6 @@ class PostgresStore(Store):
             check()
             connection.commit()
 
-    # -- how it is done --------------------------------------------------------------------------
-
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         return self._connections.do(lambda c: _execute(c, sql, values).fetchall())
 
@@ -270,7 +257,6 @@ class PostgresStore(Store):
 
 
 def _execute(connection: Connection, sql: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401
-    """Run a statement of those that both kinds of stores share."""
     return connection.execute(sql.replace("?", "%s"), values, binary=True)
 
 
@@ -397,21 +383,18 @@ class Teller:
         """Say that a run has news: now, or with others in a moment."""
         with self._guard:
             self._runs[run] = None
-            if self._later is not None:
-                return
             left = self._told + SHORTEST - chance.monotonic()
-            if left > 0:
+            if self._later is None and left > 0:
                 # No daemon: a program that ends now is kept for a moment until this is said.
                 self._later = threading.Timer(left, self._tell_later)
                 self._later.start()
+            if self._later is not None:
                 return
         self._say(connection)
 
     def close(self) -> None:
         """Say what is left to say."""
-        with self._guard:
-            later, self._later = self._later, None
-        if later is not None:
+        if (later := self._later) is not None:
             later.cancel()
             self._tell_later()
 

@@ -14,6 +14,7 @@ from quandary.journal.entries import (
     Matter,
     Noted,
     offered,
+    read_beginning,
     read_bodies,
     read_document,
     read_matter,
@@ -141,8 +142,7 @@ def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
 
 def version_of(flow: str) -> int:
     """The version of a flow's keys and meanings that this Quandary has."""
-    version: int = module_of(flow).VERSION
-    return version
+    return int(module_of(flow).VERSION)
 
 
 def start(flow: str, arguments: dict[str, Any]) -> Progress:
@@ -200,8 +200,6 @@ class Heard(NamedTuple):
     """Of what was asked anew after the run had failed, the number, by its key before that."""
     arguments: dict[str, Any]
     """What the run was begun with, without its documents, as it holds since the last retry."""
-    given: dict[str, Any]
-    """The same as it was at first."""
 
 
 def heard(run: str, entries: Sequence[Recorded]) -> Heard:
@@ -223,14 +221,14 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
             if came is None:
                 raise Diverged(f"run {run} has nothing under {key}; `quandary verify {run}`")
             responses[key] = came
-    given = arguments = _matter(run, entries[0]).arguments or {}
+    arguments = _matter(run, entries[0]).arguments or {}
     anew = {}
     for n in standing.retries:
         note = bodies[n - 1]
         assert isinstance(note, Noted)  # noqa: S101 - nothing else takes a run up again
         anew[note.key] = note.amendment
         arguments = arguments | (_matter(run, entries[n - 1]).arguments or {})
-    return Heard(standing, responses, anew, arguments, given)
+    return Heard(standing, responses, anew, arguments)
 
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
@@ -275,9 +273,9 @@ def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dic
     The flow says from which of its requests on, and on which terms.
     """
     ended = resume(store, run, known)
-    began = known.standing.began
-    again = getattr(module_of(began.flow), "again", None) if began is not None else None
-    found = again(known.given, ended.result) if again and isinstance(ended.result, dict) else None
+    began, given = read_beginning(store, run)
+    again = getattr(module_of(began.flow), "again", None)
+    found = again(given, ended.result) if again and isinstance(ended.result, dict) else None
     if found is None:
         raise Rejected(
             f"run {run} failed where nothing can be tried again; begin anew: --from {run}"

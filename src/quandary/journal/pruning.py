@@ -87,9 +87,6 @@ def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
     return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
 
 
-# -- finding it ----------------------------------------------------------------------------------
-
-
 def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
     """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
     for row in store.each_run(project=wanted.project):
@@ -153,9 +150,6 @@ def _documents(entries: list[Entry]) -> set[str]:
     return set(began.documents.values()) if isinstance(began, Began) else set()
 
 
-# -- doing it ------------------------------------------------------------------------------------
-
-
 def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Watch) -> State:
     """Take it out, and keep a record of who did, when, and how much it was."""
     stays = "only codes stay" if wanted.keep == "codes" else "answers stay"
@@ -195,7 +189,6 @@ def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
 
 
 def _forget(store: Store, among: set[str]) -> int:
-    """Remove those of the documents that no run needs any more."""
     seen = store.newest()
     left = {name for name in among if store.document(name) is not None}
     for row in store.each_run():

@@ -183,7 +183,6 @@ def _begins(entry: Entry) -> bool:
 
 
 def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
-    """The rows of the new journal."""
     # In the order in which they were written; two cannot have been written at once.
     entries = sorted((e for run in found for e in run.entries), key=lambda e: e.seq)
     seqs = accumulate((e.seq for e in entries), lambda before, seq: max(before + 1, seq))

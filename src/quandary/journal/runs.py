@@ -182,12 +182,8 @@ def find_run(store: Store, prefix: str) -> str:
 
 def open_run(store: Store, run: str) -> OpenRun:
     """A run, looked up once for all that is done with it now."""
-    row = _row(store, run)
-    handle = OpenRun(store, row)
-    kept = _opened.get(store, {}).pop(run, None)
-    if kept is not None and kept["row"].n == row.n:
-        vars(handle).update(kept)
-    return handle
+    row, kept = _row(store, run), _remembered(store, run)
+    return kept if kept is not None and kept.row.n == row.n else OpenRun(store, row)
 
 
 def begin(
@@ -216,15 +212,14 @@ def begin(
     digests = {name: document_digest(text) for name, text in written.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(arguments)))
     progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
-    earlier = Earlier(store, _row(store, origin).id) if origin is not None else None
     source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
     kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
     draft = Draft(Run(id="", expires=until or None, **kind), source)
     kind |= {"expires": until, "origin": origin or "", "name": name, **draft.said}
     draft.add(Began(documents=digests, **kind), Matter(arguments=plain))
     draft.stand(progress)
-    if earlier is not None:
-        _take_over(draft, progress, earlier)
+    if origin is not None:
+        _take_over(draft, progress, Earlier(store, _row(store, origin).id))
     if prefer:
         _decide(store, draft, progress)
 
@@ -383,7 +378,7 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
     row = _row(store, run)
     if row.status != "failed":
         raise Rejected(f"run {run} is {row.status}; only a failed run can be tried again")
-    if row.expires and chance.stamp(chance.now()) >= row.expires:
+    if _has_expired(row):
         raise Rejected(f"the time of run {run} was up at {row.expires}; begin anew: --from {run}")
     recorded = store.recorded(run, row.n)
     known = heard(run, recorded)
@@ -502,11 +497,11 @@ def _remembered(store: Store, run: str) -> OpenRun | None:
     Nothing can be recorded on the strength of it that does not fit: where somebody else appended
     since, the store refuses, and the row is looked up.
     """
-    opened = _opened.get(store, {})
-    if run not in opened or opened[run]["row"].expires:
+    known = _opened.get(store, {}).pop(run, None)
+    if known is None or _has_expired(known["row"]):
         return None
-    handle = OpenRun(store, opened[run]["row"])
-    vars(handle).update(opened.pop(run))
+    handle = OpenRun(store, known["row"])
+    vars(handle).update(known)
     return handle
 
 
@@ -583,7 +578,6 @@ def _record(handle: OpenRun, draft: Draft, response: Given, to: str | None, **se
 
 
 def _append(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
-    """Append a draft together with where the flow stands now, and say where that is."""
     draft.stand(progress)
     _decide(store, draft, progress)
     handle = OpenRun(store, draft.append(store), progress)
@@ -622,15 +616,16 @@ def _do_deeds(
 @_until_appended
 def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     """The row of a run; one whose time is up is withdrawn by being looked at."""
-    row = store.run(run)
-    if row is None:
-        raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-    over = row.status != "waiting" or not row.expires or chance.stamp(chance.now()) < row.expires
-    if over or not expiring:
+    row = store.require_run(run)
+    if not expiring or row.status != "waiting" or not _has_expired(row):
         return row
     draft = Draft(row, Source("policy", "expiry", ""))
     draft.end("withdrawn", f"nobody answered until {row.expires}")
     return draft.append(store)
+
+
+def _has_expired(row: Run) -> bool:
+    return bool(row.expires) and chance.stamp(chance.now()) >= str(row.expires)
 
 
 def _require_waiting(handle: OpenRun, to: str | None) -> None:
@@ -640,10 +635,9 @@ def _require_waiting(handle: OpenRun, to: str | None) -> None:
 
 def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
     what = f"already answered: {key}" if key else "already answered"
-    if row.status != "waiting":
-        reason = f": {why}" if why else ""
-        return AlreadyAnswered(f"{what} (run {row.id} is {row.status}{reason})")
-    return AlreadyAnswered(f"{what} (run {row.id} now waits for {row.key})")
+    stands = f"now waits for {row.key}" if row.status == "waiting" else f"is {row.status}"
+    reason = f": {why}" if why else ""
+    return AlreadyAnswered(f"{what} (run {row.id} {stands}{reason})")
 
 
 def _state_after(store: Store, run: str, n: int) -> State | None:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -169,7 +169,7 @@ class SqliteStore(Store):
             newest = self._db.execute(NEWEST).fetchone()
             run, entries = self._begin(self._db.execute, newest, write, documents, name, once=once)
             self._db.execute(_ADD_RUN, astuple(run))
-            self._db.executemany(_ADD_ENTRY, map(_entry_row, entries))
+            self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
             return run
 
         return self._write(action)
@@ -184,7 +184,7 @@ class SqliteStore(Store):
                 moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen))
                 if not moved.rowcount:
                     raise Moved(run.id)
-            self._db.executemany(_ADD_ENTRY, map(_entry_row, entries))
+            self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
 
         self._write(action)
 
@@ -244,16 +244,13 @@ class SqliteStore(Store):
 
     def back_up(self, path: str) -> None:
         """Copy the file page by page as it is at one moment; others may go on writing."""
-        target = self._connect(path, uri=False)
-        try:
-            with self._lock:
+        with closing(self._connect(path, uri=False)) as target, self._lock:
+            try:
                 self._patiently(lambda: self._db.backup(target))
-        except StoreError as error:
-            if _code(error.__cause__) == sqlite3.SQLITE_FULL:
-                raise StoreError(f"{path} cannot be written: the disk is full") from error
-            raise
-        finally:
-            target.close()
+            except StoreError as error:
+                if _code(error.__cause__) == sqlite3.SQLITE_FULL:
+                    raise StoreError(f"{path} cannot be written: the disk is full") from error
+                raise
 
     # -- the file --------------------------------------------------------------------------------
 
@@ -270,7 +267,13 @@ class SqliteStore(Store):
         try:
             version = self._number("user_version")
         except StoreError as error:
-            if not self._on_a_read_only_medium(error):
+            # SQLite needs a file beside the journal, even to read; where none can be made, nobody
+            # writes either, and the journal can be read as it lies there.
+            if (
+                _code(error.__cause__) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+                or not os.path.isfile(self.path)
+                or os.path.exists(f"{self.path}-wal")
+            ):
                 raise
             self._db.close()
             from pathlib import Path  # noqa: PLC0415 - slow, and rarely needed
@@ -304,16 +307,6 @@ class SqliteStore(Store):
             self._db.execute(statement)
         self._db.execute(f"PRAGMA user_version = {max(version, len(MIGRATIONS))}")
 
-    def _on_a_read_only_medium(self, error: StoreError) -> bool:
-        """SQLite needs a file beside the journal, even to read; where none can be made, nobody
-        writes either, and the journal can be read as it lies there.
-        """
-        return (
-            _code(error.__cause__) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-            and os.path.isfile(self.path)
-            and not os.path.exists(f"{self.path}-wal")
-        )
-
     def _number(self, pragma: str) -> int:
         return int(self._rows(f"PRAGMA {pragma}")[0][0])
 
@@ -323,11 +316,10 @@ class SqliteStore(Store):
 
     def _file(self) -> tuple[int, int] | None:
         """Which file lies where ours should; nothing where there is none, or none is needed."""
-        try:
+        with suppress(OSError):
             found = os.stat(self.address)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+            return found.st_dev, found.st_ino
+        return None
 
     def _require_file(self) -> None:
         """Refuse to write to a file that was taken away: whoever opens its place would miss it."""
@@ -388,10 +380,6 @@ def _code(error: BaseException | None) -> int:
     if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged
         return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _entry_row(entry: Entry) -> tuple[object, ...]:
-    return astuple(entry)[:-1]
 
 
 # -- locks of runs -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError, Rejected, StoreError
-from quandary.journal.entries import Began, Entry, Kind, Status, read_bodies
+from quandary.journal.entries import START, Began, Entry, Kind, Status, read_bodies
 from quandary.model.asks import Ask, Note
 from quandary.model.calls import Call, Do
 
@@ -210,6 +210,17 @@ class Store(ABC):
         """The row of a run."""
         rows = self._rows(f"SELECT {RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
         return _run(rows[0]) if rows else None
+
+    def require_run(self, run: str) -> Run:
+        """The row of a run that has to be there."""
+        if (row := self.run(run)) is None:
+            raise NotFound(f"there is no run {run}; `quandary runs` lists them")
+        return row
+
+    def link_before(self, row: Run) -> bytes:
+        """What the first entry of a run follows: the digest of the one of the run before it."""
+        before = self.runs(after=row.number, newest=True, limit=1)
+        return before[0].first if before else START
 
     def runs(
         self,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import NotFound
 from quandary.journal.entries import (
     START,
     AnyBody,
@@ -20,14 +19,12 @@ from quandary.journal.entries import (
     sealed,
     sha256,
 )
-from quandary.journal.history import history
+from quandary.journal.history import describe_beginning, history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from quandary.journal.store import Run, Store
-
-_PAGE = 500
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -67,11 +64,8 @@ def verify(
         if run is None:
             check.everything()
         else:
-            row = store.run(run)
-            if row is None:
-                raise NotFound(f"there is no run {run}; `quandary runs` lists them")
-            before = store.runs(after=row.number, newest=True, limit=1)
-            check.run(row, follows or (before[0].first if before else START))
+            row = store.require_run(run)
+            check.run(row, follows or store.link_before(row))
         if expect is not None:
             check.expected(expect)
         return Report(
@@ -107,13 +101,11 @@ class _Check:
     def everything(self) -> None:
         """All runs, and what is beside them."""
         previous, number = START, 0
-        while page := self.store.runs(after=number, limit=_PAGE):
-            for row in page:
-                missing = row.number - number - 1
-                if missing:
-                    self._problem(f"runs were removed before this one: {missing}", row.id)
-                self.run(row, previous)
-                previous, number = row.first, row.number
+        for row in self.store.each_run():
+            if missing := row.number - number - 1:
+                self._problem(f"runs were removed before this one: {missing}", row.id)
+            self.run(row, previous)
+            previous, number = row.first, row.number
         last = self.store.last()
         begun = last.runs if last else 0
         if begun != number:
@@ -160,18 +152,16 @@ class _Check:
         except Unreadable:
             self._problem("an entry cannot be read", row.id)
         else:
-            self._row(row, entries, bodies)
+            self._compare(row, entries, bodies)
 
-    def _row(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> None:
-        """The row says what the entries say."""
+    def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> None:
         for entry, body in zip(entries, bodies, strict=True):
             if kind_of(body) != entry.kind:
                 self._problem("the kind of the entry was changed", row.id, entry.n)
             if isinstance(body, Began):
                 self.documents.update(body.documents.values() if needs_documents(entries) else ())
                 self.names |= {body.name: row.id} if body.name else {}
-                begun = (body.flow, body.version, body.project, body.at, body.expires or None)
-                if begun != (row.flow, row.version, row.project, row.began, row.expires):
+                if replace(row, **describe_beginning(body)) != row:
                     self._problem("the run's row does not say how the run began", row.id)
         if replace(history(bodies).row(row), n=row.n) != row:
             self._problem("the run's row does not say where the run stands", row.id)
