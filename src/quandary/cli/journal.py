@@ -187,9 +187,6 @@ def _about(exported: Exported, file: str) -> str:
             raise ParseError(f"{file}: no run that `quandary export` wrote") from None
 
 
-# -- stores --------------------------------------------------------------------------------------
-
-
 @click.group(subcommand_metavar="copy|backup|recover")
 def store_command() -> None:
     """Copy a journal, back it up while it is in use, recover what a damaged file holds.
@@ -298,9 +295,6 @@ def _write_left(file: str, left: list[Entry]) -> None:
     except OSError as error:
         raise QuandaryError(f"{file} cannot be written ({error.strerror})") from None
     tell(f"{len(left)} entries can be read but follow something lost; they are in {file}")
-
-
-# -- what they have in common --------------------------------------------------------------------
 
 
 def _print_report(report: Report, more: str = "") -> None:

@@ -188,10 +188,6 @@ def _where(scope: str) -> str:
     return "in this project" if scope else "everywhere"
 
 
-MANY = 20
-"""So many questions in an hour tire anybody."""
-
-
 @click.command()
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--all", "everywhere", is_flag=True, help="Count every project, not only this one.")
@@ -212,7 +208,7 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
         tell("no questions here yet; `quandary ask` asks one")
         return 0
     put(f"{found.asked} asked, {found.answered} answered, {found.last_hour} in the last hour\n")
-    if found.last_hour > MANY:
+    if found.last_hour > 20:
         put("That is a lot for one hour; people who are asked too much stop reading.\n")
     put("\n")
     for tally in found.questions[:limit]:

@@ -1,4 +1,4 @@
-"""`quandary serve`: everything that waits, in a browser."""
+"""Commands that serve others: `serve`, `mcp`, `worker`, and the hooks of hosts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from quandary.logging import Form
 
 log = logging.getLogger("quandary.serve")
-_SOON = 2
-"""Seconds that open pages get to finish when the server is ended."""
 
 
 @click.command()
@@ -171,7 +169,7 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_SOON,
+        timeout_graceful_shutdown=2,  # seconds for open pages
     )
     Server(config).run(sockets=[bound])
 
@@ -192,9 +190,6 @@ def _bind(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port} ({error.strerror}); choose another --port"
         ) from None
     return bound
-
-
-mcp_log = logging.getLogger("quandary.mcp")
 
 
 @click.command()
@@ -230,7 +225,7 @@ def mcp_command(
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     store = console.open_journal(where)
     server = build(house_of(store, walks_of(store)))
-    mcp_log.info("serving a chat client over its pipe")
+    logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
@@ -247,10 +242,6 @@ def _leave(*_: object) -> None:
     """End at once: whatever reads the pipe sleeps until something comes and cannot be woken."""
     complain("interrupted")
     os._exit(INTERRUPTED)
-
-
-MOST = 1000
-"""The most runs that one worker takes on at the same time."""
 
 
 def _limits(
@@ -271,7 +262,7 @@ def _limits(
 )
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, MOST),
+    type=click.IntRange(1, 1000),
     default=8,
     show_default=True,
     help="The number of runs at the same time.",

@@ -89,9 +89,6 @@ class Files:
         return True
 
 
-# -- check -----------------------------------------------------------------------------------------
-
-
 def _complete_rule(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """What a shell offers for the half-typed name of a rule."""
     return [name for name in RULES if name.startswith(typed)]
@@ -325,9 +322,6 @@ def _unicode(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-# -- fmt -------------------------------------------------------------------------------------------
-
-
 @click.command(
     epilog="Exit status: 0 done, 1 something would change (--check, --diff), 2 unreadable input."
 )
@@ -368,9 +362,6 @@ def fmt_command(paths: tuple[str, ...], only_check: bool, only_diff: bool) -> in
     return 1 if changed and dry else 0
 
 
-# -- rule ------------------------------------------------------------------------------------------
-
-
 @click.command()
 @click.argument("name", required=False, shell_complete=_complete_rule)
 def rule_command(name: str | None) -> None:
@@ -396,9 +387,6 @@ def rule_command(name: str | None) -> None:
             continue
         first = line.removeprefix("*Error.* ").removeprefix("*Warning.* ")
         put(("    " + line if inside and line else first) + "\n")
-
-
-# -- show ------------------------------------------------------------------------------------------
 
 
 @click.command(cls=OneSource)

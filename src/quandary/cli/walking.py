@@ -61,8 +61,6 @@ LONGEST = 200
 """Characters of a line about something that went wrong."""
 SHOWN = 20
 """The most runs that are named when they were interrupted."""
-AT_ONCE = 1000
-"""The most items that are walked at the same time."""
 WALKING = "walking"
 _ALSO_RESUMED = {
     *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
@@ -343,7 +341,7 @@ def show_states(
 @click.option("--dry-run", is_flag=True, help="Show the plan and every command; spend nothing.")
 @click.option(
     "--jobs",
-    type=click.IntRange(1, AT_ONCE),
+    type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
     help="The number of items at the same time.",

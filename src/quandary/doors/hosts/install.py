@@ -204,15 +204,13 @@ def _write(path: str, text: str | None, folders: int = 0, mode: int = 0o777) -> 
     try:
         if text is not None:
             os.makedirs(os.path.dirname(real), mode, exist_ok=True)
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(real)
+            write_text(path, text)
+            return
+        with suppress(FileNotFoundError):
+            os.unlink(real)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise QuandaryError(f"{path}: cannot be changed ({reason})") from None
-    if text is not None:
-        write_text(path, text)
-        return
     with suppress(OSError):  # there is something else in it
         for _ in range(folders):
             os.rmdir(real := os.path.dirname(real))
