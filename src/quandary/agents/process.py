@@ -397,8 +397,7 @@ def end_leftovers(folder: str, grace: float = GRACE) -> int:
 def _orphans(folder: str) -> list[tuple[int, float]]:
     """What was noted by processes that are gone; their notes are taken away."""
     found: list[tuple[int, float]] = []
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    for name in names:
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
         with suppress(OSError, ValueError), open(os.path.join(folder, name), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused as long as it is at work
             lines = [line.split() for line in file.read().decode().splitlines()]

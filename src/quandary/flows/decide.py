@@ -6,7 +6,6 @@ The questions are levels of the tree, one for each item; how they are asked is `
 from __future__ import annotations
 
 import re
-from bisect import insort
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -157,7 +156,8 @@ class Record(msgspec.Struct):
         """Keep a path, once."""
         parts = self.parts.setdefault(root, [])
         if all(part.path != known.path for known in parts):
-            insort(parts, part, key=lambda part: part.order)
+            parts.append(part)
+            parts.sort(key=lambda part: part.order)
 
     def path(self, root: int) -> str:
         """The chosen paths, joined by commas; own words stand last."""

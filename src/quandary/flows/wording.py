@@ -335,14 +335,12 @@ class Words:
         return Choice(key, " ".join(self._candidates[key].title.split()), f"{key}, {said}")
 
     def _ties(self, key: str) -> Iterable[str]:
-        needs, needed_by = self._links.needs[key], self._links.needed_by[key]
-        at_odds = self._links.at_odds[key]
-        if needs:
+        if needs := self._links.needs[key]:
             yield f"It needs {self._standing(needs)}"
-        if needed_by:
+        if needed_by := self._links.needed_by[key]:
             left, they = self._standing(needed_by), "it" if len(needed_by) == 1 else "each"
             yield f"Cutting or deferring it leaves {left} without what {they} needs"
-        if at_odds:
+        if at_odds := self._links.at_odds[key]:
             yield f"It conflicts with {self._standing(at_odds)}"
 
     def _standing(self, keys: Sequence[str]) -> str:

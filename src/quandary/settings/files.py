@@ -236,8 +236,7 @@ def _decoded(data: bytes, path: str) -> str:
         text = data.decode()
     except UnicodeDecodeError as error:
         wrong = error.start
-    binary = data.find(b"\0", 0, wrong)
-    if binary >= 0:
+    if (binary := data.find(b"\0", 0, wrong)) >= 0:
         raise ParseError(f"{_shown(path)}: a binary file (NUL byte at offset {binary})")
     if wrong < len(data):
         message = f"not UTF-8 text (byte 0x{data[wrong]:02x} at offset {wrong})"
