@@ -10,7 +10,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
-from quandary.cli.servers import house_of, walks_of
+from quandary.cli.servers import service_of, walks_of
 from quandary.desk.authority import scope_of
 from quandary.doors.mcp import build
 from quandary.journal import runs
@@ -107,7 +107,7 @@ class Place:
     ) -> Any:  # noqa: ANN401 - whatever the work gives back
         """Do something as a client of the server in this process."""
         scope = scope_of(str(self.folder)) if confined else None
-        server = build(house_of(self.store, walks_of(self.store), scope), hold=hold)
+        server = build(service_of(self.store, walks_of(self.store), scope), hold=hold)
 
         async def connected() -> Any:  # noqa: ANN401 - the same
             async with Client(

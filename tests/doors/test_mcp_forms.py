@@ -64,7 +64,7 @@ def answers(content: Mapping[str, Any], *questions: Question) -> tuple[Answer, .
 
 def fields(ask: Ask, *, titled: bool = True) -> dict[str, Any]:
     """The fields of a form."""
-    found: dict[str, Any] = form(ask, titled=titled).schema["properties"]
+    found: dict[str, Any] = form(ask, titled=titled).requested_schema["properties"]
     return found
 
 
@@ -84,7 +84,7 @@ def test_a_question_is_titled_choices_a_line_for_words_and_a_comment() -> None:
         {"const": "NO", "title": "Do it over..."},
     ]
     assert choices["oneOf"][3]["const"] == OTHER
-    assert form(make(ONE)).schema["required"] == []
+    assert form(make(ONE)).requested_schema["required"] == []
 
 
 def test_without_a_menu_there_is_no_other_to_choose() -> None:
@@ -123,8 +123,8 @@ def test_an_advisory_question_is_text_with_one_line_for_the_reply() -> None:
     """What is meant to be read as text has numbered choices and no form around them."""
     made = form(make(ONE, kind="advisory"))
     assert "1. **Keep it** — It is right" in made.message
-    assert list(made.schema["properties"]) == ["reply"]
-    assert made.schema["required"] == ["reply"]
+    assert list(made.requested_schema["properties"]) == ["reply"]
+    assert made.requested_schema["required"] == ["reply"]
 
 
 def test_what_happened_stands_above_the_question_once() -> None:
@@ -147,16 +147,16 @@ def test_older_clients_get_what_they_know() -> None:
 def test_any_ask_is_a_flat_form_that_the_protocol_allows(ask: Ask, titled: bool) -> None:
     """Every choice of every question is there, and the protocol's own schema takes the form."""
     made = form(ask, ask.notes, titled=titled)
-    jsonschema.Draft202012Validator.check_schema(made.schema)
+    jsonschema.Draft202012Validator.check_schema(made.requested_schema)
     parse_server_request(
         "elicitation/create",
         "2025-11-25",
-        {"mode": "form", "message": made.message, "requestedSchema": made.schema},
+        {"mode": "form", "message": made.message, "requestedSchema": made.requested_schema},
     )
     if ask.kind == "advisory":
         return
     for number, question in enumerate(ask.questions, 1):
-        field = made.schema["properties"].get(f"answer_{number}", {})
+        field = made.requested_schema["properties"].get(f"answer_{number}", {})
         for choice in question.choices:
             assert choice.code in str(field)
 

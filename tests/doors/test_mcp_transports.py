@@ -27,7 +27,7 @@ from mcp_clients import (
     told_or_raised,
 )
 from program import PROGRAM, environment, start
-from quandary.cli.servers import house_of, walks_of
+from quandary.cli.servers import service_of, walks_of
 from quandary.desk.authority import scope_of
 from quandary.doors import mcp
 from quandary.doors.mcp import build, mounted
@@ -163,7 +163,9 @@ def test_without_the_package_it_says_what_to_install(place: Place) -> None:
 @contextmanager
 def served(place: Place) -> Iterator[str]:
     """A web server with the tools at /mcp, on a port of its own."""
-    part = mounted(build(house_of(place.store, walks_of(place.store), scope_of(str(place.folder)))))
+    part = mounted(
+        build(service_of(place.store, walks_of(place.store), scope_of(str(place.folder))))
+    )
 
     @asgi("/mcp", is_mount=True, copy_scope=True)
     async def tools(scope: Scope, receive: Receive, send: Send) -> None:

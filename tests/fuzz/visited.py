@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from fuzz.target import Target, document, folder, hold
-from quandary.cli.servers import house_of
+from quandary.cli.servers import service_of
 from quandary.desk.authority import scope_of
 from quandary.desk.begin import Asking, Showing, decide
 from quandary.desk.walks import Walks
@@ -60,7 +60,7 @@ class Site:
         self.store = SqliteStore(":memory:")
         scope = scope_of(os.curdir)
         walks = _NoWalks(self.store, scope.project, lambda _: None)
-        tools = mounted(build(house_of(self.store, walks, scope), hold=0.0))
+        tools = mounted(build(service_of(self.store, walks, scope), hold=0.0))
         keys = Keys(b"k" * 32, token=TOKEN)
         self.app: Litestar = create_app(self.store, keys, scope, tools=tools)
         self.run = self.ask()

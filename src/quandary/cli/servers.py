@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from quandary.desk.authority import Scope
     from quandary.doors.mcp import Mounted
-    from quandary.doors.mcp.tools import House
+    from quandary.doors.mcp.tools import Service
     from quandary.journal.store import Store
     from quandary.logging import Form
 
@@ -140,7 +140,7 @@ def _tools(store: Store, walks: Walks) -> Mounted | None:
         from quandary.doors.mcp import build, mounted  # noqa: PLC0415 - the same
     except ImportError:
         return None
-    return mounted(build(house_of(store, walks, scope_of(os.curdir))))
+    return mounted(build(service_of(store, walks, scope_of(os.curdir))))
 
 
 def walks_of(store: Store) -> Walks:
@@ -224,18 +224,18 @@ def mcp_command(
     if sys.stdin.isatty():
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     store = console.open_journal(where)
-    server = build(house_of(store, walks_of(store)))
+    server = build(service_of(store, walks_of(store)))
     logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
 
 
-def house_of(store: Store, walks: Walks, scope: Scope | None = None) -> House:
+def service_of(store: Store, walks: Walks, scope: Scope | None = None) -> Service:
     """Everything that the tools of a chat client do, with the current folder as the project."""
-    from quandary.doors.mcp.tools import House  # noqa: PLC0415 - an extra
+    from quandary.doors.mcp.tools import Service  # noqa: PLC0415 - an extra
 
-    return House(store, walks, lambda: LocalAgents(read_settings()), json_report, scope)
+    return Service(store, walks, lambda: LocalAgents(read_settings()), json_report, scope)
 
 
 def _leave(*_: object) -> None:

@@ -140,13 +140,13 @@ def _stop(stop: Stop) -> Iterator[str]:
     kinds = "stop quiet" if quiet else "stop"
     yield f'<section class="{kinds}{" deep" if stop.depth else ""}" id="stop-{stop.number}">'
     yield f"<h3>{stop.number}. <bdi>{_text(words.title(stop))}</bdi></h3>"
-    came = words.came_of(stop)
+    came = words.sum_up(stop)
     if not quiet and came:
         yield f'<p class="{"bad" if stop.error else "came"}">{_text(came)}</p>'
     for attempt in stop.attempts:
-        tone = _VERDICTS[attempt.verdict]
+        tone, name = _VERDICTS[attempt.verdict], _text(words.tell_attempt(attempt))
         opened = " open" if len(stop.attempts) == 1 or attempt.verdict != "passed" else ""
-        yield f'<details{opened}><summary class="{tone}">{_text(words.tried(attempt))}</summary>'
+        yield f'<details{opened}><summary class="{tone}">{name}</summary>'
         if attempt.critique:
             yield f'<div class="text">{_pre(attempt.critique)}</div>'
         yield from (*_exchanges(attempt.exchanges), "</details>")
@@ -155,7 +155,7 @@ def _stop(stop: Stop) -> Iterator[str]:
 
 def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
     for exchange in exchanges:
-        asked, answer = _text(words.asked(exchange)), _text(words.answer(exchange))
+        asked, answer = _text(words.tell_request(exchange)), _text(words.answer(exchange))
         yield f'<details class="exchange">\n<summary><bdi>{asked}</bdi>: {answer}</summary>'
         for name, text in words.texts(exchange):
             yield f'<div class="text"><span class="legend">{name}</span>{_pre(text)}</div>'
@@ -172,6 +172,6 @@ def _others(story: Story) -> Iterator[str]:
         yield from _exchanges(exchanges)
     if story.remarks:
         yield "<h2>Also noted</h2>\n<ul>"
-        for moment, said in words.noted(story):
+        for moment, said in words.tell_remarks(story):
             yield f"<li>{moment} <bdi>{escape(said)}</bdi></li>"
         yield "</ul>"

@@ -224,7 +224,7 @@ def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
             yield f"{words.one_line(name)}: {words.one_line(text)}"
     elif isinstance(body, Asked | Called):
         exchange = teller.exchanges.get(body.key)
-        who = words.asked(exchange) if exchange else getattr(body, "agent", "")
+        who = words.tell_request(exchange) if exchange else getattr(body, "agent", "")
         yield f"“{teller.place(body.key)}” ({body.key}): {who}"
         yield from _texts(exchange, {"prompt"})
     elif isinstance(body, Answered | Returned):
@@ -242,7 +242,7 @@ def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
         story = teller.story()
         why = f": {story.error}" if story.error else ""
         yield f"ended, {story.outcome or story.status}{why}"
-        yield f"{words.count(story.calls, 'call')}, {words.spent(story.seconds, story.tokens)}"
+        yield f"{words.count(story.calls, 'call')}, {words.tell_cost(story.seconds, story.tokens)}"
 
 
 def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:

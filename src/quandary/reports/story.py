@@ -195,7 +195,7 @@ def about(story: Story) -> list[tuple[str, str]]:
         ("run", story.run),
         ("began", moment(story.began)),
         ("ended", moment(story.ended)),
-        ("spent", f"{count(story.calls, 'call')}, {spent(story.seconds, story.tokens)}"),
+        ("spent", f"{count(story.calls, 'call')}, {tell_cost(story.seconds, story.tokens)}"),
         ("route", " → ".join(route) if len(story.stops) <= MOST_ON_A_LINE else ""),
         ("pruned", f"{count(story.pruned, 'entry')} without texts" if story.pruned else ""),
     ]
@@ -217,7 +217,7 @@ def others(story: Story) -> list[tuple[str, tuple[Exchange, ...]]]:
     return [(name, exchanges) for name, exchanges in found if exchanges]
 
 
-def noted(story: Story) -> list[tuple[str, str]]:
+def tell_remarks(story: Story) -> list[tuple[str, str]]:
     """The remarks, each on one line and with its time."""
     return [
         (moment(remark.at), one_line(f"{remark.kind} {remark.key} {remark.text}"))
@@ -230,25 +230,25 @@ def title(stop: Stop) -> str:
     return f"{one_line(stop.name)} (visit {stop.visit})" if stop.visit > 1 else one_line(stop.name)
 
 
-def came_of(stop: Stop) -> str:
+def sum_up(stop: Stop) -> str:
     """What came of a visit, on one line."""
     stands = "the run stands here" if stop.current else ""
     parts = [
         f"route: {stop.route}" if stop.route else "",
         count(len(stop.attempts), "attempt") if len(stop.attempts) > 1 else "",
         f"validation {stop.validation}" if stop.validation else "",
-        *([stop.cli, spent(stop.seconds, stop.tokens)] if stop.attempts else []),
+        *([stop.cli, tell_cost(stop.seconds, stop.tokens)] if stop.attempts else []),
         f"given up: {stop.error}" if stop.error else stands,
     ]
     return one_line(", ".join(filter(None, parts)))
 
 
-def tried(attempt: Attempt) -> str:
+def tell_attempt(attempt: Attempt) -> str:
     """An attempt and whether it counted."""
     return f"attempt {attempt.number}, {_VERDICTS[attempt.verdict]}"
 
 
-def asked(exchange: Exchange) -> str:
+def tell_request(exchange: Exchange) -> str:
     """Who was asked for what."""
     decides = exchange.role == "work" and (exchange.expects == "decision" or exchange.route)
     return f"{one_line(who(exchange))} {'decides' if decides else _ROLES[exchange.role]}"
@@ -274,7 +274,7 @@ def answer(exchange: Exchange) -> str:
         "out of time" if exchange.timed_out else "",
         "interrupted" if exchange.interrupted else "",
         "printed more than is kept" if exchange.truncated else "",
-        spent(exchange.seconds, exchange.tokens) if exchange.agent != HUMAN else "",
+        tell_cost(exchange.seconds, exchange.tokens) if exchange.agent != HUMAN else "",
     ]
     return one_line(", ".join(filter(None, parts)))
 
@@ -299,7 +299,7 @@ def texts(exchange: Exchange) -> list[tuple[str, str]]:
     return [*found, ("standard error", exchange.stderr)] if exchange.stderr.strip() else found
 
 
-def spent(seconds: float, tokens: int) -> str:
+def tell_cost(seconds: float, tokens: int) -> str:
     """Time, and tokens where any were counted."""
     return f"{duration(seconds)}, {count(tokens, 'token')}" if tokens else duration(seconds)
 
@@ -350,54 +350,50 @@ def report(told: Told) -> str:
     column = max(len(name) for name, _ in facts)
     found += [f"  {name:{column}}  {text}" for name, text in facts]
     if told.chart is not None:
-        found += ["", f"The chart ({REACHED} reached, {TAKEN} taken)", *drawn(told.chart, story)]
+        found += ["", f"The chart ({REACHED} reached, {TAKEN} taken)", *draw(told.chart, story)]
     for stop in story.stops:
         found += ["", *_stop(stop)]
     for name, exchanges in others(story):
         found += ["", name, *_exchanges(exchanges)]
     found += ["", "Also noted"] if story.remarks else []
-    found += [f"  {moment}  {said}" for moment, said in noted(story)]
+    found += [f"  {moment}  {said}" for moment, said in tell_remarks(story)]
     return "\n".join(found) + "\n"
 
 
-def drawn(chart: Chart, story: Story) -> Iterator[str]:
+def draw(chart: Chart, story: Story) -> Iterator[str]:
     """The pages that the run came to, each step with its ways, and those marked that it took."""
     pages = pages_of(chart, story)
     for page in pages:
         yield ""
         if len(pages) > 1:
             yield f"  {one_line(page.name or page.id)}"
-        yield from _page(page, chart, story)
-
-
-def _page(page: Page, chart: Chart, story: Story) -> Iterator[str]:
-    ways = Map(page, chart)
-    visits = {stop.id: stop.visit for stop in story.stops if stop.page == page.id}
-    taken = {(leg.source, leg.target, leg.label) for leg in story.legs if leg.page == page.id}
-    for step in ways.steps.values():
-        often = visits.get(step.id, 0)
-        times = f"  ({often} times)" if often > 1 else ""
-        yield f"  {REACHED if often else UNREACHED} {one_line(step.name)}{times}"
-        for route in ways.ways(step):
-            arrow = TAKEN if (route.source, route.target, route.label) in taken else DRAWN
-            label = f"{one_line(route.label)} " if route.label else ""
-            yield f"      {label}{arrow} {one_line(ways.follow(route).name)}"
+        ways = Map(page, chart)
+        visits = {stop.id: stop.visit for stop in story.stops if stop.page == page.id}
+        taken = {(leg.source, leg.target, leg.label) for leg in story.legs if leg.page == page.id}
+        for step in ways.steps.values():
+            often = visits.get(step.id, 0)
+            times = f"  ({often} times)" if often > 1 else ""
+            yield f"  {REACHED if often else UNREACHED} {one_line(step.name)}{times}"
+            for route in ways.ways(step):
+                arrow = TAKEN if (route.source, route.target, route.label) in taken else DRAWN
+                label = f"{one_line(route.label)} " if route.label else ""
+                yield f"      {label}{arrow} {one_line(ways.follow(route).name)}"
 
 
 def _stop(stop: Stop) -> Iterator[str]:
     margin = "  " * stop.depth
     kind = f"  ({stop.kind})" if stop.kind != "process" else ""
     yield f"{margin}{stop.number}. {title(stop)}{kind}"
-    if stop.kind not in QUIET and (came := came_of(stop)):
+    if stop.kind not in QUIET and (came := sum_up(stop)):
         yield f"{margin}   {came}"
     for attempt in stop.attempts:
-        for line in (tried(attempt), *_exchanges(attempt.exchanges)):
+        for line in (tell_attempt(attempt), *_exchanges(attempt.exchanges)):
             yield f"{margin}   {line}".rstrip()
 
 
 def _exchanges(exchanges: Iterable[Exchange]) -> Iterator[str]:
     for exchange in exchanges:
-        yield f"  {asked(exchange)}: {answer(exchange)}"
+        yield f"  {tell_request(exchange)}: {answer(exchange)}"
         for name, text in texts(exchange):
             yield f"    {name}"
             yield from (f"    │ {line}" for line in lines(text))

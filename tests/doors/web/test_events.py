@@ -97,7 +97,7 @@ def test_a_store_that_is_away_for_a_while(site: Site, monkeypatch: pytest.Monkey
 
 def test_only_so_many_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever comes when all places are taken is told so."""
-    monkeypatch.setattr(events, "MOST_LISTENERS", 0)
+    monkeypatch.setattr(pages, "MOST_LISTENERS", 0)
     with site.visitor() as visitor:
         assert visitor.get("/events").status_code == 503
 

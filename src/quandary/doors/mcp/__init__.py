@@ -36,13 +36,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mcp.server.context import ServerRequestContext
-    from mcp.server.transport_security import TransportSecuritySettings
 
-    from quandary.doors.mcp.tools import House, Wanted
+    from quandary.doors.mcp.tools import Service, Wanted
     from quandary.journal.store import State
 
-
-if TYPE_CHECKING:
     Context = ServerRequestContext[Forms, Any]
     Page = types.PaginatedRequestParams | None
     Result = types.CallToolResult | types.InputRequiredResult
@@ -74,7 +71,7 @@ WALKING = (
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
 
-def build(house: House, *, hold: float = HOLD) -> Server[Forms]:
+def build(service: Service, *, hold: float = HOLD) -> Server[Forms]:
     """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
     described = [tool.describe() for tool in TOOLS.values()]
     templates = types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
@@ -83,7 +80,7 @@ def build(house: House, *, hold: float = HOLD) -> Server[Forms]:
         version=__version__,
         title="Quandary",
         instructions=INSTRUCTIONS,
-        lifespan=lambda _: open_forms(house, hold),
+        lifespan=lambda _: open_forms(service, hold),
         on_list_tools=_always(types.ListToolsResult(tools=described)),
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
@@ -111,9 +108,9 @@ class Mounted(NamedTuple):
     """To be entered for as long as the other server runs."""
 
 
-def mounted(server: Server[Forms], security: TransportSecuritySettings | None = None) -> Mounted:
-    """The server over streamable HTTP; `security` names the hosts and origins that may come."""
-    sessions = StreamableHTTPSessionManager(app=server, security_settings=security)
+def mounted(server: Server[Forms]) -> Mounted:
+    """The server over streamable HTTP."""
+    sessions = StreamableHTTPSessionManager(app=server)
     return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
 
 
@@ -141,19 +138,19 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> R
 
 async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
     forms = context.lifespan_context
-    house, store = forms.house, forms.house.store
+    service, store = forms.service, forms.service.store
     if isinstance(wanted, Checking | Listing | Looking):
-        return _data(await forms.do(house.look, wanted))
+        return _data(await forms.do(service.look, wanted))
     client = client_of(context)
     if client.in_rounds and params.request_state is not None:
         back = await forms.take_back(client, params.request_state, params.input_responses)
         return await _show_next(forms, client, *back)
     if not isinstance(wanted, Following):
-        state = await forms.do(house.begin, wanted, client)
+        state = await forms.do(service.begin, wanted, client)
     else:
         state = await forms.do(lambda: runs.look(store, find_run(store, wanted.run)))
         if state.deed is not None:  # somebody was interrupted on the way
-            state = await forms.do(lambda: house.record(state.run, None, to=None, by=client.name))
+            state = await forms.do(lambda: service.record(state.run, None, to=None, by=client.name))
         if wanted.wait:
             state = await forms.wait_for_news(state, wanted.wait)
             return await _tell(forms, Standing(state), client)
@@ -190,7 +187,7 @@ def client_of(context: Context) -> Client:
 
 async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
-    data = await forms.do(encode_state, forms.house.store, standing.state)
+    data = await forms.do(encode_state, forms.service.store, standing.state)
     then = standing.said or _then(standing.state, client)
     return _data(data, then.replace("{run}", standing.state.run))
 
@@ -226,7 +223,7 @@ def _text(text: str) -> types.TextContent:
 
 async def _list_resources(context: Context, _: Page) -> types.ListResourcesResult:
     forms = context.lifespan_context
-    found = await forms.do(tools.list_resources, forms.house)
+    found = await forms.do(tools.list_resources, forms.service)
     return types.ListResourcesResult(resources=found)
 
 
@@ -235,7 +232,7 @@ async def _read_resource(
 ) -> types.ReadResourceResult:
     forms = context.lifespan_context
     try:
-        found = await forms.do(tools.read_resource, forms.house, str(params.uri))
+        found = await forms.do(tools.read_resource, forms.service, str(params.uri))
     except QuandaryError as error:
         code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
         raise MCPError(code, str(error), {"uri": str(params.uri)}) from None

@@ -26,6 +26,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
+from mcp_types import ElicitRequestFormParams as Form
 from pydantic import ValidationError
 
 from quandary.desk import returns
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from quandary.desk.sheets import Sheet
-    from quandary.doors.mcp.tools import Client, House
+    from quandary.doors.mcp.tools import Client, Service
     from quandary.journal.store import State
     from quandary.model.asks import Ask, Question
 
@@ -56,13 +57,6 @@ _EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5
 """Sooner than this, in seconds, no person has read a form."""
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
-
-
-class Form(NamedTuple):
-    """What a client is sent: a text, and the fields as a flat JSON Schema."""
-
-    message: str
-    schema: dict[str, Any]
 
 
 class Came(NamedTuple):
@@ -83,7 +77,7 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
     if ask.kind == "advisory":
         line = _line("Your reply", "A number, a label, or your own words")
         text = _told(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
-        return Form(text, _object({REPLY: line}, required=[REPLY]))
+        return _form(text, {REPLY: line}, required=[REPLY])
     fields: dict[str, Any] = {}
     for number, sheet in enumerate(make_sheets(ask), 1):
         name = one_line(sheet.question.header) or f"Question {number}"
@@ -96,7 +90,7 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
         fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
-    return Form(_told(ask, notes, ask.preamble.text), _object(fields))
+    return _form(_told(ask, notes, ask.preamble.text), fields, required=[])
 
 
 def field(kind: str, number: int) -> str:
@@ -141,8 +135,9 @@ def _line(title: str, description: str) -> dict[str, Any]:
     return {"type": "string", "title": title, "description": description}
 
 
-def _object(fields: dict[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
-    return {"type": "object", "properties": fields, "required": list(required)}
+def _form(message: str, fields: dict[str, Any], *, required: list[str]) -> Form:
+    schema = {"type": "object", "properties": fields, "required": required}
+    return Form(message=message, requested_schema=schema)
 
 
 # -- back ----------------------------------------------------------------------------------------
@@ -157,7 +152,7 @@ def read_form(
     """What a client sent back so many seconds after it was given the form."""
     if action == "accept":
         try:
-            return _filled_in(ask, content or {})
+            return _read_fields(ask, content or {})
         except QuandaryError as error:
             return Came(Outcome("error", str(error)))
     done = "declined" if action == "decline" else "closed"
@@ -169,7 +164,7 @@ def read_form(
     return Came(Outcome("dismissed", "the form was closed without an answer"))
 
 
-def _filled_in(ask: Ask, content: Mapping[str, Any]) -> Came:
+def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Came:
     if ask.kind == "advisory":
         text = _text(content, REPLY)
         return Came(returns.parse(json.dumps({"response": text}), ask, read) if text else _EMPTY)
@@ -279,8 +274,8 @@ class _Open:
 class Forms:
     """The forms that are out, for one server."""
 
-    def __init__(self, house: House, tasks: TaskGroup, hold: float) -> None:
-        self.house = house
+    def __init__(self, service: Service, tasks: TaskGroup, hold: float) -> None:
+        self.service = service
         self.hold = hold
         self._tasks = tasks
         self._one = anyio.CapacityLimiter(1)
@@ -341,8 +336,7 @@ class Forms:
             form.done.set()
 
     async def _send(self, context: Context, client: Client, state: State) -> Standing:
-        began = anyio.current_time()
-        shown = Shown(state.run, state.key or "", began, 0)
+        shown = Shown(state.run, state.key or "", anyio.current_time(), 0)
         try:
             result = await context.session.send_request(
                 elicitation(state, client),
@@ -351,7 +345,7 @@ class Forms:
             )
         except (MCPError, ValidationError) as error:
             return await self.do(self._note, shown, _failed(error), client.name)
-        seconds = anyio.current_time() - began
+        seconds = anyio.current_time() - shown.at
         return await self.do(self._record, shown, result, seconds, client.name)
 
     # -- a form between calls --------------------------------------------------------------------
@@ -383,7 +377,7 @@ class Forms:
             ) from None
         shown = self._shown.pop(token, None)
         if shown is None or shown.run != run:
-            look = self.do(runs.look, self.house.store, run)
+            look = self.do(runs.look, self.service.store, run)
             return Standing(await look, UNKNOWN_FORM), ROUNDS
         seconds = anyio.current_time() - shown.at
         result = (responses or {}).get(FIELD)
@@ -398,7 +392,7 @@ class Forms:
         self, shown: Shown, result: types.ElicitResult, seconds: float, by: str
     ) -> Standing:
         """Record what a form means, if its question still waits."""
-        store = self.house.store
+        store = self.service.store
         state = runs.look(store, shown.run)
         if state.ask is None or state.key != shown.key:
             return Standing(state, TOO_LATE)
@@ -407,9 +401,9 @@ class Forms:
             if isinstance(came.response, Outcome):
                 return self._note(shown, came.response, by)
             if isinstance(came.response, Reply):
-                state = self.house.record(shown.run, came.response, to=shown.key, by=by)
+                state = self.service.record(shown.run, came.response, to=shown.key, by=by)
             for note in came.notes:
-                state = runs.note(store, shown.run, note, **self.house.caller(by).source)
+                state = runs.note(store, shown.run, note, **self.service.caller(by).source)
         except AlreadyAnswered:
             return Standing(runs.look(store, shown.run), TOO_LATE)
         except QuandaryError as error:
@@ -418,9 +412,9 @@ class Forms:
 
     def _note(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
         """Keep that there was no answer, and why; only a decline ends the run."""
-        store = self.house.store
+        store = self.service.store
         try:
-            source = self.house.caller(by).source
+            source = self.service.caller(by).source
             state = runs.note(store, shown.run, outcome, to=shown.key, **source)
         except AlreadyAnswered:
             return Standing(runs.look(store, shown.run), TOO_LATE)
@@ -434,7 +428,7 @@ class Forms:
         What agents do on the way there is nothing that anybody has to hear of.
         """
         until = anyio.current_time() + seconds
-        store = self.house.store
+        store = self.service.store
         while anyio.current_time() < until:
             row = await self.do(store.run, state.run)
             if (
@@ -448,11 +442,11 @@ class Forms:
 
 
 @asynccontextmanager
-async def open_forms(house: House, hold: float) -> AsyncIterator[Forms]:
+async def open_forms(service: Service, hold: float) -> AsyncIterator[Forms]:
     """The forms, as long as the server runs; what is still out then is taken away."""
     async with anyio.create_task_group() as tasks:
         try:
-            yield Forms(house, tasks, hold)
+            yield Forms(service, tasks, hold)
         finally:
             tasks.cancel_scope.cancel()
 
@@ -473,9 +467,8 @@ def is_showable(state: State, client: Client) -> bool:
 def elicitation(state: State, client: Client) -> types.ElicitRequest:
     """The form for what waits, as the protocol has it in both eras."""
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    made = make_form(state.ask, state.notes, titled=client.titled)
-    asked = types.ElicitRequestFormParams(message=made.message, requested_schema=made.schema)
-    return types.ElicitRequest(params=asked)
+    form = make_form(state.ask, state.notes, titled=client.titled)
+    return types.ElicitRequest(params=form)
 
 
 def _failed(error: MCPError | ValidationError) -> Outcome:

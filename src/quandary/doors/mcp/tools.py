@@ -55,7 +55,7 @@ class Client(NamedTuple):
     """It calls again with what was filled in; else it is sent the form during the call."""
 
 
-class House(NamedTuple):
+class Service(NamedTuple):
     """Everything that tools do, with the current folder as the project.
 
     Callers on other machines are confined to the `scope`. `report` writes what `check` found.
@@ -260,7 +260,7 @@ A closed form, an empty answer, an error and silence are no answers; the questio
 """
 
 
-def list_resources(house: House) -> list[types.Resource]:
+def list_resources(service: Service) -> list[types.Resource]:
     """The project's trees, each name once, and its newest runs."""
     trees: dict[str, types.Resource] = {}
     for path, tree in sources.in_project(os.curdir):
@@ -268,7 +268,7 @@ def list_resources(house: House) -> list[types.Resource]:
             about = f"{' '.join(tree.trigger.split())} ({path})".strip()
             trees[tree.name] = _resource(TREES + quote(tree.name, safe=""), tree.name, about)
     listed = list(trees.values())[:MOST]
-    for run in msgspec.json.decode(house.runs(Listing(limit=MOST)))["runs"]:
+    for run in msgspec.json.decode(service.runs(Listing(limit=MOST)))["runs"]:
         name = f"{run['flow']} {run['run']} ({run['status']})"
         listed.append(_resource(RUNS + run["run"], name, run["about"] or None))
     return listed
@@ -288,7 +288,7 @@ TEMPLATES = [
 ]
 
 
-def read_resource(house: House, uri: str) -> types.TextResourceContents:
+def read_resource(service: Service, uri: str) -> types.TextResourceContents:
     """A tree as Markdown, with what it inherits, or the history of a run."""
     name = unquote(uri.removeprefix(TREES).removeprefix(RUNS))
     if uri.startswith(TREES):
@@ -296,7 +296,7 @@ def read_resource(house: House, uri: str) -> types.TextResourceContents:
             raise NotFound(f"{printable(name)} is no name of a tree")
         kind, text = MARKDOWN, write_tree(sources.load(name))
     elif uri.startswith(RUNS):
-        kind, text = JSON, house.history(find_run(house.store, name)).decode()
+        kind, text = JSON, service.history(find_run(service.store, name)).decode()
     else:
         raise NotFound(f"there is no {uri}; resources begin with {TREES} or {RUNS}")
     return types.TextResourceContents(uri=uri, text=text, mime_type=kind)

@@ -51,7 +51,7 @@ class Box(App[Reply | Outcome]):
         Binding("tab", "turn(1)", show=False, priority=True),
         Binding("shift+tab", "turn(-1)", show=False, priority=True),
         Binding("ctrl+q", "leave", show=False, priority=True),
-        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+c", f"leave({INTERRUPTED!r})", show=False, priority=True),
         Binding("pagedown", "read_on(1)", show=False, priority=True),
         Binding("pageup", "read_on(-1)", show=False, priority=True),
     ]
@@ -214,9 +214,12 @@ class Box(App[Reply | Outcome]):
             long = self.query_one("#body").max_scroll_y > 0
             return "pgdn scroll · any other key goes back" if long else "any key goes back"
         if self.draft is None:
-            return painting.review_keys(len(self.drafts), short=self.narrow)
+            more = "" if self.narrow else " · ? help"
+            return f"enter send · 1-{len(self.drafts)} change an answer{more} · q quit"
+        if self.focused is not None and self.focused.id == "comment":
+            return "enter keep · esc drop"
         if self.focused is not None:
-            return painting.line_keys(comment=self.focused.id == "comment", short=self.narrow)
+            return "enter continue · ↑ back to the list" + ("" if self.narrow else " · ctrl+c quit")
         return painting.list_keys(
             self.draft,
             batch=len(self.drafts) > 1,
@@ -404,13 +407,9 @@ class Box(App[Reply | Outcome]):
         part = self.query_one("#body" if self.helping else "#about")
         part.scroll_relative(y=step * max(part.size.height - 1, 1), animate=False)
 
-    def action_interrupt(self) -> None:
-        """Leave at once, and let whoever called know that it was not the usual way."""
-        self.exit(Outcome("dismissed", INTERRUPTED))
-
-    def action_leave(self) -> None:
-        """Leave at once; the run waits."""
-        self.exit(Outcome("dismissed"))
+    def action_leave(self, why: str = "") -> None:
+        """Leave at once; the run waits. Whoever called is told if it was not the usual way."""
+        self.exit(Outcome("dismissed", why))
 
     def _quit(self) -> None:
         """Leave; answers that would have to be given again are worth a second key."""

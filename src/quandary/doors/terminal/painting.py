@@ -187,19 +187,6 @@ def review(drafts: Sequence[Draft]) -> Content:
     return Content("\n").join([Content.styled(head, "bold"), Content(""), *rows])
 
 
-def review_keys(count: int, *, short: bool) -> str:
-    """The keys of the review."""
-    keys = ["enter send", f"1-{count} change an answer", "? help", "q quit"]
-    return " · ".join(keys[:2] + keys[3:] if short else keys)
-
-
-def line_keys(*, comment: bool, short: bool) -> str:
-    """The keys on a line of text."""
-    if comment:
-        return "enter keep · esc drop"
-    return "enter continue · ↑ back to the list" + ("" if short else " · ctrl+c quit")
-
-
 def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> str:
     """The keys in the list of choices."""
     several = draft.question.multi

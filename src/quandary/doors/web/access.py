@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from litestar.di import NamedDependency
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
 from litestar.middleware import ASGIMiddleware
-from litestar.params import FromQuery, PathParameter
+from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect, Template
 
 from quandary.desk.authority import Caller
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from quandary.doors.web.events import Events
     from quandary.journal.store import Store
 
+    Connection = ASGIConnection[Any, Any, Any, Any]
+
 RunId = Annotated[
     str,
     PathParameter(
@@ -41,27 +44,18 @@ Visit = Request[Any, Any, Any]
 """A request, whatever it carries."""
 
 
-class House:
-    """The journal, as the browser sees it."""
+@dataclass(frozen=True)
+class Site:
+    """What all pages and requests of a server work with."""
 
-    def __init__(
-        self,
-        store: Store,
-        events: Events,
-        keys: Keys,
-        scope: Scope,
-        *,
-        new_code: Callable[[], None] | None = None,
-        walks: Walks | None = None,
-    ) -> None:
-        self.store = store
-        self.events = events
-        self.keys = keys
-        self.scope = scope
-        self.new_code = new_code or (lambda: None)
-        """Prints a code where only somebody at the server's terminal sees it."""
-        self.walks = walks
-        """Resumes runs whose agents have to be asked."""
+    store: Store
+    events: Events
+    keys: Keys
+    scope: Scope
+    new_code: Callable[[], None] | None = None
+    """Prints a code where only somebody at the server's terminal sees it."""
+    walks: Walks | None = None
+    """Resumes runs whose agents have to be asked."""
 
     def visitor(self, request: Visit) -> Visitor:
         """Whoever sent a request."""
@@ -75,7 +69,7 @@ class House:
         return Caller(who, "web", visitor.name or by, self.scope, is_user)
 
 
-TheHouse = NamedDependency[House]
+TheSite = SkipValidation[NamedDependency[Site]]
 """How a page or a request asks for it."""
 
 Fields = dict[str, list[str]]
@@ -84,19 +78,19 @@ MOST_FIELDS = 500
 
 def page(
     request: Visit,
-    house: House,
+    site: Site,
     name: str,
     *,
     status: int = 200,
     **values: Any,  # noqa: ANN401 - whatever the template shows
 ) -> Template:
     """A page with what all pages have."""
-    visitor = house.visitor(request)
+    visitor = site.visitor(request)
     return Template(
         f"{name}.html",
         context={
             "visitor": visitor,
-            "mark": house.keys.form_mark(visitor.session),
+            "mark": site.keys.form_mark(visitor.session),
             "here": request.scope["path"],
             **values,
         },
@@ -109,7 +103,7 @@ def wants_part(request: Visit) -> bool:
     return "x-part" in request.headers
 
 
-async def own_form(request: Visit, house: House) -> Fields:
+async def own_form(request: Visit, site: Site) -> Fields:
     """The fields of a form, if it is one of ours."""
     form = await request.form()
     fields: Fields = {}
@@ -118,7 +112,7 @@ async def own_form(request: Visit, house: House) -> Fields:
             raise HTTPException("the form has too many fields", status_code=400)
         if isinstance(value, str):
             fields.setdefault(name, []).append(value)
-    if not house.keys.is_own_form(house.visitor(request).session, one(fields, "mark")):
+    if not site.keys.is_own_form(site.visitor(request).session, one(fields, "mark")):
         raise PermissionDeniedException("the form is outdated; reload the page")
     return fields
 
@@ -127,9 +121,6 @@ def one(fields: Fields, name: str) -> str:
     """The value of a field that a form has once."""
     return "".join(fields.get(name, []))
 
-
-if TYPE_CHECKING:
-    Connection = ASGIConnection[Any, Any, Any, Any]
 
 COOKIE = "quandary"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -146,21 +137,18 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What says that a request comes through another server, from who knows where."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Access(ASGIMiddleware):
     """Refuses what does not belong here, and says who the rest is from."""
 
     scopes = (ScopeType.HTTP, ScopeType.WEBSOCKET)
-
-    def __init__(
-        self, keys: Keys, *, hosts: frozenset[str], strangers: bool, addresses: bool = False
-    ) -> None:
-        self.keys = keys
-        self.hosts = hosts
-        """The names that this server goes by."""
-        self.addresses = addresses
-        """Whether it also goes by any address: that is no name that a page could point here."""
-        self.strangers = strangers
-        """Whether requests without a login are served: only on this very machine."""
+    keys: Keys
+    hosts: frozenset[str]
+    """The names that this server goes by."""
+    addresses: bool
+    """Whether it also goes by any address: that is no name that a page could point here."""
+    strangers: bool
+    """Whether requests without a login are served: only on this very machine."""
 
     async def handle(
         self, scope: AsgiScope, receive: Receive, send: Send, next_app: ASGIApp
@@ -294,35 +282,35 @@ def _cookie(request: Visit, value: str, seconds: int) -> Cookie:
 
 
 @get("/login", sync_to_thread=False, include_in_schema=False)
-def login_form(request: Visit, house: TheHouse, to: FromQuery[str] = "/") -> Template:
+def login_form(request: Visit, site: TheSite, to: FromQuery[str] = "/") -> Template:
     """Where a code or a token is typed. Whoever opens it gets a code, on the server's terminal."""
-    if not house.keys.has_code:
-        house.new_code()
-    return page(request, house, "login", problem="", to=way_back(to))
+    if site.new_code is not None and not site.keys.has_code:
+        site.new_code()
+    return page(request, site, "login", problem="", to=way_back(to))
 
 
 @post("/login", status_code=303, include_in_schema=False)
-async def log_in(request: Visit, house: TheHouse) -> Template | Redirect:
+async def log_in(request: Visit, site: TheSite) -> Template | Redirect:
     """Open a login for a person."""
-    fields = await own_form(request, house)
+    fields = await own_form(request, site)
     to = way_back(one(fields, "to"))
     address = request.client.host if request.client else ""
-    require_try(house.keys, address)
-    session = house.keys.log_in(one(fields, "code"))
+    require_try(site.keys, address)
+    session = site.keys.log_in(one(fields, "code"))
     if session is None:
-        house.keys.failed(address)
-        return page(request, house, "login", problem=UNKNOWN, to=to, status=401)
-    cookie = _cookie(request, house.keys.seal(session), SESSION_SECONDS)
+        site.keys.failed(address)
+        return page(request, site, "login", problem=UNKNOWN, to=to, status=401)
+    cookie = _cookie(request, site.keys.seal(session), SESSION_SECONDS)
     return Redirect(to, status_code=303, cookies=[cookie])
 
 
 @post("/logout", status_code=303, include_in_schema=False)
-async def log_out(request: Visit, house: TheHouse) -> Redirect:
+async def log_out(request: Visit, site: TheSite) -> Redirect:
     """Close it."""
-    await own_form(request, house)
-    session = house.visitor(request).session
+    await own_form(request, site)
+    session = site.visitor(request).session
     if session is not None:
-        house.keys.log_out(session)
+        site.keys.log_out(session)
     return Redirect("/", status_code=303, cookies=[_cookie(request, "", 0)])
 
 

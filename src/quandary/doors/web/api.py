@@ -17,7 +17,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import encode_state
-from quandary.doors.web.access import House, RunId, TheHouse, Visit
+from quandary.doors.web.access import RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.runs import find_run, replied
@@ -136,9 +136,9 @@ class ReadingOut(Struct):
     comment: str | None = None
 
 
-def state_out(house: House, state: State) -> StateOut:
+def state_out(site: Site, state: State) -> StateOut:
     """A state in the form of the contract."""
-    written = encode_state(house.store, state)
+    written = encode_state(site.store, state)
     return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
 
 
@@ -204,29 +204,27 @@ Once = Annotated[
 
 
 @get("/inbox", sync_to_thread=True, summary="What waits for a person", responses=refusals())
-def inbox(
-    house: TheHouse, project: Project = None, after: After = 0, limit: Limit = 100
-) -> RunsOut:
+def inbox(site: TheSite, project: Project = None, after: After = 0, limit: Limit = 100) -> RunsOut:
     """The runs that wait for a person, those first that began first."""
-    return runs_out(driver.inbox(house.store, project=project, after=after, limit=limit), limit)
+    return runs_out(driver.inbox(site.store, project=project, after=after, limit=limit), limit)
 
 
 @get("/runs", sync_to_thread=True, summary="Runs, the newest first", responses=refusals())
 def runs(
-    house: TheHouse,
+    site: TheSite,
     status: FromQuery[Status | None] = None,
     project: Project = None,
     after: After = 0,
     limit: Limit = 100,
 ) -> RunsOut:
     """A page of runs."""
-    rows = house.store.runs(status=status, project=project, after=after, limit=limit, newest=True)
+    rows = site.store.runs(status=status, project=project, after=after, limit=limit, newest=True)
     return runs_out(rows, limit)
 
 
 @get("/runs/{run:str}", summary="Where a run stands", responses=refusals(404))
 async def run_state(
-    house: TheHouse,
+    site: TheSite,
     run: RunId,
     wait: Wait = 0.0,
     until: Until = "news",
@@ -236,19 +234,19 @@ async def run_state(
     ] = None,
 ) -> StateOut:
     """With `wait`, it comes as soon as something happens, or when the time is up."""
-    name = await asyncio.to_thread(find_run, house.store, run)
-    state = await asyncio.to_thread(driver.look, house.store, name)
+    name = await asyncio.to_thread(find_run, site.store, run)
+    state = await asyncio.to_thread(driver.look, site.store, name)
     if wait and state.status == "waiting":
         seen = state.n if after is None else after
-        await house.events.wait(name, seen, wait, until_end=until == "end")
-        state = await asyncio.to_thread(driver.look, house.store, name)
-    return await asyncio.to_thread(state_out, house, state)
+        await site.events.wait(name, seen, wait, until_end=until == "end")
+        state = await asyncio.to_thread(driver.look, site.store, name)
+    return await asyncio.to_thread(state_out, site, state)
 
 
 @post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
 async def ask(
     request: Visit,
-    house: TheHouse,
+    site: TheSite,
     data: JSONBody[Asking],
     wait: Wait = 0.0,
     idempotency_key: Once = None,
@@ -258,22 +256,22 @@ async def ask(
     With `wait`, the state comes when the run is over, or when the time is up; then continue with
     `GET /api/runs/{run}?wait=60&until=end`.
     """
-    caller = house.caller(request)
-    state = await asyncio.to_thread(_begin, house, caller, data, idempotency_key or "")
+    caller = site.caller(request)
+    state = await asyncio.to_thread(_begin, site, caller, data, idempotency_key or "")
     if wait and state.status == "waiting":
-        await house.events.wait(state.run, state.n, wait, until_end=True)
-        state = await asyncio.to_thread(driver.look, house.store, state.run)
-    return await asyncio.to_thread(state_out, house, state)
+        await site.events.wait(state.run, state.n, wait, until_end=True)
+        state = await asyncio.to_thread(driver.look, site.store, state.run)
+    return await asyncio.to_thread(state_out, site, state)
 
 
-def _begin(house: House, caller: Caller, wanted: Asking, key: str) -> State:
+def _begin(site: Site, caller: Caller, wanted: Asking, key: str) -> State:
     """A run, on the word of a program even where a person's login sent it."""
     caller, showing = caller._replace(who="api"), Showing()
-    beginning = begin.prepare(house.store, caller, wanted, showing)
+    beginning = begin.prepare(site.store, caller, wanted, showing)
     once = {"key": key, "request": digest_of(wanted) if key else ""}
-    ends, project = wanted.expires, house.scope.project
+    ends, project = wanted.expires, site.scope.project
     return begin.begin(
-        house.store, caller, beginning, showing, expires=ends, project=project, **once
+        site.store, caller, beginning, showing, expires=ends, project=project, **once
     )
 
 
@@ -286,19 +284,19 @@ def _begin(house: House, caller: Caller, wanted: Asking, key: str) -> State:
 )
 def reply(
     request: Visit,
-    house: TheHouse,
+    site: TheSite,
     run: RunId,
     data: JSONBody[ReplyIn],
     idempotency_key: Once = None,
 ) -> StateOut:
     """It is recorded as a person's only within a login, and else as `api`."""
-    name = find_run(house.store, run)
-    caller, token = house.caller(request, data.by), idempotency_key or ""
+    name = find_run(site.store, run)
+    caller, token = site.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
     # Looked at first: what is answered in between is found by its token.
-    state = driver.look(house.store, name)
-    if token and (before := replied(house.store, name, token, sent)) is not None:
-        return state_out(house, before)
+    state = driver.look(site.store, name)
+    if token and (before := replied(site.store, name, token, sent)) is not None:
+        return state_out(site, before)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
@@ -309,13 +307,13 @@ def reply(
         for one in data.answers
     ]
     body = data.text if data.text is not None else msgspec.json.encode({"answers": answers})
-    meant = replies.read_reply(replies.arguments_of(house.store, name), ask, body, data.to)
+    meant = replies.read_reply(replies.arguments_of(site.store, name), ask, body, data.to)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(
-        house.store, caller, name, meant, to=state.key, token=token, sent=sent
+        site.store, caller, name, meant, to=state.key, token=token, sent=sent
     )
-    return state_out(house, state)
+    return state_out(site, state)
 
 
 @post(
@@ -325,10 +323,10 @@ def reply(
     summary="End a run",
     responses=refusals(404, 409, 413),
 )
-def withdraw(request: Visit, house: TheHouse, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
+def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
     """End a run that nobody needs any more."""
-    name = find_run(house.store, run)
-    return state_out(house, replies.withdraw(house.store, house.caller(request), name, data.why))
+    name = find_run(site.store, run)
+    return state_out(site, replies.withdraw(site.store, site.caller(request), name, data.why))
 
 
 @post(
@@ -338,14 +336,14 @@ def withdraw(request: Visit, house: TheHouse, run: RunId, data: JSONBody[Withdra
     summary="Resume a run",
     responses=refusals(404, 409),
 )
-def resume(request: Visit, house: TheHouse, run: RunId) -> StateOut:
+def resume(request: Visit, site: TheSite, run: RunId) -> StateOut:
     """Resume a walk that was interrupted, or retry a failed step.
 
     It needs a login or a user's own token. The state comes at once; a program behind the server
     calls the agents. 409 says that there is nothing to resume, or that it is being resumed already.
     """
-    name = find_run(house.store, run)
-    return state_out(house, replies.resume(house.store, house.caller(request), name, house.walks))
+    name = find_run(site.store, run)
+    return state_out(site, replies.resume(site.store, site.caller(request), name, site.walks))
 
 
 @get(
@@ -355,13 +353,13 @@ def resume(request: Visit, house: TheHouse, run: RunId) -> StateOut:
     responses=refusals(404, 409),
 )
 def read_text(
-    house: TheHouse,
+    site: TheSite,
     run: RunId,
     key: Annotated[str, QueryParameter(max_length=1_000, description="The question's key.")],
     text: Annotated[str, QueryParameter(max_length=10_000)],
 ) -> ReadingOut:
     """Nothing is recorded."""
-    state = driver.look(house.store, find_run(house.store, run))
+    state = driver.look(site.store, find_run(site.store, run))
     ask = replies.require_waiting(state, key)
     question = ask.question(key) or ask.questions[0]
     reading = reader(text, question, "plain" if ask.kind == "advisory" else "strict")

@@ -24,13 +24,13 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
-from litestar.types import Receive, Scope, Send
+from litestar.types import Scope
 from markupsafe import Markup
 
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
-from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access, House, Visit
+from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access, Site, Visit
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
@@ -41,16 +41,11 @@ from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from litestar.handlers import ASGIRouteHandler
     from litestar.types import Message
 
     from quandary.desk.walks import Walks
+    from quandary.doors.mcp import Mounted
     from quandary.doors.web.metrics import Fleet
-
-    Chat = tuple[Any, Callable[[], AbstractAsyncContextManager[None]]]
-    """The application for chat clients, and what has to be entered while it is served."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (
@@ -77,7 +72,7 @@ def create_app(
     addresses: bool = False,
     strangers: bool = True,
     new_code: Callable[[], None] | None = None,
-    tools: Chat | None = None,
+    tools: Mounted | None = None,
     fleet: Callable[[], Fleet] | None = None,
     walks: Walks | None = None,
 ) -> Litestar:
@@ -88,14 +83,14 @@ def create_app(
     """
     events = Events(store)
     metrics = Metrics(store, events, fleet)
-    house = House(store, events, keys, project, new_code=new_code, walks=walks)
+    site = Site(store, events, keys, project, new_code, walks)
     readiness = Readiness(store)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await events.start()
         try:
-            async with tools[1]() if tools is not None else nullcontext():
+            async with tools.running() if tools else nullcontext():
                 yield
         finally:
             await metrics.stop()
@@ -109,17 +104,17 @@ def create_app(
             *LOGIN,
             api,
             *HEALTH,
-            *([_chat(tools[0])] if tools is not None else []),
+            *([asgi("/mcp", is_mount=True, copy_scope=True)(tools.application)] if tools else []),
             create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
         dependencies={
-            "house": Provide(lambda: house, sync_to_thread=False),
+            "site": Provide(lambda: site, sync_to_thread=False),
             "readiness": Provide(lambda: readiness, sync_to_thread=False),
             "figures": Provide(lambda: metrics, sync_to_thread=False),
         },
         middleware=[
             REQUESTS.middleware,
-            Access(keys, hosts=hosts, strangers=strangers, addresses=addresses),
+            Access(keys=keys, hosts=hosts, strangers=strangers, addresses=addresses),
         ],
         exception_handlers={
             QuandaryError: refused,
@@ -148,16 +143,6 @@ def create_app(
     # Around everything, also around what leads nowhere and never comes to the middleware.
     app.asgi_handler = logged(app.asgi_handler)
     return app
-
-
-def _chat(application: Any) -> ASGIRouteHandler:  # noqa: ANN401 - any ASGI application
-    """The tools for chat clients, behind the same doors as everything else."""
-
-    @asgi("/mcp", is_mount=True, copy_scope=True)
-    async def chat(scope: Scope, receive: Receive, send: Send) -> None:
-        await application(scope, receive, send)
-
-    return chat
 
 
 class Careful(Request[Any, Any, Any]):
@@ -189,9 +174,7 @@ def _templates() -> Environment:
 async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
     """Every answer, also a refusal, tells the browser what it may do with it."""
     if message["type"] == "http.response.start":
-        headers = MutableScopeHeaders.from_message(message)
-        for name, value in HEADERS.items():
-            headers[name] = value
+        MutableScopeHeaders.from_message(message).update(HEADERS)
 
 
 # -- refusals, and what goes wrong ---------------------------------------------------------------
@@ -223,7 +206,8 @@ def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
     """Anything that the server refused by itself."""
     detail = error.detail or "the request failed"
     if isinstance(error.extra, list) and error.extra:
-        detail = "; ".join(_fault(one) for one in error.extra) or detail
+        faults = ((fault.get("key"), fault["message"]) for fault in error.extra)
+        detail = "; ".join(": ".join(filter(None, fault)) for fault in faults)
     elif error.status_code == HTTPStatus.NOT_FOUND:
         detail = "there is no such page"
     return problem(request, error.status_code, detail, dict(error.headers or {}))
@@ -233,13 +217,6 @@ def broken(request: Visit, error: Exception) -> Response[Any]:
     """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
     log.error("a request could not be answered", exc_info=error)
     return problem(request, 500, "something went wrong; see the terminal of the server")
-
-
-def _fault(one: Any) -> str:  # noqa: ANN401 - whatever the server found
-    if not isinstance(one, dict):
-        return str(one)
-    key = one.get("key")
-    return f"{key}: {one.get('message')}" if key else str(one.get("message"))
 
 
 def problem(
@@ -252,14 +229,9 @@ def problem(
     if request.scope["path"].startswith("/api") or not wants_page:
         body = msgspec.json.encode(Problem("about:blank", status, title, detail))
         return Response(body, status_code=status, media_type=PROBLEM, headers=headers)
-    shown = error_page(status, title, detail)
-    return Response(shown, status_code=status, media_type=MediaType.HTML, headers=headers)
-
-
-def error_page(status: int, title: str, detail: str) -> str:
-    """A page that needs nothing, no template and no login: what went wrong, and the way back."""
+    # A page that needs nothing, no template and no login: what went wrong, and the way back.
     hint = '<p><a href="/login">Log in</a></p>' if status == HTTPStatus.UNAUTHORIZED else ""
-    return (
+    shown = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
@@ -268,3 +240,4 @@ def error_page(status: int, title: str, detail: str) -> str:
         f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
         '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )
+    return Response(shown, status_code=status, media_type=MediaType.HTML, headers=headers)

@@ -64,11 +64,6 @@ class Events:
             news.set()
 
     @property
-    def full(self) -> bool:
-        """Whether as many pages listen as can be served."""
-        return len(self._pages) >= MOST_LISTENERS
-
-    @property
     def listeners(self) -> int:
         """How many pages listen."""
         return len(self._pages)

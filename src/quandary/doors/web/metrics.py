@@ -200,7 +200,7 @@ def _waiting_families(found: list[Awaited]) -> list[Metric]:
         groups.setdefault((one.waits, flows[one.flow]), []).append(one)
     count = {group: sum(part.runs for part in parts) for group, parts in groups.items()}
     oldest = {
-        group: max((_age(part.oldest) for part in parts), default=0.0)
+        group: max((seconds_since(part.oldest) for part in parts), default=0.0)
         for group, parts in groups.items()
     }
     older = {
@@ -216,7 +216,8 @@ def _waiting_families(found: list[Awaited]) -> list[Metric]:
     ]
 
 
-def _age(moment: str) -> float:
+def seconds_since(moment: str) -> float:
+    """How long ago that was; 0 where it is still to come, or cannot be read."""
     try:
         return max((now() - datetime.fromisoformat(moment)).total_seconds(), 0.0)
     except ValueError:

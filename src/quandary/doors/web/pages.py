@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 from urllib.parse import urlencode
 
@@ -18,15 +18,16 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import timeline
-from quandary.doors.web.access import TheHouse, Visit, page, wants_part
+from quandary.desk.state import end_what_expired
+from quandary.doors.web.access import TheSite, Visit, page, wants_part
 from quandary.doors.web.api import Status
-from quandary.doors.web.events import following
+from quandary.doors.web.events import MOST_LISTENERS, following
+from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import lines
-from quandary.errors import QuandaryError, StoreError
+from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
 from quandary.formats.sources import tree_places
-from quandary.journal import runs as driver
-from quandary.journal.chance import now, stamp
+from quandary.journal.chance import now
 from quandary.journal.counts import occasions, summarize_questions
 from quandary.model.text import shorten
 from quandary.settings.files import markdown_files, read_text
@@ -59,20 +60,11 @@ class Row(NamedTuple):
         return self.run.project.rstrip("/").rpartition("/")[2]
 
     @property
-    def since(self) -> str:
-        """When something happened to it last."""
-        return self.run.since or self.run.began
-
-    @property
     def age(self) -> str:
-        """How long ago that was, in one unit."""
-        try:
-            seconds = (now() - datetime.fromisoformat(self.since)).total_seconds()
-        except ValueError:
-            return ""
-        units = ((size, unit) for size, unit in _UNITS if seconds >= size)
-        size, unit = next(units, _UNITS[-1])
-        return f"{max(int(seconds // size), 0)} {unit}"
+        """How long ago something happened to it last, in one unit."""
+        seconds = seconds_since(self.run.since)
+        size, unit = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
+        return f"{int(seconds // size)} {unit}"
 
 
 class Wanted(NamedTuple):
@@ -84,26 +76,20 @@ class Wanted(NamedTuple):
     newest: bool = False
 
 
-class Listed(NamedTuple):
-    """A page of runs; `more` is the number of the run behind which the next page begins."""
+def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> tuple[list[Row], int | None]:
+    """What waits for a person, and the number of the run behind which the next page begins.
 
-    rows: list[Row]
-    more: int | None
-
-
-def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> Listed:
-    """What waits for a person. No more is read than is shown, unless there are filters."""
-    with suppress(StoreError):  # where nobody can write, the list is as old as the store
-        for run in store.due(stamp(now())):
-            driver.look(store, run)
+    No more is read than is shown, unless there are filters.
+    """
+    end_what_expired(store)
     found: list[Row] = []
     for seen, row in enumerate(_waiting(store, wanted, after), 1):
-        ask = _asked(store, row)
+        ask = _read_ask(store, row)
         if wanted.flow in (None, row.flow) and wanted.kind in (None, ask.kind if ask else ""):
             found.append(Row(row, ask, "" if ask else UNREADABLE))
         if len(found) == PAGE or seen == FURTHEST:
-            return Listed(found, row.number)
-    return Listed(found, None)
+            return found, row.number
+    return found, None
 
 
 def _waiting(store: Store, wanted: Wanted, after: int) -> Iterator[Run]:
@@ -116,19 +102,12 @@ def _waiting(store: Store, wanted: Wanted, after: int) -> Iterator[Run]:
             return
 
 
-def _asked(store: Store, row: Run) -> Ask | None:
+def _read_ask(store: Store, row: Run) -> Ask | None:
     """The Ask that a run waits with; nothing where it cannot be read."""
     with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
         for entry in store.entries(row.id, after=row.asked - 1, upto=row.asked):
             return entry.read_matter().ask
     return None
-
-
-def list_runs(store: Store, status: Status | None, after: int = 0) -> Listed:
-    """Every run, the newest first."""
-    rows = store.runs(status=status, after=after, limit=PAGE, newest=True)
-    found = [Row(row, about=timeline.about(store, row.id)) for row in rows]
-    return Listed(found, rows[-1].number if len(rows) == PAGE else None)
 
 
 def short(text: str) -> str:
@@ -177,8 +156,6 @@ DAYS = 30
 MOST_QUESTIONS = 50
 WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-
-
 _kept: dict[tuple[int, int], dict[str, Any]] = {}
 """The last figures of a store: they only change when something is appended."""
 
@@ -233,7 +210,7 @@ After = Annotated[int, QueryParameter(ge=0, le=2**53)]
 @get("/", sync_to_thread=True, include_in_schema=False)
 def inbox(
     request: Visit,
-    house: TheHouse,
+    site: TheSite,
     project: Annotated[str | None, QueryParameter(max_length=4_096)] = None,
     flow: Annotated[str | None, QueryParameter(pattern=r"^[a-z]{1,20}$")] = None,
     kind: FromQuery[Literal["transition", "advisory"] | None] = None,
@@ -242,7 +219,7 @@ def inbox(
 ) -> Template:
     """Everything that waits for a person."""
     wanted = Wanted(project, flow, kind, order == "newest")
-    found = list_inbox(house.store, wanted, after)
+    found, more = list_inbox(site.store, wanted, after)
     filters = {"project": project, "flow": flow, "kind": kind}
     chosen = {**filters, "order": "newest" if wanted.newest else None}
 
@@ -253,10 +230,10 @@ def inbox(
 
     return page(
         request,
-        house,
+        site,
         "inbox_list" if wants_part(request) else "inbox",
-        found=found.rows,
-        more=link("after", found.more) if found.more else "",
+        found=found,
+        more=link("after", more) if more else "",
         first=not after,
         filters=[(n, value, link(n, None)) for n, value in filters.items() if value is not None],
         order=order,
@@ -268,55 +245,48 @@ def inbox(
 @get("/runs", sync_to_thread=True, include_in_schema=False)
 def runs(
     request: Visit,
-    house: TheHouse,
+    site: TheSite,
     status: FromQuery[Status | None] = None,
     after: After = 0,
 ) -> Template:
     """Every run, the newest first."""
-    found = list_runs(house.store, status, after)
+    rows = site.store.runs(status=status, after=after, limit=PAGE, newest=True)
     return page(
         request,
-        house,
+        site,
         "runs_list" if wants_part(request) else "runs",
-        found=found.rows,
-        more=found.more,
+        found=[Row(row, about=timeline.about(site.store, row.id)) for row in rows],
+        more=rows[-1].number if len(rows) == PAGE else None,
         statuses=get_args(Status),
         chosen=status,
     )
 
 
 @get("/trees", sync_to_thread=True, include_in_schema=False)
-def trees(request: Visit, house: TheHouse) -> Template:
+def trees(request: Visit, site: TheSite) -> Template:
     """The project's trees, drawn, with what is wrong with them."""
-    return page(request, house, "trees", found=list(list_trees(house.scope.project)))
+    return page(request, site, "trees", found=list(list_trees(site.scope.project)))
 
 
 @get("/stats", sync_to_thread=True, include_in_schema=False)
-def stats(request: Visit, house: TheHouse) -> Template:
+def stats(request: Visit, site: TheSite) -> Template:
     """What people make of the questions."""
-    return page(
-        request,
-        house,
-        "stats",
-        figures=gather_figures(house.store),
-        most=MOST_QUESTIONS,
-        width=WIDTH,
-        height=HEIGHT,
-    )
+    shown = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
+    return page(request, site, "stats", figures=gather_figures(site.store), **shown)
 
 
 @get("/events", include_in_schema=False)
 async def events(
-    house: TheHouse, run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = ""
+    site: TheSite, run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = ""
 ) -> ServerSentEvent:
     """News for an open page: of one run, or of all."""
-    if house.events.full:
+    if site.events.listeners >= MOST_LISTENERS:
         raise HTTPException("too many pages are open", status_code=503)
 
     async def news() -> AsyncIterator[ServerSentEventMessage]:
-        with house.events.listening(run) as queue:
+        with site.events.listening(run) as queue:
             yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
-            while not house.events.over:
+            while not site.events.over:
                 runs = await following(queue)
                 yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from quandary.doors.web.access import Fields
     from quandary.journal.store import State, Store
     from quandary.model.asks import Answer, Ask, Question
     from quandary.model.tree import Option
+
+    Levels = AbstractSet[frozenset[tuple[str, str, str]]]
 
 OTHER = "\N{WHITE CIRCLE}"
 """What stands for Other in a form; no code looks like that."""
@@ -33,20 +36,16 @@ NOT_WITH_MORE = "“More…” shows further options: open it first, then type."
 TOO_LONG = f"The text is too long; at most {LONGEST_TEXT:,} characters are allowed."
 
 
-class Filled(NamedTuple):
-    """What a form says, and what is wrong with its parts, by the number of the question."""
-
-    reply: Reply
-    problems: dict[int, str]
-
-
 def field(kind: str, number: int) -> str:
     """The name of a field of the question at a place in the Ask."""
     return f"{kind}-{number}"
 
 
-def filled(ask: Ask, fields: Mapping[str, list[str]]) -> Filled:
-    """The answers in a form; a question that was left alone has none."""
+def read_fields(ask: Ask, fields: Fields) -> tuple[Reply, dict[int, str]]:
+    """The answers in a form, and what is wrong with its parts, by the number of the question.
+
+    A question that was left alone has no answer.
+    """
     answers: list[Answer] = []
     problems: dict[int, str] = {}
     for number, question in enumerate(ask.questions):
@@ -55,16 +54,14 @@ def filled(ask: Ask, fields: Mapping[str, list[str]]) -> Filled:
             problems[number] = problem
         elif answer is not None:
             answers.append(answer)
-    return Filled(Reply(tuple(answers)), problems)
+    return Reply(tuple(answers)), problems
 
 
-def _answer(
-    ask: Ask, question: Question, fields: Mapping[str, list[str]], number: int
-) -> tuple[str, Answer | None]:
+def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[str, Answer | None]:
     picked = fields.get(field(PICK, number), [])
     draft = Draft(question, "plain" if ask.kind == "advisory" else "strict")
-    draft.words = _joined(fields, TEXT, number)
-    draft.comment = _joined(fields, COMMENT, number)
+    draft.words = _join(fields, TEXT, number)
+    draft.comment = _join(fields, COMMENT, number)
     if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:
         return TOO_LONG, None
     every = [choice.code for choice in question.choices]
@@ -88,29 +85,8 @@ def _answer(
     return problem, draft.answer
 
 
-def _joined(fields: Mapping[str, list[str]], kind: str, number: int) -> str:
+def _join(fields: Fields, kind: str, number: int) -> str:
     return "\n".join(fields.get(field(kind, number), [])).replace("\r\n", "\n").strip()
-
-
-if TYPE_CHECKING:
-    Levels = AbstractSet[frozenset[tuple[str, str, str]]]
-
-
-class Sheet(NamedTuple):
-    """One question of the page, with what was filled in before."""
-
-    number: int
-    question: Question
-    spans: tuple[notation.Span, ...]
-    """Its text in its styles."""
-    before: str
-    """What was ticked on other pages of its options."""
-    picked: list[str]
-    words: str
-    remark: str
-    problem: str
-    other: str = OTHER
-    more: str = MORE
 
 
 class Line(NamedTuple):
@@ -124,45 +100,28 @@ class Line(NamedTuple):
     """It is asked about now."""
 
 
-class Asking(NamedTuple):
-    """What waits, for the page."""
-
-    key: str
-    token: str
-    paragraphs: list[list[notation.Line]]
-    notes: list[str]
-    held: list[str]
-    sheets: tuple[Sheet, ...]
-    person: bool
-    tree: list[Line]
-
-
 def show_question(
-    store: Store,
-    state: State,
-    fields: Mapping[str, list[str]] | None = None,
-    problems: Mapping[int, str] | None = None,
-) -> Asking | None:
+    store: Store, state: State, fields: Fields, problems: Mapping[int, str]
+) -> dict[str, Any] | None:
     """The question that a run waits with, perhaps with what was filled in and could not stand."""
     ask = state.ask
     if ask is None:
         return None
     shown = ask.preamble.text
     notes = [note for note in state.notes if note.text.strip() and note.text.strip() not in shown]
-    sheets = tuple(
-        sheet(number, question, fields or {}, (problems or {}).get(number, ""))
-        for number, question in enumerate(ask.questions)
-    )
-    return Asking(
-        ask.key,
-        secrets.token_urlsafe(16),
-        paragraphs(shown),
-        [note.text for note in notes if note.kind != "held"],
-        [f"{note.item}: {note.text}" for note in state.notes if note.kind == "held"],
-        sheets,
-        ask.require == "person",
-        _marked_tree(store, state.run, ask),
-    )
+    return {
+        "key": ask.key,
+        "token": secrets.token_urlsafe(16),
+        "paragraphs": paragraphs(shown),
+        "notes": [note.text for note in notes if note.kind != "held"],
+        "held": [f"{note.item}: {note.text}" for note in state.notes if note.kind == "held"],
+        "sheets": [
+            sheet(number, question, fields, problems.get(number, ""))
+            for number, question in enumerate(ask.questions)
+        ],
+        "person": ask.require == "person",
+        "tree": _mark_tree(store, state.run, ask),
+    }
 
 
 def paragraphs(markdown: str) -> list[list[notation.Line]]:
@@ -171,27 +130,29 @@ def paragraphs(markdown: str) -> list[list[notation.Line]]:
     return [list(together) for filled, together in groups if filled]
 
 
-def sheet(number: int, question: Question, fields: Mapping[str, list[str]], problem: str) -> Sheet:
+def sheet(number: int, question: Question, fields: Fields, problem: str) -> dict[str, Any]:
     """One question of a page, perhaps with what was filled in and could not stand."""
     here = {choice.code for choice in question.choices}
     labels = {choice.code: choice.label for choice in question.options}
     before = [labels.get(code, code) for code in question.gathered if code not in here]
-    return Sheet(
-        number,
-        question,
-        notation.spans(printable(question.text)),
-        ", ".join(before),
-        fields.get(field(PICK, number), []),
-        "\n".join(fields.get(field(TEXT, number), [])),
-        "\n".join(fields.get(field(COMMENT, number), [])),
-        problem,
-    )
+    return {
+        "number": number,
+        "question": question,
+        "spans": notation.spans(printable(question.text)),
+        "before": ", ".join(before),  # what was ticked on other pages of its options
+        "picked": fields.get(field(PICK, number), []),
+        "words": "\n".join(fields.get(field(TEXT, number), [])),
+        "remark": "\n".join(fields.get(field(COMMENT, number), [])),
+        "problem": problem,
+        "other": OTHER,
+        "more": MORE,
+    }
 
 
 # -- the tree beside it --------------------------------------------------------------------------
 
 
-def _marked_tree(store: Store, run: str, ask: Ask) -> list[Line]:
+def _mark_tree(store: Store, run: str, ask: Ask) -> list[Line]:
     """The tree of a run as lines, with the levels that are asked about marked."""
     digest = read_beginning(store, run)[0].documents.get("tree", "")
     written = store.document(digest) if digest else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,19 +23,19 @@ from quandary.desk.timeline import answer_text, given_answers
 from quandary.desk.walks import NOT_RESUMED, has_begun
 from quandary.doors.web.access import (
     Fields,
-    House,
     RunId,
-    TheHouse,
+    Site,
+    TheSite,
     Visit,
     one,
     own_form,
     page,
     wants_part,
 )
-from quandary.doors.web.questions import LONGEST_TEXT, filled, paragraphs, sheet, show_question
+from quandary.doors.web.metrics import seconds_since
+from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
 from quandary.journal import runs as driver
-from quandary.journal.chance import now
 from quandary.journal.runs import find_run
 from quandary.model.calls import HUMAN
 from quandary.model.track import split
@@ -108,7 +107,7 @@ def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
     def working(stop: Stop) -> list[tuple[str, int]]:
         """Who is at work on a step, and for how many seconds."""
         return [
-            (words.asked(exchange), _seconds_since(max(exchange.asked, starts[-1])))
+            (words.tell_request(exchange), round(seconds_since(max(exchange.asked, starts[-1]))))
             for exchange in stop.exchanges
             if under_way and not exchange.answered and exchange.agent != HUMAN
         ]
@@ -117,10 +116,6 @@ def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
     shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
     told = {"words": words, "story": story, "pictures": pictures, "stops": shown}
     return {**told, "left_out": len(story.stops) - len(shown), "working": working}
-
-
-def _seconds_since(at: str) -> int:
-    return max(round((now() - datetime.fromisoformat(at)).total_seconds()), 0)
 
 
 def _track(store: Store, run: str) -> dict[str, Any] | None:
@@ -192,20 +187,20 @@ _GONE = (
 )
 
 
-def resumption(house: House, row: Run | None, state: State) -> Resumption | None:
+def resumption(site: Site, row: Run | None, state: State) -> Resumption | None:
     """How a run is resumed that does not wait for a person; nothing where it is over."""
-    found = _stand(house, row, state) if row is not None else None
+    found = _stand(site, row, state) if row is not None else None
     if row is None or found is None or not found.button:
         return found
     if row.flow != "walk":
         return found._replace(command=f"quandary next {row.id}")
     again = " --retry-failed" if state.status == "failed" else ""
     command = f"quandary walk --resume {row.id}{again}"
-    obstacle = house.walks.obstacle(row) if house.walks else "This server resumes no runs."
+    obstacle = site.walks.obstacle(row) if site.walks else "This server resumes no runs."
     return found._replace(command=command, obstacle=obstacle)
 
 
-def _stand(house: House, row: Run, state: State) -> Resumption | None:
+def _stand(site: Site, row: Run, state: State) -> Resumption | None:
     if row.flow != "walk":
         left = Resumption("An action was interrupted and has to be finished.", "Resume")
         return left if row.waits == "house" else None
@@ -214,21 +209,21 @@ def _stand(house: House, row: Run, state: State) -> Resumption | None:
         return _FAILED.get(str(result.get("used_up")), _ANEW)
     if state.status != "waiting" or row.waits == "person":
         return None
-    if is_under_way(house, row.id):
+    if is_under_way(site, row.id):
         return Resumption("Agents are at work.", under_way=True)
-    if house.walks is not None and house.walks.is_queued(row.id):
+    if site.walks is not None and site.walks.is_queued(row.id):
         return Resumption("It is in the queue of a fleet; a worker resumes it.")
-    begun = has_begun(house.store, row.id)
+    begun = has_begun(site.store, row.id)
     return Resumption(
         _GONE if begun else "Agents are next, and nobody has called them yet.", "Resume"
     )
 
 
-def is_under_way(house: House, run: str) -> bool:
+def is_under_way(site: Site, run: str) -> bool:
     """Whether somebody walks a run at this moment."""
-    if house.walks is not None:
-        return house.walks.is_under_way(run)
-    return house.store.is_locked(run)
+    if site.walks is not None:
+        return site.walks.is_under_way(run)
+    return site.store.is_locked(run)
 
 
 # -- the page, and the forms that come back from it ------------------------------------------------
@@ -248,23 +243,23 @@ def given(found: GivenAnswer) -> dict[str, str]:
     return {"key": asked.key, "question": asked.text, "answer": said, "seen": digest_of(said)}
 
 
-def changeable(house: House, row: Run | None) -> list[dict[str, str]]:
+def changeable(site: Site, row: Run | None) -> list[dict[str, str]]:
     """The answers of a run that can be changed from its page."""
     with suppress(QuandaryError):  # it can be shown, and not go on
         if row is not None and row.status not in ("declined", "withdrawn"):
-            return [given(found) for found in given_answers(house.store, row.id)]
+            return [given(found) for found in given_answers(site.store, row.id)]
     return []
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
-def one_run(request: Visit, house: TheHouse, run: RunId) -> Template:
+def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
     """A run: its question, if one waits, and what happened so far."""
-    return run_page(request, house, find_run(house.store, run))
+    return run_page(request, site, find_run(site.store, run))
 
 
 def run_page(
     request: Visit,
-    house: House,
+    site: Site,
     run: str,
     problem: str = "",
     status: int = 200,
@@ -272,23 +267,23 @@ def run_page(
     problems: dict[int, str] | None = None,
 ) -> Template:
     """The page of a run, perhaps with something to say first."""
-    state = driver.look(house.store, run)
-    row = house.store.run(run)
-    going = resumption(house, row, state)
+    state = driver.look(site.store, run)
+    row = site.store.run(run)
+    going = resumption(site, row, state)
     return page(
         request,
-        house,
+        site,
         "parts" if wants_part(request) else "run",
         status=status,
         going=going,
-        may_drive=may(house.caller(request), "resume"),
+        may_drive=may(site.caller(request), "resume"),
         troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(house, row),
+        answers=changeable(site, row),
         state=state,
         row=row,
-        question=show_question(house.store, state, fields, problems),
+        question=show_question(site.store, state, fields or {}, problems or {}),
         problem=problem,
-        **tell_run(house.store, state, under_way=going is not None and going.under_way),
+        **tell_run(site.store, state, under_way=going is not None and going.under_way),
     )
 
 
@@ -298,22 +293,22 @@ def sentence(error: QuandaryError) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def answer(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
-    shown = partial(run_page, request, house, run)
-    state = driver.look(house.store, run)
+def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
+    shown = partial(run_page, request, site, run)
+    state = driver.look(site.store, run)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
     sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
     if state.ask is None or state.key != to:
-        if token and replies.is_recorded(house.store, run, token, sent):
+        if token and replies.is_recorded(site.store, run, token, sent):
             return None  # the same form was sent twice
         return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
-    found = filled(state.ask, fields)
-    if found.problems or not found.reply.answers:
-        problem = FIX if found.problems else "Nothing was chosen. The question still waits."
-        return shown(problem, 422, fields, found.problems)
+    reply, problems = read_fields(state.ask, fields)
+    if problems or not reply.answers:
+        problem = FIX if problems else "Nothing was chosen. The question still waits."
+        return shown(problem, 422, fields, problems)
     try:
-        caller = house.caller(request)
-        replies.record_reply(house.store, caller, run, found.reply, to=to, token=token, sent=sent)
+        caller = site.caller(request)
+        replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
         return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
     except QuandaryError as refused:
@@ -321,22 +316,22 @@ def answer(request: Visit, house: House, run: str, fields: Fields) -> Template |
     return None
 
 
-def resume(request: Visit, house: House, run: str, _: Fields) -> Template | None:
+def resume(request: Visit, site: Site, run: str, _: Fields) -> Template | None:
     try:
-        replies.resume(house.store, house.caller(request), run, house.walks)
+        replies.resume(site.store, site.caller(request), run, site.walks)
     except Rejected as refused:
-        return run_page(request, house, run, sentence(refused), refused.http)
+        return run_page(request, site, run, sentence(refused), refused.http)
     return None
 
 
-def withdraw(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
+def withdraw(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
     why = one(fields, "why").strip()
     if not why or len(why) > LONGEST_TEXT:
-        return run_page(request, house, run, "Give a short reason for withdrawing the run.", 422)
+        return run_page(request, site, run, "Give a short reason for withdrawing the run.", 422)
     try:
-        replies.withdraw(house.store, house.caller(request), run, why)
+        replies.withdraw(site.store, site.caller(request), run, why)
     except Rejected as late:
-        return run_page(request, house, run, sentence(late), 409)
+        return run_page(request, site, run, sentence(late), 409)
     return None
 
 
@@ -344,46 +339,46 @@ def withdraw(request: Visit, house: House, run: str, fields: Fields) -> Template
 
 
 @get("/runs/{run:str}/amend", include_in_schema=False)
-async def amend_form(request: Visit, house: TheHouse, run: RunId, to: Key) -> Template:
+async def amend_form(request: Visit, site: TheSite, run: RunId, to: Key) -> Template:
     """The form in which an answer is changed."""
-    name = await asyncio.to_thread(find_run, house.store, run)
-    found = await asyncio.to_thread(_standing, house, name, to)
-    return await asyncio.to_thread(_form, request, house, name, found)
+    name = await asyncio.to_thread(find_run, site.store, run)
+    found = await asyncio.to_thread(_standing, site, name, to)
+    return await asyncio.to_thread(_form, request, site, name, found)
 
 
-def amend(request: Visit, house: House, run: str, fields: Fields) -> Template | None:
-    found = _standing(house, run, one(fields, "to"))
-    why, caller = one(fields, "why").strip(), house.caller(request)
-    sent = filled(replace(found.ask, questions=(found.question,)), fields)
+def amend(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
+    found = _standing(site, run, one(fields, "to"))
+    why, caller = one(fields, "why").strip(), site.caller(request)
+    reply, problems = read_fields(replace(found.ask, questions=(found.question,)), fields)
     problem, status = "", 422
     if not may(caller, "amend"):
         problem, status = "Only a person can change an answer: log in first.", 403
     elif one(fields, "seen") != given(found)["seen"]:
         problem, status = "Somebody else has changed this answer. Check it again.", 409
-    elif is_under_way(house, run):
+    elif is_under_way(site, run):
         problem = "Agents are at work on this run. Change the answer when they are done."
         status = 409
-    elif sent.problems:
+    elif problems:
         problem = FIX
-    elif not sent.reply.answers:
+    elif not reply.answers:
         problem = "Nothing was chosen. The answer stays as it is."
     elif not why or len(why) > LONGEST_TEXT:
         problem = "Give a short reason for the change."
     else:
         try:
             key = found.question.key
-            replies.amend(house.store, caller, run, sent.reply, key=key, why=why)
+            replies.amend(site.store, caller, run, reply, key=key, why=why)
         except QuandaryError as refused:
             problem, status = sentence(refused), 409
         else:
             return None
-    kept = (fields, sent.problems.get(0, "")) if status == 422 else ({}, "")
-    return _form(request, house, run, found, problem, status, *kept)
+    kept = (fields, problems.get(0, "")) if status == 422 else ({}, "")
+    return _form(request, site, run, found, problem, status, *kept)
 
 
-def _standing(house: House, run: str, key: str) -> GivenAnswer:
+def _standing(site: Site, run: str, key: str) -> GivenAnswer:
     """An answer that counts; others cannot be changed."""
-    for found in given_answers(house.store, run):
+    for found in given_answers(site.store, run):
         if found.question.key == key:
             return found
     raise NotFound(f"run {run} has no answer to {key} that counts")
@@ -391,7 +386,7 @@ def _standing(house: House, run: str, key: str) -> GivenAnswer:
 
 def _form(
     request: Visit,
-    house: House,
+    site: Site,
     run: str,
     found: GivenAnswer,
     problem: str = "",
@@ -402,7 +397,7 @@ def _form(
     """The page with the question as it was asked, and the answer as it stands."""
     return page(
         request,
-        house,
+        site,
         "amend",
         status=status,
         run=run,
@@ -411,18 +406,18 @@ def _form(
         sheet=sheet(0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
-        person=house.visitor(request).is_person,
+        person=site.visitor(request).is_person,
     )
 
 
-def _on_form(work: Callable[[Visit, House, str, Fields], Template | None]) -> HTTPRouteHandler:
+def _on_form(work: Callable[[Visit, Site, str, Fields], Template | None]) -> HTTPRouteHandler:
     """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
 
     @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
-    async def handle(request: Visit, house: TheHouse, run: RunId) -> Template | Redirect:
-        fields = await own_form(request, house)
-        name = await asyncio.to_thread(find_run, house.store, run)
-        refused = await asyncio.to_thread(work, request, house, name, fields)
+    async def handle(request: Visit, site: TheSite, run: RunId) -> Template | Redirect:
+        fields = await own_form(request, site)
+        name = await asyncio.to_thread(find_run, site.store, run)
+        refused = await asyncio.to_thread(work, request, site, name, fields)
         return refused or Redirect(f"/runs/{name}", status_code=303)
 
     return handle
