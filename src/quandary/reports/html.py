@@ -140,8 +140,7 @@ def _stop(stop: Stop) -> Iterator[str]:
     kinds = "stop quiet" if quiet else "stop"
     yield f'<section class="{kinds}{" deep" if stop.depth else ""}" id="stop-{stop.number}">'
     yield f"<h3>{stop.number}. <bdi>{_text(words.title(stop))}</bdi></h3>"
-    came = words.sum_up(stop)
-    if not quiet and came:
+    if not quiet and (came := words.sum_up(stop)):
         yield f'<p class="{"bad" if stop.error else "came"}">{_text(came)}</p>'
     for attempt in stop.attempts:
         tone, name = _VERDICTS[attempt.verdict], _text(words.tell_attempt(attempt))

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _OUTCOMES: dict[Status, Outcome] = {"done": "completed", "failed": "failed"}
-_SILENT = frozenset({"started"})
-"""Notes that are about the program, not about the walk."""
 _NOWHERE = ("", "", 0)
 _VISIT = re.compile(r"S(.+)@([0-9]+)/([^~]+?)(?:~([0-9]+))?(-interrupted)?(?:~a?[0-9]+)*")
 """How keys are made of what was asked at a visit: the step, the visit, the name there, the showing,
@@ -93,7 +91,7 @@ class Teller:
         self._defaults: Defaults | None = None
         """What the run was begun with; nothing where that was pruned."""
         self._codenames: tuple[str, ...] = ()
-        self._route = Follower(Chart(""), Defaults(), (), self._decided)
+        self._route = Follower(Chart(""), Defaults(), (), self._decide)
         self._assigned: dict[str, Assignment] = {}
         self._tried: dict[Place, int] = {}
         """The last attempt at each visit."""
@@ -139,7 +137,7 @@ class Teller:
         elif isinstance(body, Returned):
             if body.key in self.exchanges:
                 before, routes = self.exchanges[body.key], self._routes.get(body.key, ())
-                self.exchanges[body.key] = _returned(before, routes, body, matter)
+                self.exchanges[body.key] = _add_output(before, routes, body, matter)
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
@@ -168,7 +166,7 @@ class Teller:
         """Go through the chart from the beginning, by all that counts."""
         self._places.clear()
         chart, defaults = self.chart or Chart(""), self._defaults or Defaults()
-        self._route = Follower(chart, defaults, self._codenames, self._decided)
+        self._route = Follower(chart, defaults, self._codenames, self._decide)
         for key in self.exchanges:
             self._place(key)
 
@@ -180,7 +178,7 @@ class Teller:
             exchange = replace(exchange, expects=request.expects, prompt=request.prompt)
         elif request is not None:
             self._asks[body.key] = request.questions
-            exchange = replace(exchange, prompt=_shown(request))
+            exchange = replace(exchange, prompt=_write_ask(request))
         self.exchanges[body.key] = exchange
         assigned = body.assignment or self._assignment_of(body.key, agent)
         if assigned is not None:
@@ -236,7 +234,7 @@ class Teller:
         here = self._places.get(body.key)
         before, asked = self.exchanges[body.key], self._asks.get(body.key, ())
         routes = here.plan.routes if here is not None else ()
-        self.exchanges[body.key] = _answered(before, asked, body, matter, routes)
+        self.exchanges[body.key] = _add_answer(before, asked, body, matter, routes)
         if body.amends:
             self._follow()
 
@@ -247,7 +245,7 @@ class Teller:
                 given = (matter.arguments or {}).get("defaults")
                 self._defaults = _read(given, Defaults) or self._defaults
             self._follow()
-        if body.kind not in _SILENT:
+        if body.kind != "started":  # that is about the program, not about the walk
             said = (body.at, body.kind, body.key, matter.text)
             self.remarks.append(Remark(*said, body.who, body.through, body.by))
 
@@ -344,7 +342,7 @@ class Teller:
             route=here.route,
             attempts=attempts,
             validation=next(filter(None, reversed(checked)), None),
-            output=here.route or _handed_in(working),
+            output=here.route or _find_output(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.standing.status == "failed" else error,
@@ -365,17 +363,17 @@ class Teller:
             elif here.plan.routes:
                 problems = "\n".join(dict.fromkeys(e.problem for e in group if e.problem))
                 verdict = ("failed", problems or "The votes are tied.")
-                if last and (here.route or self._decided(here)):
+                if last and (here.route or self._decide(here)):
                     verdict = ("passed", "")
                 elif any(exchange.accepted is None for exchange in group):
                     verdict = (None, "")
             else:
                 exact = self._defaults is not None and not here.plan.validates
-                verdict = _judged(group, exact=exact, over=over or not last)
+                verdict = _judge(group, exact=exact, over=over or not last)
             found.append(Attempt(number, tuple(group), *verdict))
         return tuple(found)
 
-    def _decided(self, here: Here) -> str:
+    def _decide(self, here: Here) -> str:
         """The way that the last answer at a visit names, or most of those who voted."""
         every = [self.exchanges[key] for key in here.keys]
         if not every or not all(exchange.answered for exchange in every):
@@ -531,11 +529,10 @@ class Follower:
 _OF_OUTPUTS = ("stderr", "status", "seconds", "timed_out", "interrupted", "truncated")
 
 
-def _returned(
+def _add_output(
     before: Exchange, routes: tuple[str, ...], body: Returned, matter: Matter
 ) -> Exchange:
-    """A call with its output."""
-    after = _reopened(before, body)
+    after = _renew(before, body)
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
@@ -555,7 +552,7 @@ def _returned(
     )
 
 
-def _answered(
+def _add_answer(
     before: Exchange,
     asked: Sequence[Question],
     body: Answered,
@@ -563,7 +560,7 @@ def _answered(
     routes: tuple[str, ...],
 ) -> Exchange:
     """A question with its answer; it chooses a way where its step has several."""
-    after = _reopened(before, body)
+    after = _renew(before, body)
     answer = next(iter(matter.answers or body.answers), None)
     if answer is None:
         return after
@@ -584,7 +581,7 @@ def _answered(
     return replace(after, accepted=accepted, problem=problem, retry=code != REJECT)
 
 
-def _reopened(before: Exchange, body: Answered | Returned) -> Exchange:
+def _renew(before: Exchange, body: Answered | Returned) -> Exchange:
     """What was asked, with whoever answered now; an answer that was there before is forgotten."""
     names = ("key", "name", "role", "agent", "expects", "prompt", "asked", "pruned")
     kept: dict[str, Any] = {name: getattr(before, name) for name in names}
@@ -603,7 +600,7 @@ def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
     return answer.picked[0] if answer.picked[0] != MORE else ""
 
 
-def _shown(ask: Ask) -> str:
+def _write_ask(ask: Ask) -> str:
     """What the person saw."""
     parts = [ask.preamble.text.strip()]
     for question in ask.questions:
@@ -615,7 +612,7 @@ def _shown(ask: Ask) -> str:
 # -- what came of it -----------------------------------------------------------------------------
 
 
-def _judged(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdict | None, str]:
+def _judge(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdict | None, str]:
     """Whether work counted: it was done, and passed where somebody was to judge it.
 
     A verdict of an agent that could not be read is asked for once more, unless the attempt is over.
@@ -633,7 +630,7 @@ def _judged(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verd
     return ("passed", "") if last.accepted else ("failed", last.problem)
 
 
-def _handed_in(working: Sequence[Exchange]) -> str | None:
+def _find_output(working: Sequence[Exchange]) -> str | None:
     """What a step handed in last, as far as somebody said anything."""
     for exchange in reversed(working):
         meaning = exchange.meaning

@@ -16,16 +16,7 @@ from mcp_types.version import is_version_at_least
 from quandary import __version__
 from quandary.desk.state import encode_state
 from quandary.doors.mcp import tools
-from quandary.doors.mcp.forms import (
-    HOLD,
-    MORE_TO_ASK,
-    ROUNDS,
-    WAITS,
-    Forms,
-    Standing,
-    is_showable,
-    open_forms,
-)
+from quandary.doors.mcp.forms import MORE_TO_ASK, ROUNDS, Forms, Standing, is_showable, open_forms
 from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal import runs
@@ -52,6 +43,8 @@ is theirs, call ask, split or gate instead of choosing. A run that is waiting ha
 show its question as it is (the prompt `relay` says how), or call next. Never answer in
 the person's place.
 """
+HOLD = 300.0
+"""How long, in seconds, a call waits for a form."""
 LONGEST = 7 * 24 * 3600.0
 """How long, in seconds, a form may lie with a client that calls again with it."""
 RELAY = (
@@ -67,6 +60,10 @@ IN_PERSON = (
 WALKING = (
     "Agents are at work on it. Call next with this run and a wait. If nothing happens any more, "
     "`quandary walk --resume {run}` resumes it."
+)
+WAITS = (
+    "The question waits. Call next with this run to show it here once more, or with a wait too to "
+    "learn of an answer from elsewhere."
 )
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 

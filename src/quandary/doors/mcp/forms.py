@@ -76,7 +76,7 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
     """
     if ask.kind == "advisory":
         line = _line("Your reply", "A number, a label, or your own words")
-        text = _told(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
+        text = _compose(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
         return _form(text, {REPLY: line}, required=[REPLY])
     fields: dict[str, Any] = {}
     for number, sheet in enumerate(make_sheets(ask), 1):
@@ -90,7 +90,7 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
         fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
-    return _form(_told(ask, notes, ask.preamble.text), fields, required=[])
+    return _form(_compose(ask, notes, ask.preamble.text), fields, required=[])
 
 
 def field(kind: str, number: int) -> str:
@@ -98,7 +98,7 @@ def field(kind: str, number: int) -> str:
     return f"{kind}_{number}"
 
 
-def _told(ask: Ask, notes: Sequence[Note], text: str) -> str:
+def _compose(ask: Ask, notes: Sequence[Note], text: str) -> str:
     """What happened, and below it what the Ask says; nothing twice."""
     said = (note.text.strip() for note in notes)
     above = "\n".join(line for line in dict.fromkeys(said) if line and line not in text)
@@ -223,8 +223,6 @@ def _text(content: Mapping[str, Any], name: str) -> str:
 
 ROUNDS = 10
 """Forms that one call shows; clients stop after as many."""
-HOLD = 300.0
-"""How long, in seconds, a call waits for a form."""
 LOOK = 0.25
 """How often, in seconds, a run is looked at that something may happen to."""
 PULSE = 15.0
@@ -239,10 +237,6 @@ MORE_TO_ASK = "There is more to ask. Call next with this run to continue."
 TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not recorded."
 UNKNOWN_FORM = "That form was taken before, or is too old; nothing was recorded."
 CLOSED = "Nobody answered. The question waits; call next with this run to show it again."
-WAITS = (
-    "The question waits. Call next with this run to show it here once more, or with a wait too to "
-    "learn of an answer from elsewhere."
-)
 
 
 class Shown(NamedTuple):
@@ -344,7 +338,7 @@ class Forms:
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except (MCPError, ValidationError) as error:
-            return await self.do(self._note, shown, _failed(error), client.name)
+            return await self.do(self._note, shown, _explain(error), client.name)
         seconds = anyio.current_time() - shown.at
         return await self.do(self._record, shown, result, seconds, client.name)
 
@@ -404,10 +398,9 @@ class Forms:
                 state = self.service.record(shown.run, came.response, to=shown.key, by=by)
             for note in came.notes:
                 state = runs.note(store, shown.run, note, **self.service.caller(by).source)
-        except AlreadyAnswered:
-            return Standing(runs.look(store, shown.run), TOO_LATE)
         except QuandaryError as error:
-            return Standing(runs.look(store, shown.run), str(error))
+            said = TOO_LATE if isinstance(error, AlreadyAnswered) else str(error)
+            return Standing(runs.look(store, shown.run), said)
         return Standing(state, answered=True)
 
     def _note(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
@@ -471,7 +464,7 @@ def elicitation(state: State, client: Client) -> types.ElicitRequest:
     return types.ElicitRequest(params=form)
 
 
-def _failed(error: MCPError | ValidationError) -> Outcome:
+def _explain(error: MCPError | ValidationError) -> Outcome:
     """Why nobody filled in a form: the client cannot show one, or it has gone."""
     if not isinstance(error, MCPError):
         return Outcome("error", "what the client sent back is no form")

@@ -65,32 +65,30 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
     _say(out, *(line.text for line in notation.lines(preamble)), "")
     answers: list[Answer] = []
     for question in ask.questions:
-        draft, left = Draft(question, "plain"), Outcome("dismissed")
-        answer = None
+        draft, why = Draft(question, "plain"), ""
         try:
-            answer = _answered(draft, lines, out)
+            _settle(draft, lines, out)
         except KeyboardInterrupt:
-            left = Outcome("dismissed", INTERRUPTED)
-        if answer is None:
+            why = INTERRUPTED
+        if draft.answer is None:
             _say(out, "", WAITS)
-            return left
-        answers.append(answer)
+            return Outcome("dismissed", why)
+        answers.append(draft.answer)
         _say(out, draft.record(), "")
     return Reply(tuple(answers))
 
 
-def _answered(draft: Draft, lines: Iterator[str], out: TextIO) -> Answer | None:
-    """Ask one question until a line answers it; none when there are no more lines."""
+def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
+    """Ask one question until a line answers it, or there are no more lines."""
     _say(out, *_listing(draft.question))
     while draft.answer is None:
         out.write("> ")
         out.flush()
         line = next(lines, None)
         if line is None:
-            return None
+            return
         if problem := _take(draft, line.strip()):
             _say(out, problem)
-    return draft.answer
 
 
 def _take(draft: Draft, text: str) -> str:
@@ -150,7 +148,6 @@ def _can_draw(screen: TextIO) -> bool:
 
 
 def _screen() -> TextIO | None:
-    """Where the question is shown."""
     return next((s for s in (sys.stderr, sys.stdout) if _is_terminal(s)), None)
 
 

@@ -129,7 +129,6 @@ class Box(App[Reply | Outcome]):
 
     @property
     def _words(self) -> Line:
-        """The Other line."""
         return self.query_one("#words", Line)
 
     @property
@@ -209,7 +208,6 @@ class Box(App[Reply | Outcome]):
         self.query_one("#preview").display = bool(preview)
 
     def _keys(self) -> str:
-        """The keys that matter now."""
         if self.helping:
             long = self.query_one("#body").max_scroll_y > 0
             return "pgdn scroll · any other key goes back" if long else "any key goes back"
@@ -353,7 +351,6 @@ class Box(App[Reply | Outcome]):
                 self._write(draft, begun[character])
 
     def _write(self, draft: Draft, words: str) -> None:
-        """Put words on the Other line."""
         self._words.value = draft.words = words
         self._words.cursor_position = len(words)
 

@@ -104,7 +104,7 @@ def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
     extras = draft.question.extras if draft is not None else ()
     if extras:
         legend = [Content(printable(f"{extra.letter}: {extra.text}")) for extra in extras]
-        parts.append(_flowing([Content("Also"), *legend], width).stylize("dim"))
+        parts.append(_flow([Content("Also"), *legend], width).stylize("dim"))
     return Content("\n\n").join(parts)
 
 
@@ -121,10 +121,10 @@ def strip(drafts: Sequence[Draft], at: int, width: int, *, short: bool) -> Conte
         parts.append(Content.assemble(tick, (printable(header), style)))
     send = "bold underline" if at == len(drafts) else "dim"
     parts.append(Content.assemble(("→ ", "dim"), ("Send", send)))
-    return _flowing(parts, width)
+    return _flow(parts, width)
 
 
-def _flowing(parts: list[Content], width: int) -> Content:
+def _flow(parts: list[Content], width: int) -> Content:
     """The parts side by side, each kept whole."""
     rows = [parts[0]]
     for part in parts[1:]:

@@ -81,13 +81,14 @@ def page(
     site: Site,
     name: str,
     *,
+    part: str = "",
     status: int = 200,
     **values: Any,  # noqa: ANN401 - whatever the template shows
 ) -> Template:
-    """A page with what all pages have."""
+    """A page with what all pages have; or the part that an open page asks for, as it changes."""
     visitor = site.visitor(request)
     return Template(
-        f"{name}.html",
+        f"{part if part and 'x-part' in request.headers else name}.html",
         context={
             "visitor": visitor,
             "mark": site.keys.form_mark(visitor.session),
@@ -96,11 +97,6 @@ def page(
         },
         status_code=status,
     )
-
-
-def wants_part(request: Visit) -> bool:
-    """Whether an open page asks only for what has changed in it."""
-    return "x-part" in request.headers
 
 
 async def own_form(request: Visit, site: Site) -> Fields:
@@ -183,8 +179,7 @@ class Access(ASGIMiddleware):
             )
 
     def _visitor(self, connection: Connection) -> Visitor:
-        said = connection.headers.get("authorization", "")
-        kind, _, secret = said.partition(" ")
+        kind, _, secret = connection.headers.get("authorization", "").partition(" ")
         if kind.casefold() != "bearer":
             cookie = connection.cookies.get(COOKIE, "")
             return Visitor(session=self.keys.unseal(cookie) if cookie else None)

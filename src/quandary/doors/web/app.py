@@ -33,7 +33,7 @@ from quandary.desk.timeline import moment
 from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access, Site, Visit
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, logged
+from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
 from quandary.doors.web.pages import PAGES, short
 from quandary.doors.web.run_pages import RUN_PAGES, cut
 from quandary.doors.web.tokens import Keys
@@ -117,9 +117,9 @@ def create_app(
             Access(keys=keys, hosts=hosts, strangers=strangers, addresses=addresses),
         ],
         exception_handlers={
-            QuandaryError: refused,
-            HTTPException: refused_by_server,
-            Exception: broken,
+            QuandaryError: refuse,
+            HTTPException: refuse_for_server,
+            Exception: tell_mistake,
         },
         openapi_config=OpenAPIConfig(
             title="Quandary",
@@ -134,14 +134,14 @@ def create_app(
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(_templates())),
         request_class=Careful,
         request_max_body_size=LARGEST_BODY,
-        before_send=[_guarded],
+        before_send=[_guard],
         lifespan=[lifespan],
         state=State({"events": events}),
         logging_config=None,
         debug=False,
     )
     # Around everything, also around what leads nowhere and never comes to the middleware.
-    app.asgi_handler = logged(app.asgi_handler)
+    app.asgi_handler = log_requests(app.asgi_handler)
     return app
 
 
@@ -171,7 +171,7 @@ def _templates() -> Environment:
     return environment
 
 
-async def _guarded(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
+async def _guard(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
     """Every answer, also a refusal, tells the browser what it may do with it."""
     if message["type"] == "http.response.start":
         MutableScopeHeaders.from_message(message).update(HEADERS)
@@ -197,12 +197,12 @@ LONGEST_DETAIL = 2_000
 log = logging.getLogger("quandary.web")
 
 
-def refused(request: Visit, error: QuandaryError) -> Response[Any]:
+def refuse(request: Visit, error: QuandaryError) -> Response[Any]:
     """An error of ours: what it says is meant to be read."""
     return problem(request, error.http, str(error))
 
 
-def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
+def refuse_for_server(request: Visit, error: HTTPException) -> Response[Any]:
     """Anything that the server refused by itself."""
     detail = error.detail or "the request failed"
     if isinstance(error.extra, list) and error.extra:
@@ -213,7 +213,7 @@ def refused_by_server(request: Visit, error: HTTPException) -> Response[Any]:
     return problem(request, error.status_code, detail, dict(error.headers or {}))
 
 
-def broken(request: Visit, error: Exception) -> Response[Any]:
+def tell_mistake(request: Visit, error: Exception) -> Response[Any]:
     """A mistake of ours: whoever runs the server sees all of it, nobody else anything."""
     log.error("a request could not be answered", exc_info=error)
     return problem(request, 500, "something went wrong; see the terminal of the server")

@@ -313,7 +313,7 @@ _BROKEN = 500
 log = logging.getLogger("quandary.web")
 
 
-def logged(app: ASGIApp) -> ASGIApp:
+def log_requests(app: ASGIApp) -> ASGIApp:
     """The application, with a line in the log when the answer to a request begins."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

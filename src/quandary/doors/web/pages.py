@@ -19,7 +19,7 @@ from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import timeline
 from quandary.desk.state import end_what_expired
-from quandary.doors.web.access import TheSite, Visit, page, wants_part
+from quandary.doors.web.access import TheSite, Visit, page
 from quandary.doors.web.api import Status
 from quandary.doors.web.events import MOST_LISTENERS, following
 from quandary.doors.web.metrics import seconds_since
@@ -231,7 +231,8 @@ def inbox(
     return page(
         request,
         site,
-        "inbox_list" if wants_part(request) else "inbox",
+        "inbox",
+        part="inbox_list",
         found=found,
         more=link("after", more) if more else "",
         first=not after,
@@ -254,7 +255,8 @@ def runs(
     return page(
         request,
         site,
-        "runs_list" if wants_part(request) else "runs",
+        "runs",
+        part="runs_list",
         found=[Row(row, about=timeline.about(site.store, row.id)) for row in rows],
         more=rows[-1].number if len(rows) == PAGE else None,
         statuses=get_args(Status),

@@ -154,8 +154,7 @@ def sheet(number: int, question: Question, fields: Fields, problem: str) -> dict
 
 def _mark_tree(store: Store, run: str, ask: Ask) -> list[Line]:
     """The tree of a run as lines, with the levels that are asked about marked."""
-    digest = read_beginning(store, run)[0].documents.get("tree", "")
-    written = store.document(digest) if digest else None
+    written = store.document(read_beginning(store, run)[0].documents.get("tree", ""))
     if written is None:
         return []
     levels: Levels = {

@@ -21,17 +21,7 @@ from quandary.desk.begin import digest_of
 from quandary.desk.state import outcome_lines
 from quandary.desk.timeline import answer_text, given_answers
 from quandary.desk.walks import NOT_RESUMED, has_begun
-from quandary.doors.web.access import (
-    Fields,
-    RunId,
-    Site,
-    TheSite,
-    Visit,
-    one,
-    own_form,
-    page,
-    wants_part,
-)
+from quandary.doors.web.access import Fields, RunId, Site, TheSite, Visit, one, own_form, page
 from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
@@ -130,14 +120,14 @@ def _track(store: Store, run: str) -> dict[str, Any] | None:
     except QuandaryError:
         return None  # its folder is elsewhere, or gone
     shown = kept.history[-MOST_EVENTS:]
-    history = [_passed(store, passage) for passage in shown]
+    history = [_tell_passage(store, passage) for passage in shown]
     left = [(passage.phase if passage.finished else passage.source) or "" for passage in shown]
     labels = ((split(phase) or ("",))[0] for phase in left)
     passed = {label: told["who"] for label, told in zip(labels, history, strict=True)}
     return {"track": kept.track, "passed": passed, "history": history, "signs": SIGNS}
 
 
-def _passed(store: Store, passage: Passage) -> dict[str, Any]:
+def _tell_passage(store: Store, passage: Passage) -> dict[str, Any]:
     """Who let it pass is the journal's word wherever it has one."""
     (who, through, by), journalled = phases.who_let_pass(store, passage)
     name = f"{by} ({who}, {through})" if by else f"{who} ({through})" if through else who
@@ -273,7 +263,8 @@ def run_page(
     return page(
         request,
         site,
-        "parts" if wants_part(request) else "run",
+        "run",
+        part="parts",
         status=status,
         going=going,
         may_drive=may(site.caller(request), "resume"),

@@ -96,7 +96,7 @@ class Keys:
         """A code that opens one login, for whoever sees the terminal that the server runs in."""
         code = secrets.token_urlsafe(9)
         ends = (time.time() + CODE_SECONDS, time.monotonic() + CODE_SECONDS)
-        self._codes[hashlib.sha256(code.encode()).digest()] = ends
+        self._codes[_hash(code)] = ends
         return code
 
     @property
@@ -159,9 +159,8 @@ class Keys:
         """
         body, _, signature = cookie.rpartition(".")
         try:
-            session = msgspec.json.decode(
-                base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), type=Session
-            )
+            written = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+            session = msgspec.json.decode(written, type=Session)
         except (ValueError, msgspec.DecodeError):
             return None
         if session.user and session.user not in self._users:
