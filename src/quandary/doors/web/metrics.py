@@ -91,7 +91,6 @@ class Metrics:
     """All figures of one server."""
 
     def __init__(self, store: Store, events: Events, fleet: Callable[[], Fleet] | None) -> None:
-        self._store = store
         self._events = events
         self._fleet = fleet
         self._counting = Counting(store)
