@@ -127,9 +127,7 @@ class Drawn(NamedTuple):
 
 def list_trees(project: str) -> Iterator[Drawn]:
     """Every tree of a project that is no example."""
-    if not project:
-        return
-    for place in tree_places(project):
+    for place in tree_places(project) if project else ():
         try:
             paths = list(markdown_files(place))
         except QuandaryError as error:
@@ -273,7 +271,7 @@ def trees(request: Visit, site: TheSite) -> Template:
 @get("/stats", sync_to_thread=True, include_in_schema=False)
 def stats(request: Visit, site: TheSite) -> Template:
     """What people make of the questions."""
-    shown = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
+    shown: dict[str, Any] = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
     return page(request, site, "stats", figures=gather_figures(site.store), **shown)
 
 
