@@ -388,6 +388,7 @@ def test_bad_manners_are_a_failed_attempt(
     """The run goes on with the next attempt, which knows why; nothing is left behind."""
     monkeypatch.setattr(calling, "run", partial(run_program, grace=0.2))
     gc.collect()  # what other tests have left open is not counted
+    process.note_programs("")
     before, already = len(os.listdir("/proc/self/fd")), children()
     patience = "1.5" if agent in ("STUBBORN", "SILENT") else "60"
     drawn = chart(task("a", cli=agent, retry_cli="ANN", timeout=patience))

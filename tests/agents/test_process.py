@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.agents.process import MOST_ERRORS, Command, NotStarted, Ran, drive, run
+from quandary.agents.process import (
+    MOST_ERRORS,
+    Command,
+    NotStarted,
+    Ran,
+    drive,
+    note_programs,
+    run,
+)
 from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
@@ -76,6 +84,7 @@ def descriptors() -> set[str]:
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     """After every test: no child, not even a dead one, and no open file more than before."""
+    note_programs("")  # where a test before this one had them noted, the file is still open
     before, opened = children(), descriptors()
     yield
     assert children() <= before
