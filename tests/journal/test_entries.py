@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quandary.journal import entries
-from quandary.journal.entries import Answered, Entry, Matter, Noted, seal_entry, sealed
+from quandary.journal.entries import Answered, Entry, Matter, Noted, is_sealed, seal_entry
 from quandary.model.asks import Answer, Reply
 
 RUN = "0" * 26
@@ -40,7 +40,7 @@ def test_without_matter_there_is_no_salt_and_no_seal() -> None:
     """An entry that hides nothing needs no salt."""
     entry = seal_entry(RUN, 1, entries.START, SAID, entries.EMPTY)
     assert (entry.matter, entry.salt, entry.seal) == (None, None, None)
-    assert sealed(entry)
+    assert is_sealed(entry)
     assert not entry.pruned
 
 
@@ -58,7 +58,7 @@ def test_the_chain_holds_when_matter_is_pruned() -> None:
     entry = seal_entry(RUN, 1, entries.START, SAID, Matter(text="yes"))
     pruned = msgspec.structs.replace(entry, matter=None, salt=None)
     assert pruned.pruned
-    assert sealed(pruned)
+    assert is_sealed(pruned)
     made = entries.digest(RUN, 1, entries.START, pruned.body, pruned.seal)
     assert made == entry.digest
 
@@ -80,7 +80,7 @@ def test_a_digest_covers_place_body_seal_and_past() -> None:
 def test_an_entry_that_lost_only_its_seal_is_not_sealed() -> None:
     """Matter without a seal is matter that somebody put there."""
     entry = Entry(RUN, 1, "noted", b"{}", b"{}", None, None, b"")
-    assert not sealed(entry)
+    assert not is_sealed(entry)
 
 
 def test_a_document_has_one_name_whatever_the_order_of_its_keys() -> None:

@@ -53,7 +53,7 @@ _STEP = 1000
 # -- whole journals --------------------------------------------------------------------------------
 
 
-def copy(source: Store, target: Store, progress: Progress | None = None) -> Report:
+def copy(source: Store, target: Store, progress: Progress = lambda *_: None) -> Report:
     """Copy a journal into an empty store, whole and in order, or not at all.
 
     It is read at one moment and verified where it arrives, before that is made final. A journal
@@ -78,7 +78,7 @@ def copy(source: Store, target: Store, progress: Progress | None = None) -> Repo
     return _carry(source, target, progress, judge)
 
 
-def backup(source: Store, file: str, progress: Progress | None = None) -> Report:
+def backup(source: Store, file: str, progress: Progress = lambda *_: None) -> Report:
     """Save a journal to a new file while it is in use, and check what was saved.
 
     The file is there when it is complete. What it holds is the journal as it was at one moment,
@@ -94,7 +94,7 @@ def backup(source: Store, file: str, progress: Progress | None = None) -> Report
 
 
 def _carry(
-    source: Store, target: Store, progress: Progress | None, judge: Callable[[Report], None]
+    source: Store, target: Store, progress: Progress, judge: Callable[[Report], None]
 ) -> Report:
     """Fill a store with another one's rows; what arrives has to have the same digest."""
     report: Report
@@ -104,14 +104,13 @@ def _carry(
 
         def dump(table: str) -> Iterator[Row]:
             for count, row in enumerate(source.dump(table), 1):
-                if progress is not None and table == "entry" and count % _STEP == 0:
+                if table == "entry" and count % _STEP == 0:
                     progress(count, total)
                 yield row
 
         def check() -> None:
             nonlocal report
-            if progress is not None:
-                progress(total, total)
+            progress(total, total)
             moment.close()
             report = verify(target)
             if report.digest != expected:

@@ -18,7 +18,16 @@ import msgspec
 
 from quandary.journal import chance
 from quandary.journal.chance import stamp
-from quandary.journal.entries import Answered, Asked, Began
+from quandary.journal.entries import (
+    Answered,
+    Asked,
+    Began,
+    Called,
+    Ended,
+    Returned,
+    kind_of,
+    read_body,
+)
 from quandary.model.asks import MORE
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
@@ -219,22 +228,6 @@ class Few(dict[str, str]):
         return name
 
 
-class _Said(msgspec.Struct, gc=False):
-    """As much of a body as is counted, whatever kind of entry it is."""
-
-    entry: str = ""
-    who: str = ""
-    through: str = ""
-    flow: str = ""
-    key: str = ""
-    agent: str = ""
-    ok: bool = True
-    status: str = ""
-
-
-_read = msgspec.json.Decoder(_Said).decode
-
-
 class Counts(NamedTuple):
     """How often things happened."""
 
@@ -288,28 +281,29 @@ class Counting:
             under_way, behind = sum(map(len, self._under_way.values())), newest - self._seen
             return deepcopy(self._counts)._replace(under_way=under_way, behind=max(behind, 0))
 
-    def _count(self, run: str, body: bytes) -> None:
+    def _count(self, run: str, written: bytes) -> None:
+        counts, few = self._counts, self._few
         try:
-            said = _read(body)
+            body = read_body(written)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            said = _Said()  # `verify` tells of it; a figure is no place for that
-        counts, few, kind = self._counts, self._few, said.entry
-        counts.entries[few["kind"][kind]] += 1
-        if kind == "answered":
-            counts.answers[few["who"][said.who], few["through"][said.through]] += 1
-        elif kind == "called" and said.agent:
-            agent = few["agent"][said.agent]
+            counts.entries[OTHER] += 1  # `verify` tells of it; a figure is no place for that
+            return
+        counts.entries[kind_of(body)] += 1
+        if isinstance(body, Answered):
+            counts.answers[body.who, few["through"][body.through]] += 1
+        elif isinstance(body, Called) and body.agent:
+            agent = few["agent"][body.agent]
             counts.calls[agent] += 1
-            self._under_way.setdefault(run, {})[said.key] = agent
-        elif kind == "returned":
+            self._under_way.setdefault(run, {})[body.key] = agent
+        elif isinstance(body, Returned):
             under_way = self._under_way.get(run, {})
-            called = under_way.pop(said.key, None)
-            if called is not None and not said.ok:
+            called = under_way.pop(body.key, None)
+            if called is not None and not body.ok:
                 counts.failures[called] += 1
             if not under_way:
                 self._under_way.pop(run, None)
-        elif kind == "began":
-            counts.begun[few["flow"][said.flow]] += 1
-        elif kind == "ended":
-            counts.ended[few["status"][said.status]] += 1
+        elif isinstance(body, Began):
+            counts.begun[few["flow"][body.flow]] += 1
+        elif isinstance(body, Ended):
+            counts.ended[body.status] += 1
             self._under_way.pop(run, None)

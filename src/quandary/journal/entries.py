@@ -269,7 +269,7 @@ def digest(run: str, n: int, previous: bytes, body: bytes, seal: bytes | None) -
     return sha256(previous + said + (seal or b"")).digest()
 
 
-def sealed(entry: Entry) -> bool:
+def is_sealed(entry: Entry) -> bool:
     """Whether the matter is the one that was sealed, or was pruned, or never was."""
     if entry.seal is None:
         return entry.matter is None and entry.salt is None

@@ -209,9 +209,7 @@ class Draft:
 
     def decide(self, ask: Ask, reply: Reply) -> None:
         """Record what a preference answered; whoever reads the state is told."""
-        source, self.source = self.source, BY_PREFERENCE
-        self.answer(reply, ask.key)
-        self.source = source
+        self.answer(reply, ask.key, **BY_PREFERENCE._asdict())
         for question, answer in zip(ask.questions, reply.answers, strict=True):
             taken = ", ".join(one.label for one in question.choices if one.code in answer.picked)
             text = f"Decided by your preference for {question.id}: {taken}"

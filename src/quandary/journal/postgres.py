@@ -140,11 +140,9 @@ class PostgresStore(Store):
         return self._locks.alone(run)
 
     def is_locked(self, run: str) -> bool:
-        try:
-            with self._locks.alone(run):
-                return False
-        except Rejected:
-            return True
+        with suppress(Rejected), self._locks.alone(run):
+            return False
+        return True
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -386,28 +384,23 @@ class Teller:
             left = self._told + SHORTEST - chance.monotonic()
             if self._later is None and left > 0:
                 # No daemon: a program that ends now is kept for a moment until this is said.
-                self._later = threading.Timer(left, self._tell_later)
+                self._later = threading.Timer(left, self.close)
                 self._later.start()
             if self._later is not None:
                 return
         self._say(connection)
 
     def close(self) -> None:
-        """Say what is left to say."""
+        """Say what is left to say, now rather than later."""
         if (later := self._later) is not None:
             later.cancel()
-            self._tell_later()
-
-    def _tell_later(self) -> None:
-        with self._guard:
             self._later = None
-        with suppress(psycopg.Error), self._connections.once() as connection:
-            self._say(connection)
+            with suppress(psycopg.Error), self._connections.once() as connection:
+                self._say(connection)
 
     def _say(self, connection: Connection) -> None:
         with self._guard:
             runs, self._runs = list(self._runs), {}
             self._told = chance.monotonic()
-        if runs:
-            with suppress(psycopg.Error):
-                connection.execute(_TELL, (CHANNEL, runs))
+        with suppress(psycopg.Error):
+            connection.execute(_TELL, (CHANNEL, runs))

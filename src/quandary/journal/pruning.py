@@ -108,7 +108,7 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
         return None
     entries += store.entries(row.id, after=1)
     if row.flow == archive.FLOW:
-        return _imported(store, row, entries, wanted, bare)
+        return _take_imported(store, row, entries, wanted, bare)
     gone = [
         e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
     ]
@@ -118,7 +118,7 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
     return _of(row, gone) if gone else None
 
 
-def _imported(
+def _take_imported(
     store: Store, row: Run, entries: list[Entry], wanted: Wanted, bare: set[str]
 ) -> Take | None:
     """A run that another store wrote is replaced by one without texts; its record goes."""

@@ -33,7 +33,7 @@ from quandary.journal.entries import (
     Unreadable,
     digest,
     document_digest,
-    sealed,
+    is_sealed,
 )
 from quandary.journal.history import Draft, row_of
 from quandary.journal.progress import rebuild
@@ -106,9 +106,6 @@ def recover(path: str, target: Store) -> Recovered:
     return Recovered(verify(target), losses, left)
 
 
-# -- what is proved ------------------------------------------------------------------------------
-
-
 def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
     """The runs in the order they began, as far as each can be followed."""
     found: list[_Found] = []
@@ -136,8 +133,8 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
             cut = f"entry {first}" if total == first else f"entries {first} to {total}"
             losses.append(Loss(id_, cut))
         # An entry whose texts are damaged is kept without them, as if they had been pruned.
-        entries = [e if sealed(e) else replace(e, matter=None, salt=None) for e in chain]
-        losses += [Loss(id_, f"the texts of entry {e.n}") for e in chain if not sealed(e)]
+        entries = [e if is_sealed(e) else replace(e, matter=None, salt=None) for e in chain]
+        losses += [Loss(id_, f"the texts of entry {e.n}") for e in chain if not is_sealed(e)]
         previous, number = chain[0].digest, place
         began = chain[0].read()
         assert isinstance(began, Began)  # noqa: S101 - by its digest, or seen to
@@ -168,18 +165,15 @@ def _chain(kept: dict[int, list[Entry]], previous: bytes) -> tuple[list[Entry], 
         if not fitting:
             break
         # Texts that were pruned from one of two are not brought back from the other.
-        chain.append(min(fitting, key=lambda entry: (not entry.pruned, not sealed(entry))))
+        chain.append(min(fitting, key=lambda entry: (not entry.pruned, not is_sealed(entry))))
         previous = chain[-1].digest
     return chain, linked
 
 
 def _begins(entry: Entry) -> bool:
     with suppress(Unreadable):
-        return isinstance(entry.read(), Began) and sealed(entry)
+        return isinstance(entry.read(), Began) and is_sealed(entry)
     return False
-
-
-# -- the new journal -----------------------------------------------------------------------------
 
 
 def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
@@ -245,13 +239,13 @@ def salvage(path: str) -> Salvaged:
     size = {1: 65536}.get(said, said if said >= 512 and said & (said - 1) == 0 else 4096)
     found = Salvaged()
     # Once with the newest changes, and once without: either may have suffered.
-    for changed in (_logged(log, size), {}):
+    for changed in (_read_log(log, size), {}):
         for rowid, row in _Pages(main, size, changed, size - kept).rows():
             _sort(found, rowid, row)
     return found
 
 
-def _logged(log: bytes, size: int) -> dict[int, bytes]:
+def _read_log(log: bytes, size: int) -> dict[int, bytes]:
     """The newest pages in a write-ahead log, as far as they were committed."""
     changed: dict[int, bytes] = {}
     waiting: dict[int, bytes] = {}

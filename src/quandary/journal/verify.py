@@ -15,8 +15,8 @@ from quandary.journal.entries import (
     Unreadable,
     digest,
     document_digest,
+    is_sealed,
     kind_of,
-    sealed,
     sha256,
 )
 from quandary.journal.history import describe_beginning, history
@@ -136,7 +136,7 @@ class _Check:
                 break
             if entry.seq <= seq:
                 self._problem("the entry was moved", row.id, entry.n)
-            if not sealed(entry):
+            if not is_sealed(entry):
                 self._problem("the matter or its salt was changed", row.id, entry.n)
             if digest(entry.run, entry.n, previous, entry.body, entry.seal) != entry.digest:
                 more = ", or a run before this one was changed or removed" if count == 1 else ""
