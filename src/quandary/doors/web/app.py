@@ -41,11 +41,15 @@ from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from litestar.types import Message
 
     from quandary.desk.walks import Walks
-    from quandary.doors.mcp import Mounted
     from quandary.doors.web.metrics import Fleet
+
+    Tools = tuple[Any, Callable[[], AbstractAsyncContextManager[None]]]
+    """An ASGI application, and what is to be entered for as long as the server runs."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = (
@@ -72,7 +76,7 @@ def create_app(
     addresses: bool = False,
     strangers: bool = True,
     new_code: Callable[[], None] | None = None,
-    tools: Mounted | None = None,
+    tools: Tools | None = None,
     fleet: Callable[[], Fleet] | None = None,
     walks: Walks | None = None,
 ) -> Litestar:
@@ -90,7 +94,7 @@ def create_app(
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await events.start()
         try:
-            async with tools.running() if tools else nullcontext():
+            async with tools[1]() if tools else nullcontext():
                 yield
         finally:
             await metrics.stop()
@@ -104,7 +108,7 @@ def create_app(
             *LOGIN,
             api,
             *HEALTH,
-            *([asgi("/mcp", is_mount=True, copy_scope=True)(tools.application)] if tools else []),
+            *([asgi("/mcp", is_mount=True, copy_scope=True)(tools[0])] if tools else []),
             create_static_files_router("/static", directories=[static], resolve_symlinks=False),
         ],
         dependencies={
