@@ -117,8 +117,8 @@ class Site:
             {"context": "A plan of few steps.", "text": text, "items": items, **wanted}, Asking
         )
         beginning = desk.decide(asking, Showing())
-        caller = Caller("agent", "command")
-        return desk.begin(self.store, caller, beginning, Showing(), project=str(self.folder))
+        caller = Caller("agent", "command", scope=Scope(str(self.folder), str(self.folder)))
+        return desk.begin(self.store, caller, beginning, Showing())
 
     def sources(self, run: str) -> list[tuple[str, str, str]]:
         """Whose word each answer of a run was booked as."""

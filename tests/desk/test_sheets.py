@@ -9,6 +9,7 @@ from hypothesis import given
 
 from asks import asks
 from quandary.desk import sheets
+from quandary.desk.begin import Showing
 from quandary.errors import QuandaryError
 from quandary.flows import wording
 from quandary.model.asks import Ask, Choice, Limits, Note, Preamble, Question
@@ -179,7 +180,7 @@ def test_each_host_has_the_limits_that_were_found() -> None:
 
 def test_text_shows_one_question_at_a_time() -> None:
     """Plain text has one question, and never more than four options."""
-    assert Limits(1, 4) == sheets.TEXT
+    assert Limits(1, 4) == Showing(via="text").limits()
 
 
 def test_the_caller_can_want_a_shorter_header() -> None:

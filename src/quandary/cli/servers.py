@@ -108,7 +108,8 @@ def serve_command(
 
     log_as(log_format, log_level)
     bound = _bind(host, port)
-    store = console.open_journal(where)
+    store = console.open_journal(where, notify=False)
+    notices.watch_store(store, in_background)
     walks = walks_of(store)
     app = create_app(
         store,
@@ -223,7 +224,8 @@ def mcp_command(
         raise ParseError("-: standard input is closed")
     if sys.stdin.isatty():
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
-    store = console.open_journal(where)
+    store = console.open_journal(where, notify=False)
+    notices.watch_store(store, in_background)
     server = build(service_of(store, walks_of(store)))
     logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
@@ -330,7 +332,7 @@ def worker_command(
         workdir=os.path.abspath(workdir) if workdir else "",
     )
     store = fleet.open_shared(where)
-    notices.watch_store(store)
+    notices.watch_store(store, in_background)
     log_as(log_format, log_level)
     worker = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
     many = f"{concurrency} runs" if concurrency > 1 else "one run"

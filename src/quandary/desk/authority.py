@@ -82,5 +82,4 @@ def is_inside(folder: str, path: str) -> bool:
 
 def scope_of(folder: str) -> Scope:
     """The project that a folder is in."""
-    root = project_root(folder) or os.path.abspath(folder)
-    return Scope(project_of(folder), root)
+    return Scope(project_of(folder), project_root(folder) or os.path.abspath(folder))

@@ -15,7 +15,6 @@ from quandary.desk.authority import require_may
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import sources
-from quandary.formats import sources as given
 from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
@@ -24,15 +23,11 @@ from quandary.settings import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
 
     from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
     from quandary.journal.store import State, Store
     from quandary.model.asks import Limits
-
-REQUEST = "request"
-"""The argument of a run that says what was sent to begin it."""
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -155,7 +150,6 @@ def begin(
     origin: str = "",
     key: str = "",
     request: str = "",
-    project: str = "",
 ) -> State:
     """Begin a run, and do what the house has to do first.
 
@@ -167,20 +161,20 @@ def begin(
     if beginning.flow != "walk":
         arguments["cwd"] = os.getcwd()
     if key:
-        arguments[REQUEST] = request
+        arguments["request"] = request
     state = runs.begin(
         store,
         beginning.flow,
         arguments,
         documents=beginning.documents,
-        project=project or project_of(os.curdir),
+        project=caller.scope.project if caller.scope else project_of(os.curdir),
         **caller.source,
-        expires=later(expires) if expires else None,
+        expires=now() + age(expires) if expires else None,
         origin=find_run(store, origin) if origin else None,
         name=f"asked:{caller.by} {key}" if key else "",
         once=bool(key),
     )
-    if key and arguments_of(store, state.run).get(REQUEST, "") not in ("", request):
+    if key and arguments_of(store, state.run).get("request", "") not in ("", request):
         raise Reused("something else was asked with that key before; ask with another one")
     return finish(store, caller, state)
 
@@ -199,11 +193,6 @@ def age(text: str) -> timedelta:
     if not total:
         raise QuandaryError(f"{text!r} is no time at all; write it like 30m, 12h or 2d")
     return total
-
-
-def later(text: str) -> datetime:
-    """The moment that long from now."""
-    return now() + age(text)
 
 
 def digest_of(*sent: object) -> str:
@@ -252,11 +241,11 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
         source = f"-#{source.removeprefix('-').lstrip('#')}".removesuffix("#")
     tree, others = sources.load_with_others(source, wanted.text or None)
     kind = wanted.kind or None
-    extras = given.extras(wanted.extras)
+    extras = sources.extras(wanted.extras)
     terms = Terms(
         tree=tree,
         context=wanted.context,
-        items=tuple(given.from_rows("items", wanted.items)),
+        items=tuple(sources.from_rows("items", wanted.items)),
         question=wanted.question,
         extras=None if extras is None else tuple(extras),
         kind=kind,
@@ -272,7 +261,7 @@ def split(wanted: Splitting, showing: Showing) -> Beginning:
     from quandary.flows.split import Terms  # noqa: PLC0415 - one flow at a time
 
     terms = Terms(
-        options=given.options_from_rows(wanted.options, "options"),
+        options=sources.options_from_rows(wanted.options, "options"),
         skill=wanted.skill,
         relation=wanted.relation,
         number=wanted.number,
@@ -309,7 +298,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         seen=len(kept.history),
         since=kept.history[-1].at if kept.history else "",
         custom=gates.Custom(label, description) if label else None,
-        items=tuple(given.from_rows("items", wanted.items)),
+        items=tuple(sources.from_rows("items", wanted.items)),
         require="person" if wanted.require_person else "",
         at_hand=showing.via == "terminal",
         proof=tracks.convert_typed(phase.proof, wanted.proof, typed),
@@ -327,7 +316,7 @@ def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
     from quandary.model.asks import Item  # noqa: PLC0415 - the same
 
     rows = [wanted.item] if wanted.item else []
-    item = next(iter(given.from_rows("item", rows, bare=True)), Item("1"))
+    item = next(iter(sources.from_rows("item", rows, bare=True)), Item("1"))
     walk = prepare_walk(
         wanted.source,
         agents,

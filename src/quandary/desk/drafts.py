@@ -56,15 +56,10 @@ class Draft:
 
     def jump(self, letter: str) -> bool:
         """To the next choice whose code begins with the letter."""
-        for step in range(1, self.other + 1):
-            row = (self.at + step) % (self.other + 1)
-            if row != self.other and self._initial(row) == letter.upper():
-                self.at = row
-                return True
-        return bool(letter) and not self.on_other and self._initial(self.at) == letter.upper()
-
-    def _initial(self, row: int) -> str:
-        return self.choices[row].code.rpartition("/")[2][:1].upper()
+        initials = [choice.code.rpartition("/")[2][:1].upper() for choice in self.choices]
+        rows = [row for row, initial in enumerate(initials) if initial == letter.upper()]
+        self.at = next((row for row in rows if row > self.at), rows[0] if rows else self.at)
+        return bool(rows)
 
     def tick(self) -> None:
         """Mark the choice at the cursor, or take the mark away; what was gathered before stays."""
@@ -79,42 +74,42 @@ class Draft:
     def settle(self) -> str:
         """Make the answer out of what is marked and typed; or say why it cannot be one yet."""
         if self.question.multi:
-            problem, answer = self._several()
+            answer = self._join_ticks()
         elif self.on_other:
-            problem, answer = self._typed()
+            answer = self._read_typed()
         else:
-            problem, answer = "", Answer(self.question.key, picked=(self.choices[self.at].code,))
-        if answer is not None:
-            said = [part for part in (answer.comment, self.comment.strip()) if part]
-            self.answer = replace(answer, comment="; ".join(said)) if said else answer
-        return problem
+            answer = Answer(self.question.key, picked=(self.choices[self.at].code,))
+        if isinstance(answer, str):
+            return answer
+        said = filter(None, (answer.comment, self.comment.strip()))
+        self.answer = replace(answer, comment="; ".join(said))
+        return ""
 
-    def _several(self) -> tuple[str, Answer | None]:
+    def _join_ticks(self) -> Answer | str:
         """The ticks, together with what is typed; More… takes them along to its page."""
-        key = self.question.key
         picked = tuple(c.code for c in self.choices if c.code in self.ticked)
         more = not self.on_other and self.choices[self.at].code == MORE
         if self.words.strip() and not more:
-            problem, answer = self._typed()
-            if answer is None or not picked:
-                return problem, answer
+            answer = self._read_typed()
+            if isinstance(answer, str) or not picked:
+                return answer
             if answer.among or not (answer.text or answer.picked):
-                return STANDS_ALONE, None
-            return "", replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
+                return STANDS_ALONE
+            return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
         if more:
             picked = (*picked, MORE)
         opens = self.on_other and self.question.menu
         if picked or (self.question.gathered and not opens):
-            return "", Answer(key, picked=picked or self.question.gathered)
-        return self._typed() if self.on_other else (NOTHING_TICKED, None)
+            return Answer(self.question.key, picked=picked or self.question.gathered)
+        return self._read_typed() if self.on_other else NOTHING_TICKED
 
-    def _typed(self) -> tuple[str, Answer | None]:
+    def _read_typed(self) -> Answer | str:
         """Other left blank opens its menu, where there is one."""
         text, key = self.words.strip(), self.question.key
         reading = self.reading()
         if reading.kind != "blank":
-            return "", reading.answer(key, text)
-        return ("", Answer(key, raw=text or None)) if self.question.menu else (NOTHING_TYPED, None)
+            return reading.answer(key, text)
+        return Answer(key, raw=text or None) if self.question.menu else NOTHING_TYPED
 
     # -- in words --------------------------------------------------------------------------------
 
@@ -152,7 +147,7 @@ class Draft:
 def meaning(question: Question, answer: Answer) -> str:
     """How an answer is understood, in a few words."""
     if answer.prefix:
-        return _prefixed(question, answer)
+        return _describe_prefix(question, answer)
     if answer.tree:
         return f"asks first: {answer.tree}"
     if answer.extra:
@@ -166,7 +161,7 @@ def meaning(question: Question, answer: Answer) -> str:
     return ", ".join(parts) or "more options"
 
 
-def _prefixed(question: Question, answer: Answer) -> str:
+def _describe_prefix(question: Question, answer: Answer) -> str:
     argument = answer.argument.strip()
     if answer.prefix == "force":
         ends = {"": "skip it", "skip": "skip it", "dismiss": "dismiss it"}

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from quandary.journal.store import Run, Store
     from quandary.model.asks import Ask
 
+    Watch = Callable[[Callable[[], object]], None]
+
 SECONDS = 10.0
 """How long a command or a webhook may take."""
 EVENT = "question.waiting"
-SIGNATURE = "X-Quandary-Signature"
 VARIABLE = "QUANDARY_NOTICE_"
 """What the names of the variables begin with that a command sees."""
 WORDS = ("run", "project", "text", "link")
@@ -54,19 +55,27 @@ class Means(NamedTuple):
 # -- where the question is asked -------------------------------------------------------------------
 
 
-def watch_store(store: Store) -> None:
+def watch_store(store: Store, watch: Watch | None = None) -> None:
     """From now on send a notice of every question that begins to wait in this store."""
-    runs.listen(store, send_notice)
+    runs.listen(store, lambda run, ask: send_notice(run, ask, watch))
 
 
-def send_notice(run: Run, ask: Ask) -> None:
-    """Send a notice of a question, without waiting for that and without ever failing."""
+def send_notice(run: Run, ask: Ask, watch: Watch | None = None) -> None:
+    """Send a notice of a question, without waiting for that and without ever failing.
+
+    `watch` does something in the background. A program that runs for long gives it: somebody has
+    to take note of how the process ended that sent the notice.
+    """
     try:
         table = user_settings().table("notify")
         if table:
-            _start({"table": table, "notice": notice(run, ask)}, run.id)
+            see_it_end = _start({"table": table, "notice": notice(run, ask)}, run.id)
+            if watch is not None:
+                watch(see_it_end)
     except Exception as error:  # noqa: BLE001 - the question waits whether or not this works
-        _log(f"no notice of run {run.id} could be sent ({type(error).__name__}: {error})")
+        log_trouble(
+            "notify", f"no notice of run {run.id} could be sent ({type(error).__name__}: {error})"
+        )
 
 
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
@@ -92,12 +101,11 @@ def notice(run: Run, ask: Ask) -> dict[str, Any]:
     }
 
 
-def _start(order: dict[str, Any], run: str) -> None:
-    """Start a process that carries out the order and outlives this one."""
+def _start(order: dict[str, Any], run: str) -> Callable[[], None]:
+    """Start a process that carries out the order and outlives this one; what waits for its end."""
     import logging  # noqa: PLC0415 - only where there is a notice
     import subprocess  # noqa: PLC0415 - the same
     import tempfile  # noqa: PLC0415 - the same
-    from threading import Thread  # noqa: PLC0415 - the same
 
     with tempfile.TemporaryFile() as file:  # a pipe could be full before anybody reads from it
         file.write(msgspec.json.encode(order))
@@ -111,12 +119,11 @@ def _start(order: dict[str, Any], run: str) -> None:
         )
 
     def see_it_end() -> None:
-        if process.wait() and logging.root.handlers:  # only programs that run for long have any
+        if process.wait():
             log = logging.getLogger("quandary.notify")
             log.warning("a notice of run %s failed; see %s", run, trouble_log("notify"))
 
-    # A server lives longer than the process, and somebody has to take note of its end.
-    Thread(target=see_it_end, daemon=True).start()
+    return see_it_end
 
 
 # -- the settings ----------------------------------------------------------------------------------
@@ -178,46 +185,29 @@ def main() -> int:
         order = msgspec.json.decode(sys.stdin.buffer.read())
         return 0 if carry_out(read_table(order["table"]), order["notice"]) else 1
     except Exception as error:  # noqa: BLE001 - nobody is there to see it
-        _log(f"{type(error).__name__}: {error}")
+        log_trouble("notify", f"{type(error).__name__}: {error}")
         return 1
 
 
 def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
     """Use all means at once; each that fails leaves a line in the log. Whether none did."""
-    from threading import Thread  # noqa: PLC0415 - not where the question is asked
-
     notice = {**notice, "link": run_link(means.address or server_address(), notice["run"])}
     body = msgspec.json.encode(notice)
     told = {name: str(notice[name]) for name in WORDS}
-    failures: list[str] = []
-
-    def attempt(work: Callable[[], str]) -> None:
-        try:
-            wrong = work()
-        except Exception as error:  # noqa: BLE001 - nobody is there to see it
-            wrong = f"{type(error).__name__}: {error}"
-        if wrong:
-            failures.append(wrong)
-            _log(wrong)
-
-    work: list[Callable[[], str]] = []
-    if means.command:
-        work.append(lambda: _run(means.command, told, body, seconds))
-    if means.webhook:
-        work.append(lambda: _post(means, body, seconds))
-    running = [Thread(target=attempt, args=[one], daemon=True) for one in work]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join(seconds + 2)
-        if thread.is_alive():  # a server that sends a byte now and then
-            failures.append("the webhook took too long and was left")
-            _log(failures[-1])
-    return not failures
+    command = _run(means.command, told, body, seconds) if means.command else iter(())
+    wrong = [next(command, "")]
+    if means.webhook:  # while the command runs
+        wrong.append(_post(means, body, seconds))
+    wrong += command
+    for line in filter(None, wrong):
+        log_trouble("notify", line)
+    return not any(wrong)
 
 
-def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float) -> str:
-    """Run the user's command; what went wrong, if anything did."""
+def _run(
+    command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float
+) -> Iterator[str]:
+    """Start the user's command, and then wait for it; each time what went wrong, if anything."""
     import signal  # noqa: PLC0415 - not where the question is asked
     import subprocess  # noqa: PLC0415 - the same
     import tempfile  # noqa: PLC0415 - the same
@@ -240,19 +230,21 @@ def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: f
                 start_new_session=True,
             )
         except OSError as error:
-            return f"the command {command[0]} could not be started: {error.strerror}"
+            yield f"the command {command[0]} could not be started: {error.strerror}"
+            return
+        yield ""
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
-        if status == 0:
-            return ""
+            yield f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
+            return
         complaints.seek(0)
         said = complaints.read(_LONGEST_LINE).decode(errors="replace").strip()
-    return f"the command {command[0]} ended with status {status}" + (f": {said}" if said else "")
+        ended = f"the command {command[0]} ended with status {status}"
+        yield "" if status == 0 else f"{ended}: {said}" if said else ended
 
 
 def signature(secret: str, body: bytes) -> str:
@@ -265,7 +257,8 @@ def signature(secret: str, body: bytes) -> str:
 
 def _post(means: Means, body: bytes, seconds: float) -> str:
     """Call the webhook; what went wrong, if anything did. Its path may be a secret."""
-    from urllib import error, request  # noqa: PLC0415 - not where the question is asked
+    import signal  # noqa: PLC0415 - not where the question is asked
+    from urllib import error, request  # noqa: PLC0415 - the same
     from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
     from quandary import __version__  # noqa: PLC0415 - the same
@@ -283,11 +276,17 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
         "X-Quandary-Event": EVENT,
     }
     if means.secret:
-        headers[SIGNATURE] = signature(means.secret, body)
+        headers["X-Quandary-Signature"] = signature(means.secret, body)
     ways: list[request.BaseHandler] = [Nowhere()]
     if _is_here(host):
         ways.append(request.ProxyHandler({}))
     sent = request.Request(means.webhook, body, headers)  # noqa: S310 - http(s) only, see above
+
+    def leave(*_: object) -> None:
+        raise TimeoutError("it took too long and was left")
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds + 2)  # for one that sends a byte now and then
     try:
         with request.build_opener(*ways).open(sent, timeout=seconds):
             return ""
@@ -297,6 +296,8 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
     except OSError as trouble:
         reason = getattr(trouble, "reason", trouble)
         return f"the webhook at {host} cannot be reached ({reason})"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 # -- where the server of this machine can be reached -----------------------------------------------
@@ -364,30 +365,22 @@ def trouble_log(name: str) -> str:
 
 
 def log_trouble(name: str, what: str) -> None:
-    """Add a line to the file; one that has grown too large is emptied first."""
-    path = trouble_log(name)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
-    moment = chance.now().isoformat(timespec="seconds")
-    with open(path, "w" if large else "a", encoding="utf-8", errors="replace") as file:
-        file.write(f"{moment} {' '.join(what.split())[:_LONGEST_LINE]}\n")
+    """Add a line to the file, if that can be; one that has grown too large is emptied first."""
+    path, moment = trouble_log(name), chance.now().isoformat(timespec="seconds")
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
+        with open(path, "w" if large else "a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{moment} {' '.join(what.split())[:_LONGEST_LINE]}\n")
 
 
 def last_trouble(name: str) -> str:
     """The newest line; nothing where all went well."""
     try:
-        with open(trouble_log(name), "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(file.tell() - 2 * _LONGEST_LINE * 4, 0))
-            lines = file.read().decode(errors="replace").split("\n")
+        with open(trouble_log(name), encoding="utf-8", errors="replace", newline="\n") as file:
+            return next((line.rstrip("\n") for line in reversed([*file]) if line.strip()), "")
     except OSError:
         return ""
-    return next((line for line in reversed(lines) if line.strip()), "")
-
-
-def _log(what: str) -> None:
-    with suppress(OSError):
-        log_trouble("notify", what)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from quandary.desk.reply import actions, arguments_of
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import tracks
-from quandary.formats import tracks as proof
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
 from quandary.journal.chance import LENGTH
@@ -47,9 +47,15 @@ _REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
 class Ordered(NamedTuple):
     """A move that a run ordered, and whose word it was."""
 
+    run: str
     move: Move
     source: Source
     at: str
+
+    @property
+    def allowed_by(self) -> Source:
+        """Who let the track pass; where nobody was asked, it was the track's own policy."""
+        return self.source if self.move.menu else Source("policy", "track")
 
 
 def ordered_moves(store: Store, run: str) -> list[Ordered]:
@@ -59,7 +65,7 @@ def ordered_moves(store: Store, run: str) -> list[Ordered]:
         body, sent = entry.read(), entry.read_matter().sent
         if isinstance(body, Called) and body.deed == "move-phase" and sent is not None:
             move = _moves.decode(getattr(sent, "argument", ""))
-            found.append(Ordered(move, Source(body.who, body.through, body.by), body.at))
+            found.append(Ordered(run, move, body.source, body.at))
     return found
 
 
@@ -84,29 +90,23 @@ def run_named_in(store: Store, text: str) -> str | None:
         return None
 
 
-def beginning_of(store: Store, run: str) -> tuple[Source, dict[str, object]]:
-    """Who began a run, and with what."""
-    body, arguments = read_beginning(store, run)
-    return body.source, arguments
-
-
 def who_let_pass(store: Store | None, passage: Passage) -> tuple[tuple[str, str, str], bool]:
     """Who let a track pass, and whether the journal says so; else it is the track's own word."""
-    source = _journalled(store, passage) if store is not None and passage.run else None
+    source = _find_in_journal(store, passage) if store is not None and passage.run else None
     return source or (passage.who, passage.through, passage.by), source is not None
 
 
-def _journalled(store: Store, passage: Passage) -> Source | None:
+def _find_in_journal(store: Store, passage: Passage) -> Source | None:
     row = store.run(passage.run)
     if row is None or row.flow not in FLOWS:
         return None
-    source, arguments = beginning_of(store, row.id)
+    began, arguments = read_beginning(store, row.id)
     grant = arguments.get("approval")
     if row.flow == "phase" and not grant:
-        return source if arguments.get("to") == passage.phase else None
+        return began.source if arguments.get("to") == passage.phase else None
     for found in ordered_moves(store, str(grant or row.id)):
         if found.move.target == passage.phase:
-            return found.source if found.move.menu else Source("policy", "track", "")
+            return found.allowed_by
     return None
 
 
@@ -116,11 +116,9 @@ def _journalled(store: Store, passage: Passage) -> Source | None:
 def folder_of(name: str) -> str:
     """The folder of a track, under the one name that the journal knows it by."""
     try:
-        folder = os.path.realpath(name)
-        folder.encode()
+        return os.path.realpath(name).encode().decode()
     except (OSError, ValueError):
         raise ParseError(f"{name!a}: no folder that can be named in a journal") from None
-    return folder
 
 
 def open_track(store: Store, name: str) -> tuple[str, Kept, list[str]]:
@@ -133,22 +131,23 @@ def open_track(store: Store, name: str) -> tuple[str, Kept, list[str]]:
     tracks.load(name)
     stuck = finish_gates(store, folder)
     with tracks.lock(folder):
-        repair(store, folder, tracks.load(folder))
-        return folder, tracks.load(name), stuck
+        return folder, load_and_repair(store, folder), stuck
 
 
-def repair(store: Store, folder: str, kept: Kept) -> None:
-    """Complete the record of commands that were killed on the way; call it with the track locked.
+def load_and_repair(store: Store, folder: str) -> Kept:
+    """A track that is locked, once the record of commands that were killed on the way is complete.
 
     A move that the file has was made. One that it has not never will be: its command is gone.
     """
+    kept = tracks.load(folder)
     made = {passage.run for passage in kept.history}
+    why = "the command was interrupted before the track had moved"
     for row in unfinished_runs(store, folder, "phase"):
         if row.id in made:
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         else:
-            why = "the command was interrupted before the track had moved"
             runs.withdraw(store, row.id, why, **_REPAIR)
+    return kept
 
 
 def finish_gates(store: Store, folder: str) -> list[str]:
@@ -156,8 +155,6 @@ def finish_gates(store: Store, folder: str) -> list[str]:
 
     What is given back is what could not be done, in words.
     """
-    from quandary.desk.reply import actions  # noqa: PLC0415 - which calls us
-
     stuck = []
     for row in list(unfinished_runs(store, folder, "gate")):
         try:
@@ -170,7 +167,7 @@ def finish_gates(store: Store, folder: str) -> list[str]:
 def unfinished_runs(store: Store, folder: str, *flows: str) -> Iterator[Run]:
     """The runs that were interrupted while they moved the track of a folder."""
     for row in store.each_run(waits="house"):
-        if row.flow in (flows or FLOWS) and beginning_of(store, row.id)[1].get("folder") == folder:
+        if row.flow in (flows or FLOWS) and arguments_of(store, row.id).get("folder") == folder:
             yield row
 
 
@@ -178,13 +175,7 @@ def unfinished_runs(store: Store, folder: str, *flows: str) -> Iterator[Run]:
 
 
 def move_track(
-    store: Store,
-    folder: str,
-    target: str,
-    *,
-    approved: str,
-    given: Given,
-    source: Source,
+    store: Store, folder: str, target: str, *, approved: str, given: Given, source: Source
 ) -> tuple[Passage, Track]:
     """Move a track as a command says, if the rules, the proof and the approval allow it."""
     parts = rules.split(target)
@@ -192,17 +183,16 @@ def move_track(
         raise QuandaryError(f"{target!r} has no label; write 'LABEL: Name', such as '2: Build'")
     finish_gates(store, folder)
     with tracks.lock(folder):
-        kept = tracks.load(folder)
-        repair(store, folder, kept)
+        kept = load_and_repair(store, folder)
         judged = rules.go(kept.track, *parts, approved)
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
-        values = proof.convert_typed(judged.due, given.values, given.values if given.lines else ())
-        lack = _lacking(folder, judged, values)
+        values = tracks.convert_typed(judged.due, given.values, given.values if given.lines else ())
+        lack = _find_gaps(folder, judged, values)
         if lack.names:
             asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
             raise Rejected(f"{asked}; {lack.text}; pipe a JSON object with these fields")
-        chosen = _granted(store, folder, kept, judged)
+        chosen = _find_grant(store, folder, kept, judged)
         passage = Passage(
             judged.target.title,
             _title(judged.source),
@@ -211,23 +201,20 @@ def move_track(
             reason=judged.reason,
             proof=values,
         )
-        grant = run_named_in(store, judged.reason) if chosen is not None else None
+        grant = chosen.run if chosen is not None else ""
         passage = _carry_out(store, folder, kept, judged, passage, source, grant)
     return passage, tracks.track_after(kept, judged)
 
 
-def _lacking(
+def _find_gaps(
     folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
 ) -> Gaps:
     """What the proof lacks; paths are looked for below the track's folder and the caller's."""
 
     def exists(path: str) -> bool:
-        try:
-            return any(os.path.exists(os.path.join(place, path)) for place in (folder, base))
-        except ValueError:
-            return False
+        return any(os.path.exists(os.path.join(place, path)) for place in (folder, base))
 
-    return proof.find_gaps(transition.due, values, exists)
+    return tracks.find_gaps(transition.due, values, exists)
 
 
 def _carry_out(
@@ -237,7 +224,7 @@ def _carry_out(
     transition: Transition,
     passage: Passage,
     source: Source,
-    grant: str | None,
+    grant: str,
 ) -> Passage:
     """Journal the intent, replace the file, journal that it is done."""
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
@@ -247,7 +234,7 @@ def _carry_out(
         "to": passage.phase,
         "reason": passage.reason,
         "proof": passage.proof,
-        "approval": grant or "",
+        "approval": grant,
         "context": f"{os.path.basename(folder)}: {way}",
     }
     project, who = project_of(os.curdir), source._asdict()
@@ -274,7 +261,7 @@ def _carry_out(
     return passage
 
 
-def _granted(store: Store, folder: str, kept: Kept, transition: Transition) -> Ordered | None:
+def _find_grant(store: Store, folder: str, kept: Kept, transition: Transition) -> Ordered | None:
     """The choice of a person that lets a transition pass, where it needs one or names one.
 
     It is approval that an agent cannot give itself.
@@ -332,17 +319,16 @@ def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept)
         return Done(deed.key, error=judged.reason)
     if judged.needs_person and not chosen.source.in_person:
         return Done(deed.key, error=f"{_title(judged.source)} can be left only by a person")
-    values = proof.convert_typed(judged.due, move.proof, move.typed)
-    lack = _lacking(move.folder, judged, values, move.base or os.curdir)
+    values = tracks.convert_typed(judged.due, move.proof, move.typed)
+    lack = _find_gaps(move.folder, judged, values, move.base or os.curdir)
     if lack.names:
         lacks = {"missing": lack.missing, "unfilled": lack.unfilled, "wrong": lack.wrong}
         return Done(deed.key, text=msgspec.json.encode({"lacking": lacks}).decode())
-    source = chosen.source if move.menu else Source("policy", "track", "")
     passage = Passage(
         judged.target.title,
         _title(judged.source),
         chosen.at,
-        *source,
+        *chosen.allowed_by,
         reason=move.reason,
         proof=values if judged.kind in ("forward", "finish") else {},
         run=run,
@@ -369,7 +355,7 @@ _GATES = 200
 def list_artifacts(store: Store, deed: Do) -> Done:
     """The artifacts of a track, when it was looked, and what people said of them before."""
     folder = deed.argument
-    reviewed = _reviewed(store, folder)
+    reviewed = _list_reviews(store, folder)
     found = list(_files(folder))
     artifacts = [_artifact(folder, path) for path in found[:MOST]]
     for artifact in artifacts:
@@ -397,32 +383,24 @@ def _artifact(folder: str, path: str) -> dict[str, Any]:
         about = os.stat(whole)
         with open(whole, "rb") as file:
             begin = file.read(_PEEK)
+            digest = f"{about.st_size}@{about.st_mtime_ns}"
             if about.st_size <= _LARGE:
                 digest = sha256(begin + file.read()).hexdigest()[:16]
-            else:
-                digest = f"{about.st_size}@{about.st_mtime_ns}"
     except OSError as error:
         return {"path": path, "digest": "", "about": f"cannot be read ({error.strerror})"}
     changed = datetime.fromtimestamp(about.st_mtime, UTC)
     size = f"{about.st_size} bytes, changed {changed:%Y-%m-%d %H:%M}Z"
-    first = _first_line(begin)
+    text = "" if b"\0" in begin else begin.decode(errors="ignore")
+    lines = (printable(line).strip(" #*=-") for line in text.splitlines())
+    first = shorten(next(filter(None, lines), ""), 100)
     return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}
 
 
-def _first_line(begin: bytes) -> str:
-    """What a text begins with; nothing for anything but text."""
-    if b"\0" in begin:
-        return ""
-    text = begin.decode(errors="ignore")
-    lines = (printable(line).strip(" #*=-") for line in text.splitlines())
-    return shorten(next(filter(None, lines), ""), 100)
-
-
-def _reviewed(store: Store, folder: str) -> dict[tuple[str, str], str]:
+def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], str]:
     """What was chosen for each artifact, as it was then, at earlier gates of the track."""
     found: dict[tuple[str, str], str] = {}
     for row in store.runs(status="done", limit=_GATES, newest=True):
-        if row.flow != "gate" or beginning_of(store, row.id)[1].get("folder") != folder:
+        if row.flow != "gate" or arguments_of(store, row.id).get("folder") != folder:
             continue
         for entry in store.entries(row.id, kinds=("ended",)):
             result = entry.read_matter().result

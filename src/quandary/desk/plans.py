@@ -16,7 +16,7 @@ from quandary.flows.walk import Budget, Terms, values_of
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
 from quandary.model.chart import named
-from quandary.model.text import printable
+from quandary.model.text import count, printable
 from quandary.settings import read_settings
 from quandary.settings.agents import words
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quandary.desk.begin import Showing
     from quandary.journal.store import Store
     from quandary.model.asks import Item
-    from quandary.model.chart import Chart, Step
+    from quandary.model.chart import Chart
     from quandary.settings import Settings
     from quandary.settings.agents import Agent, Catalogue
 
@@ -81,8 +81,6 @@ class Plan(NamedTuple):
 
     chart: str
     steps: list[Planned]
-    codenames: list[str]
-    """What a tag can name."""
     commands: dict[str, list[str]]
     """The command line of every agent that may be asked."""
     errors: list[str]
@@ -97,9 +95,8 @@ class Plan(NamedTuple):
 
     def data(self) -> dict[str, Any]:
         """For programs."""
-        shown = {name: value for name, value in self._asdict().items() if name != "codenames"}
         steps = [{name: getattr(step, name) for name in _SHOWN.split()} for step in self.steps]
-        return {**shown, "steps": steps}
+        return {**self._asdict(), "steps": steps}
 
     def text(self) -> str:
         """For people."""
@@ -110,8 +107,7 @@ class Plan(NamedTuple):
         if self.commands:
             lines += ["", "Commands:"]
             lines += [f"  {name}: {shlex.join(line)}" for name, line in self.commands.items()]
-        calls = "call" if self.most_calls == 1 else "calls"
-        lines += ["", f"At most {self.most_calls} {calls} for each item."]
+        lines += ["", f"At most {count(self.most_calls, 'call')} for each item."]
         return "\n".join(map(printable, lines)) + "\n"
 
 
@@ -198,11 +194,10 @@ def prepare_walk(
     planned = Plan(
         loaded.chart.name,
         steps,
-        codenames,
         commands,
         list(dict.fromkeys([*errors, *missing])),
         [*warnings, *_unfilled(steps, items)],
-        [named(step) for step in _unreachable(loaded.chart, steps)],
+        _unreachable(loaded.chart, steps),
         calls if budget.max_calls is None else min(calls, budget.max_calls),
     )
     arguments = {"defaults": defaults, "codenames": codenames, "budget": budget, "workdir": folder}
@@ -230,9 +225,8 @@ def steps_of(store: Store, run: str) -> list[Planned]:
     began, arguments = read_beginning(store, run)
     for name, digest in began.documents.items():
         arguments[name] = read_document(store.document(digest) or b"null", run)
-    known = {name: arguments[name] for name in Terms.__struct_fields__ if name in arguments}
     try:
-        terms = msgspec.convert(known, Terms)
+        terms = msgspec.convert(arguments, Terms)
     except msgspec.ValidationError:
         raise Rejected(f"run {run} cannot go on; `quandary log {run}` shows it") from None
     return plan(terms.chart, terms.defaults, terms.codenames)
@@ -262,13 +256,11 @@ def _commands(
     return commands, list(dict.fromkeys(missing))
 
 
-def _unreachable(chart: Chart, steps: Iterable[Planned]) -> Iterator[Step]:
+def _unreachable(chart: Chart, steps: Iterable[Planned]) -> list[str]:
     """Steps of the pages that a run can come to, which it cannot come to."""
     reached = {(step.page, step.id) for step in steps}
-    pages = {page for page, _ in reached}
-    for page in chart.pages:
-        if page.id in pages:
-            yield from (step for step in page.steps if (page.id, step.id) not in reached)
+    pages = [page for page in chart.pages if any(page.id == on for on, _ in reached)]
+    return [named(s) for page in pages for s in page.steps if (page.id, s.id) not in reached]
 
 
 def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:

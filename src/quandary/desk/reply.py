@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -45,20 +45,17 @@ def arguments_of(store: Store, run: str) -> dict[str, Any]:
 # -- replies -------------------------------------------------------------------------------------
 
 
-class Replied(NamedTuple):
-    """Where a run stands after a reply, what the reply meant, and what the run was begun with."""
+def reply(
+    store: Store, caller: Caller, run: str, data: bytes | str, to: str | None
+) -> tuple[State, Reply | Outcome, dict[str, Any]]:
+    """Record what was sent as a reply to what a run waits for, if that still waits.
 
-    state: State
-    meant: Reply | Outcome
-    arguments: dict[str, Any]
-
-
-def reply(store: Store, caller: Caller, run: str, data: bytes | str, to: str | None) -> Replied:
-    """Record what was sent as a reply to what a run waits for, if that still waits."""
+    Where the run stands then, what the reply meant, and what the run was begun with.
+    """
     opened = runs.open_run(store, run)
     key, ask = opened.state.key, require_waiting(opened.state, to)
     meant = read_reply(opened.build().arguments, ask, data, to)
-    return Replied(record_reply(store, caller, opened, meant, to=key), meant, opened.arguments)
+    return record_reply(store, caller, opened, meant, to=key), meant, opened.arguments
 
 
 def require_waiting(state: State, to: str | None = None) -> Ask:
@@ -215,18 +212,14 @@ def _prepare(store: Store, caller: Caller, run: str) -> State:
 
 
 def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[Do], Done]:
-    """What flows have done for a run. It may have been done before a crash, so each action bears
-    being repeated.
-    """
+    """What flows have done for a run; as a crash may follow, each action bears being repeated."""
 
     def do(deed: Do) -> Done:
         if deed.deed == "read-file":
             try:
-                if caller is not None:
-                    require_may(caller, "show a file", store.run(run))
+                return Done(deed.key, text=_read_reference(store, caller, run, deed.argument))
             except Rejected as refused:
                 return Done(deed.key, error=str(refused))
-            return read_reference(deed, folder_of(store, run))
         if deed.deed == "prune":
             from quandary.journal.pruning import do_prune  # noqa: PLC0415 - hardly ever
 
@@ -240,29 +233,26 @@ def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[D
     return do
 
 
-def folder_of(store: Store, run: str) -> str:
-    """The folder in which a run was begun; the current one where nobody wrote it down."""
-    arguments = arguments_of(store, run)
-    return str(arguments.get("cwd") or arguments.get("workdir") or os.curdir)
-
-
-def read_reference(deed: Do, folder: str = os.curdir) -> Done:
+def _read_reference(store: Store, caller: Caller | None, run: str, named: str) -> str:
     """`@path`: a text file below the run's folder, and nothing else."""
-    named = deed.argument
+    if caller is not None:
+        require_may(caller, "show a file", store.run(run))
+    began = arguments_of(store, run)
+    folder = str(began.get("cwd") or began.get("workdir") or os.curdir)
     below = named and not os.path.isabs(named) and os.pardir not in named.split(os.sep)
     if not below or not is_inside(folder, os.path.join(folder, named)):
-        return Done(deed.key, error=f"{named or '@'} is not below the working folder")
+        raise Rejected(f"{named or '@'} is not below the working folder")
     path = os.path.realpath(os.path.join(folder, named))
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            return Done(deed.key, error=f"{named} cannot be shown: not a file")
+            raise Rejected(f"{named} cannot be shown: not a file")
         if os.path.getsize(path) > LARGEST_REFERENCE:
-            return Done(deed.key, error=f"{named} is larger than 256 KiB")
+            raise Rejected(f"{named} is larger than 256 KiB")
         with open(path, "rb") as file:
             text = file.read(LARGEST_REFERENCE).decode()
-        if "\0" in text:
-            return Done(deed.key, error=f"{named} cannot be shown: not a text file")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        return Done(deed.key, error=f"{named} cannot be shown: {reason}")
-    return Done(deed.key, text=text)
+        raise Rejected(f"{named} cannot be shown: {reason}") from None
+    if "\0" in text:
+        raise Rejected(f"{named} cannot be shown: not a text file")
+    return text

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class Host(NamedTuple):
     """A question box."""
 
-    name: str
     tool: str
     """What the agent calls it."""
     limits: Limits
@@ -43,12 +42,11 @@ HOSTS = {
     # Tested: five questions, five options, or one label twice are refused; question texts have to
     # differ too. A header is said to hold 12 characters, yet one of 35 passes, so nothing is cut.
     # Read: a line break in a label or a description is shown as a replacement character.
-    "claude": Host("claude", "AskUserQuestion", Limits(questions=4, options=4)),
+    "claude": Host("AskUserQuestion", Limits(questions=4, options=4)),
     # Read: one to three questions of two or three options; a single choice and a note.
     # Tested: a question has id, header, question and options, and its schema allows nothing else;
     # the tool is there in plan mode, and refuses in every other.
     "codex": Host(
-        "codex",
         "request_user_input",
         Limits(questions=3, options=3),
         several=False,
@@ -56,9 +54,6 @@ HOSTS = {
         other="None of the above",
     ),
 }
-
-TEXT = Limits(questions=1, options=4)
-"""Plain text: one item at a time, and never more than four options at once."""
 
 OTHERS = tuple(host.other for host in HOSTS.values())
 """The hosts' own words for Other; no choice is spelt like that."""
@@ -78,16 +73,14 @@ _BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 def find_host(name: str) -> Host:
     """The host of that name."""
-    try:
-        return HOSTS[name]
-    except KeyError:
-        raise QuandaryError(f"no host is called {name}; there are {', '.join(HOSTS)}") from None
+    if name not in HOSTS:
+        raise QuandaryError(f"no host is called {name}; there are {', '.join(HOSTS)}")
+    return HOSTS[name]
 
 
 def limits(name: str, header: int | None = None) -> Limits:
     """What a host's box can hold; `header` is the longest header the caller wants there."""
-    box = find_host(name).limits
-    return box if header is None else Limits(box.questions, box.options, header)
+    return replace(find_host(name).limits, header=header)
 
 
 def is_other(text: str) -> bool:
@@ -229,8 +222,7 @@ def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
     shown = make_sheets(ask)
     counts = {"questions": len(shown), "options": max(len(sheet.options) for sheet in shown)}
     for what, count in counts.items():
-        room = getattr(box.limits, what)
-        if count > room:
+        if count > (room := getattr(box.limits, what)):
             raise QuandaryError(
                 f"{count} {what} wait and {box.tool} holds {room}; start the run with --host {host}"
             )
@@ -311,9 +303,8 @@ def _split_question(asked: str) -> tuple[str, str]:
 
 
 def _choice_line(choice: Choice) -> str:
-    label = _bold(one_line(choice.shown) or choice.code)
-    description = one_line(choice.description)
-    return f"{label} — {description}" if description else label
+    told = (_bold(one_line(choice.shown) or choice.code), one_line(choice.description))
+    return " — ".join(filter(None, told))
 
 
 def _bold(label: str) -> str:

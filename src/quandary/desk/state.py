@@ -37,8 +37,7 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
     for held in (note for note in notes if note.kind == "held"):
         written["held"] = {"option": held.item, "reason": held.text}
     if state.ask is not None:
-        via = "text" if began.get("via") == "text" else "relay"
-        written["ask"] = _ask_json(state.run, state.ask, via, began.get("host", "claude"))
+        written["ask"] = _describe_ask(state.run, state.ask, began)
     if state.status == "done" or state.result is not None:
         written["result"] = state.result
     if state.status == "failed" or state.error:
@@ -55,14 +54,15 @@ def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[No
     return (Note("calls", f"Agents are next; resume it with: quandary walk --resume {state.run}"),)
 
 
-def _ask_json(run: str, ask: Ask, via: str, host: str) -> dict[str, Any]:
+def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any]:
     """What waits, and how to reply to it.
 
     An advisory question is meant to be read as text, so that it has the text beside the form.
     """
     from quandary.desk import sheets  # noqa: PLC0415 - only while something waits
 
-    if via == "text":
+    as_text = began.get("via") == "text"
+    if as_text:
         ask = sheets.keep_first_question(ask)
     asked: dict[str, Any] = {
         "key": ask.key,
@@ -71,9 +71,9 @@ def _ask_json(run: str, ask: Ask, via: str, host: str) -> dict[str, Any]:
         "keys": [question.key for question in ask.questions],
         "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
     }
-    if via == "relay":
-        asked["tool_input"] = sheets.tool_input(ask, host)
-    if via == "text" or ask.kind == "advisory":
+    if not as_text:
+        asked["tool_input"] = sheets.tool_input(ask, began.get("host", "claude"))
+    if as_text or ask.kind == "advisory":
         asked["text"] = sheets.plain_text(ask)
     return asked
 

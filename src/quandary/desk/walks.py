@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from quandary.desk.reply import arguments_of
@@ -24,6 +25,7 @@ from quandary.model.asks import Note
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from quandary.desk.notices import Watch
     from quandary.journal.store import Run, State, Store
 
 log = logging.getLogger("quandary.serve")
@@ -81,29 +83,19 @@ class Fleet(Protocol):
         """Put the run into the queue, if it is not there already."""
 
 
+@dataclass(eq=False)
 class Walks:
-    """The programs that resume runs of a store, for whoever serves them.
+    """The programs that resume runs of a store, for whoever serves them."""
 
-    `watch` does something in the background: it waits for a program to end.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        project: str,
-        watch: Callable[[Callable[[], object]], None],
-        *,
-        fleet: Fleet | None = None,
-        most: int = MOST,
-    ) -> None:
-        self.store = store
-        self.project = project
-        self.fleet = fleet
-        self.most = most
-        self._watch = watch
-        self._programs: dict[str, subprocess.Popen[str]] = {}
-        self._guard = threading.Lock()
-        self._over = False
+    store: Store
+    project: str
+    watch: Watch
+    """It does something in the background: it waits for a program to end."""
+    fleet: Fleet | None = None
+    most: int = MOST
+    _programs: dict[str, subprocess.Popen[str]] = field(init=False, default_factory=dict)
+    _guard: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _over: bool = field(init=False, default=False)
 
     def is_under_way(self, run: str) -> bool:
         """Whether somebody walks the run, here or elsewhere."""
@@ -146,13 +138,13 @@ class Walks:
                 raise Rejected(f"{self.most} runs are being walked already; wait for one of them")
             state = prepare()
             self._programs[run] = launch(self.store, run, row.project, stderr=subprocess.PIPE)
-        self._watch(lambda: self._see_to_its_end(run))
+        self.watch(lambda: self._see_to_its_end(run))
         return state
 
     def follow(self, state: State) -> None:
         """Have agents called where they are next. The program outlives this one, as a run may."""
         if state.calls and not self._has(state.run):
-            self._watch(launch(self.store, state.run, os.curdir).wait)
+            self.watch(launch(self.store, state.run, os.curdir).wait)
 
     def close(self) -> None:
         """Ask every program to end, and see to it."""
@@ -204,11 +196,9 @@ def has_begun(store: Store, run: str) -> bool:
         if isinstance(body, Called):
             # Who begins a walk with a command makes its first calls; an answer makes none.
             found = body.through == THROUGH or (body.through == "command" and body.at == row.began)
-        elif isinstance(body, Noted) and body.kind == STARTED:
-            found = True
+        elif isinstance(body, Noted) and body.kind in (STARTED, SET_ASIDE):
+            found = body.kind == STARTED
         elif isinstance(body, Noted) and body.kind == STOPPED:
-            defaults = arguments_of(store, run).get("defaults")
-            found = isinstance(defaults, dict) and defaults.get("on_interrupted") == "ask"
-        elif isinstance(body, Noted) and body.kind == SET_ASIDE:
-            found = False
+            defaults = arguments_of(store, run).get("defaults") or {}
+            found = defaults.get("on_interrupted") == "ask"
     return found

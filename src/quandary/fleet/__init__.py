@@ -43,29 +43,6 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 # -- the tables ----------------------------------------------------------------------------------
 
 
-_ENQUEUE = """
-CREATE FUNCTION fleet_enqueue(wanted text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE fleet_run SET due = least(due, now()), attempts = 0, failed = false WHERE run = wanted;
-    IF FOUND THEN
-        PERFORM pg_notify('fleet', '');
-    END IF;
-END
-$$
-"""
-_FOLLOW = """
-CREATE OR REPLACE FUNCTION fleet_follow() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path FROM CURRENT AS $$
-BEGIN
-    IF NEW.waits IN ('agent', 'house') THEN
-        PERFORM fleet_enqueue(NEW.id);
-    ELSE
-        UPDATE fleet_run SET due = NULL WHERE run = NEW.id AND due IS NOT NULL;
-    END IF;
-    RETURN NULL;
-END
-$$
-"""
 _BY_OTHERS = f"coalesce(current_setting('{DRIVING}', true), '') <> 'on'"
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -105,8 +82,26 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX fleet_run_due ON fleet_run (due) WHERE due IS NOT NULL",
         "CREATE INDEX fleet_run_taken ON fleet_run (worker) WHERE worker IS NOT NULL",
         "CREATE INDEX fleet_run_failed ON fleet_run (run) WHERE failed",
-        _ENQUEUE,
-        _FOLLOW,
+        """CREATE FUNCTION fleet_enqueue(wanted text) RETURNS void LANGUAGE plpgsql AS $$
+            BEGIN
+                UPDATE fleet_run SET due = least(due, now()), attempts = 0, failed = false
+                    WHERE run = wanted;
+                IF FOUND THEN
+                    PERFORM pg_notify('fleet', '');
+                END IF;
+            END
+            $$""",
+        """CREATE OR REPLACE FUNCTION fleet_follow() RETURNS trigger LANGUAGE plpgsql
+            SECURITY DEFINER SET search_path FROM CURRENT AS $$
+            BEGIN
+                IF NEW.waits IN ('agent', 'house') THEN
+                    PERFORM fleet_enqueue(NEW.id);
+                ELSE
+                    UPDATE fleet_run SET due = NULL WHERE run = NEW.id AND due IS NOT NULL;
+                END IF;
+                RETURN NULL;
+            END
+            $$""",
         f"""CREATE TRIGGER fleet_follow_new AFTER INSERT ON run FOR EACH ROW
             WHEN (NEW.waits IN ('agent', 'house') AND {_BY_OTHERS})
             EXECUTE FUNCTION fleet_follow()""",
@@ -127,11 +122,11 @@ def prepare(connection: Connection[Any], place: str) -> None:
 
     Several may start at once: one does it, and the others wait for that.
     """
-    if _found(connection) == len(MIGRATIONS):
+    if _version_in(connection) == len(MIGRATIONS):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-        version = _found(connection)
+        version = _version_in(connection)
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{place} has a queue of a newer Quandary (version {version}, known up to "
@@ -150,7 +145,7 @@ def prepare(connection: Connection[Any], place: str) -> None:
         connection.execute("UPDATE fleet SET version = %s", (len(MIGRATIONS),))
 
 
-def _found(connection: Connection[Any]) -> int:
+def _version_in(connection: Connection[Any]) -> int:
     """The version of the fleet's tables in the schema of the journal; 0 where there are none."""
     # Whoever has waited for others to make them must not ask the cache that to_regclass looks into.
     there = connection.execute(
@@ -209,7 +204,7 @@ def _ask(store: Store, sql: LiteralString, run: str) -> list[Any]:
     """What the tables of the fleet say of a run; nothing where the store has no fleet."""
 
     def look(connection: Connection[Any]) -> list[Any]:
-        if not _found(connection):
+        if not _version_in(connection):
             return []
         prepare(connection, store.path)
         return connection.execute(sql, (run,)).fetchall()
@@ -238,7 +233,7 @@ _ALIVE = "SELECT count(*) FROM fleet_worker WHERE seen >= now() - silence * inte
 def _depths(connection: Connection[Any]) -> Depths:
     from quandary.doors.web import metrics  # noqa: PLC0415 - an extra
 
-    if _found(connection) != len(MIGRATIONS):
+    if _version_in(connection) != len(MIGRATIONS):
         return metrics.Fleet()
     rows = connection.execute(_DEPTHS).fetchall()
     (alive,) = connection.execute(_ALIVE).fetchone() or (0,)
@@ -349,6 +344,10 @@ class Job(NamedTuple):
     worker: int
 
 
+_REGISTER: LiteralString = """
+    INSERT INTO fleet_worker (silence, host, version)
+    VALUES (%(silence)s, %(host)s, %(version)s) RETURNING id
+"""
 _TAKE: LiteralString = """
     UPDATE fleet_run SET worker = %(worker)s, due = NULL WHERE run = (
         SELECT run FROM fleet_run
@@ -379,6 +378,7 @@ _SILENT: LiteralString = """
     DELETE FROM fleet_worker
     -- nobody could give a sign of life to a server that was away
     WHERE greatest(seen, pg_postmaster_start_time()) < now() - silence * interval '1 second'
+    RETURNING id
 """
 
 
@@ -424,8 +424,7 @@ class JobQueue:
 
     async def settle(self, job: Job, outcome: Outcome) -> None:
         """Record what became of a run, if it is still the worker's."""
-        values = {"kind": outcome.kind, "pause": outcome.pause}
-        await self._rows(_SETTLE, run=job.run, worker=job.worker, **values)
+        await self._rows(_SETTLE, **job._asdict(), **outcome._asdict())
 
     async def count_due(self, queue: str) -> int:
         """How many runs stand in a queue."""
@@ -435,13 +434,9 @@ class JobQueue:
 
     async def register(self, silence: float) -> int:
         """A number for a worker, which is presumed dead when it is silent for so long."""
-        values = {"silence": silence, "host": socket.gethostname(), "version": __version__}
-        sql = (
-            "INSERT INTO fleet_worker (silence, host, version) "
-            "VALUES (%(silence)s, %(host)s, %(version)s) RETURNING id"
-        )
-        ((worker,),) = await self._rows(sql, **values)
-        return int(worker)
+        host = socket.gethostname()
+        rows = await self._rows(_REGISTER, silence=silence, host=host, version=__version__)
+        return int(rows[0][0])
 
     async def unregister(self, worker: int) -> None:
         """The worker is gone; whatever was still its own can be taken by others at once."""
@@ -460,7 +455,7 @@ class JobQueue:
         This worker may have taken one without hearing of it: whatever it does not have among its
         `runs` is put back too.
         """
-        await self._rows(_SILENT + "RETURNING id")
+        await self._rows(_SILENT)
         rows = await self._rows(_RESCUE, worker=worker, runs=list(runs))
         return [run for run, _ in rows]
 

@@ -269,10 +269,7 @@ def _begin(site: Site, caller: Caller, wanted: Asking, key: str) -> State:
     caller, showing = caller._replace(who="api"), Showing()
     beginning = begin.prepare(site.store, caller, wanted, showing)
     once = {"key": key, "request": digest_of(wanted) if key else ""}
-    ends, project = wanted.expires, site.scope.project
-    return begin.begin(
-        site.store, caller, beginning, showing, expires=ends, project=project, **once
-    )
+    return begin.begin(site.store, caller, beginning, showing, expires=wanted.expires, **once)
 
 
 @post(

@@ -112,7 +112,7 @@ def _track(store: Store, run: str) -> dict[str, Any] | None:
     """The track that a run is about as it stands now, and who let it go on from which phase."""
     from quandary.formats import tracks  # noqa: PLC0415 - only at gates
 
-    folder = phases.beginning_of(store, run)[1].get("folder")
+    folder = replies.arguments_of(store, run).get("folder")
     if not isinstance(folder, str):
         return None
     try:
