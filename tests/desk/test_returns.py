@@ -185,7 +185,7 @@ def test_a_box_that_is_too_small_is_not_filled() -> None:
 @given(data=st.data())
 def test_a_host_takes_the_form_of_any_ask(host: str, data: DataObject) -> None:
     """One to so many questions, two to so many options, nothing empty, nothing twice."""
-    limits = sheets.limits(host)
+    limits = sheets.find_host(host).limits
     ask = data.draw(asks(limits))
     forms = sheets.tool_input(ask, host)["questions"]
     assert 1 <= len(forms) <= limits.questions
@@ -207,7 +207,7 @@ def test_a_host_takes_the_form_of_any_ask(host: str, data: DataObject) -> None:
 @given(data=st.data())
 def test_any_picks_survive_the_way_through_a_host(shape: str, data: DataObject) -> None:
     """Commas, quotes, line breaks, emoji: what was ticked is what is booked."""
-    limits = sheets.limits("codex" if shape == "codex" else "claude")
+    limits = sheets.find_host("codex" if shape == "codex" else "claude").limits
     ask = data.draw(asks(limits))
     chosen = data.draw(picks(ask))
     forms = sheets.tool_input(ask, "codex" if shape == "codex" else "claude")["questions"]

@@ -174,8 +174,8 @@ def test_text_does_not_ask_for_a_blank_reply() -> None:
 
 def test_each_host_has_the_limits_that_were_found() -> None:
     """Claude Code takes four questions of two to four options, Codex three of two or three."""
-    assert Limits(4, 4) == sheets.limits("claude")
-    assert Limits(3, 3) == sheets.limits("codex")
+    assert Limits(4, 4) == Showing(host="claude").limits()
+    assert Limits(3, 3) == Showing(host="codex").limits()
 
 
 def test_text_shows_one_question_at_a_time() -> None:
@@ -185,7 +185,7 @@ def test_text_shows_one_question_at_a_time() -> None:
 
 def test_the_caller_can_want_a_shorter_header() -> None:
     """`--header-max` narrows the header and nothing else."""
-    assert Limits(3, 3, 12) == sheets.limits("codex", 12)
+    assert Limits(3, 3, 12) == Showing(host="codex", header_max=12).limits()
 
 
 def test_an_unknown_host_is_refused_with_the_known_ones() -> None:

@@ -19,6 +19,7 @@ from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
 from quandary.journal.runs import find_run
+from quandary.model.asks import Limits
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Limits
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -135,9 +135,9 @@ class Showing(NamedTuple):
 
     def limits(self, *, as_text: bool = False) -> Limits:
         """What fits into one Ask; text is read one question at a time."""
-        limits = sheets.limits(self.host, self.header_max)
-        one = as_text or self.via == "text"
-        return msgspec.structs.replace(limits, questions=1) if one else limits
+        box = sheets.find_host(self.host).limits
+        most = 1 if as_text or self.via == "text" else box.questions
+        return Limits(most, box.options, self.header_max)
 
 
 def begin(

@@ -82,7 +82,7 @@ class Draft:
         if isinstance(answer, str):
             return answer
         said = filter(None, (answer.comment, self.comment.strip()))
-        self.answer = replace(answer, comment="; ".join(said))
+        self.answer = replace(answer, comment="; ".join(said) or None)
         return ""
 
     def _join_ticks(self) -> Answer | str:

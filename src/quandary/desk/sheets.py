@@ -78,11 +78,6 @@ def find_host(name: str) -> Host:
     return HOSTS[name]
 
 
-def limits(name: str, header: int | None = None) -> Limits:
-    """What a host's box can hold; `header` is the longest header the caller wants there."""
-    return replace(find_host(name).limits, header=header)
-
-
 def is_other(text: str) -> bool:
     """A host's own word for Other, with nothing said beside it."""
     return text.strip().casefold() in _OTHERS

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.desk.state import outcome_lines
-from quandary.journal.entries import (
-    Answered,
-    Asked,
-    Began,
-    Called,
-    Ended,
-    Noted,
-    Unreadable,
-    read_beginning,
-)
+from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
 
 if TYPE_CHECKING:
@@ -72,11 +63,11 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
     for entry in store.entries(run):
         try:
             body, matter = entry.read(), entry.read_matter()
-        except Unreadable:
+        except entries.Unreadable:
             told = f"cannot be read; see quandary verify {run}"
             yield Event(entry.n, "", entry.kind, "", "", "", told), told
         else:
-            if isinstance(body, Began):
+            if isinstance(body, entries.Began):
                 flow = body.flow
             if matter.ask is not None:
                 questions |= {question.key: question for question in matter.ask.questions}
@@ -94,8 +85,8 @@ def moment(at: str, *, seconds: bool = False) -> str:
 def about(store: Store, run: str) -> str:
     """What a run is about, as its first entry says."""
     try:
-        return _beginning(store, *read_beginning(store, run))
-    except Unreadable:
+        return _beginning(store, *entries.read_beginning(store, run))
+    except entries.Unreadable:
         return ""
 
 
@@ -131,9 +122,9 @@ def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
 
 
 def _keys(body: AnyBody) -> tuple[str, ...]:
-    if isinstance(body, Asked):
+    if isinstance(body, entries.Asked):
         return tuple(body.offered)
-    if isinstance(body, Answered):
+    if isinstance(body, entries.Answered):
         return tuple(answer.key for answer in body.answers)
     return ()
 
@@ -142,34 +133,34 @@ def _text(
     store: Store, body: AnyBody, matter: Matter, flow: str, questions: dict[str, Question]
 ) -> str:
     """What an entry of a run says; the `questions` are those that were asked before."""
-    if isinstance(body, Began):
+    if isinstance(body, entries.Began):
         said = _beginning(store, body, matter.arguments or {})
-    elif isinstance(body, Asked):
+    elif isinstance(body, entries.Asked):
         asked = matter.ask.questions if matter.ask else ()
         said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
-    elif isinstance(body, Answered):
+    elif isinstance(body, entries.Answered):
         answers = matter.answers or body.answers
         said = "; ".join(answer_text(answer, questions.get(answer.key)) for answer in answers)
         if body.amends:
             said += f" (amends entry {body.amends}{f': {matter.why}' if matter.why else ''})"
         elif body.origin:
             said += f" (taken over from run {body.origin})"
-    elif isinstance(body, Ended):
+    elif isinstance(body, entries.Ended):
         came = []
         with suppress(AttributeError, IndexError, KeyError, TypeError):  # changed; `verify` tells
             came = outcome_lines(flow, matter.result)
         told = "; ".join([*came, matter.error] if matter.error else came)
         said = f"{body.status}: {told}" if told else body.status
-    elif isinstance(body, Noted):
+    elif isinstance(body, entries.Noted):
         said = f"{body.kind}: {matter.text}" if matter.text else body.kind
-    elif isinstance(body, Called):
+    elif isinstance(body, entries.Called):
         said = body.agent or body.deed
     else:
         said = "came back" if body.ok else "failed"
     return said
 
 
-def _beginning(store: Store, body: Began, arguments: dict[str, Any]) -> str:
+def _beginning(store: Store, body: entries.Began, arguments: dict[str, Any]) -> str:
     """What a run is about: its tree or chart, and what it was begun for."""
     drawn = _document(store, body.documents.get("tree") or body.documents.get("chart"))
     name = drawn.get("name") if isinstance(drawn, dict) else None

@@ -41,15 +41,15 @@ PATIENCE = 15.0
 NOT_RESUMED = "not-resumed"
 """The kind of the note that says why a program ended that had not resumed its run."""
 _LINES = 20
-_SECRETS = ("QUANDARY_TOKEN",)
-"""What is the server's own."""
 
 
 def launch(
     store: Store, run: str, folder: str, *, stderr: int | None = None
 ) -> subprocess.Popen[str]:
     """Start the program that resumes a walk, in a folder whose settings name the agents."""
-    environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
+    # An address may hold a password, and everybody on the machine can read arguments.
+    environment = {**os.environ, "QUANDARY_STORE": store.address}
+    environment.pop("QUANDARY_TOKEN", None)  # which is the server's own
     # With -P, no file of that folder is taken for a part of the program.
     words = [sys.executable, "-P", "-m", "quandary", "walk", "--resume", run, "--via", "relay"]
     log.info("run %s: resuming it", run, extra={"run": run})
@@ -57,8 +57,7 @@ def launch(
         return subprocess.Popen(  # noqa: S603 - our own program, no shell
             words,
             cwd=folder,
-            # An address may hold a password, and everybody on the machine can read arguments.
-            env={**environment, "QUANDARY_STORE": store.address},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
