@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NotRequired, TypedDict, Unpack
 
-    from quandary.journal.entries import AnyBody, Entry
+    from quandary.journal.entries import Entry
     from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done]
@@ -641,25 +641,22 @@ def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
 
 
 def _state_after(store: Store, run: str, n: int) -> State | None:
-    """The state as whoever sent the reply numbered `n` was told it: after all that it led to."""
+    """The state as whoever sent the reply numbered `n` was told it: after all that it led to.
+
+    What was appended at once bears one date. Then come the deeds that the house did right away,
+    and what these led to. Clocks can stand still, so what somebody else said is told by that.
+    """
     row = _row(store, run, expiring=False)
     standing = standing_at(replace(row, n=n - 1, status="waiting", waits=None, key=None, asked=0))
     at = ""
     for entry in store.entries(run, after=n - 1, upto=row.n):
         body = entry.read()
-        if at and not _belongs(body, at, deed=standing.waits == "house"):
+        if isinstance(body, Returned):
+            belongs = standing.waits == "house"
+        else:
+            belongs = body.at == at and not (isinstance(body, Answered) and body.who != "policy")
+        if at and not belongs:
             break
         at = body.at
         fold(standing, entry.n, body)
     return look_at(store, standing.row(row), after=n)
-
-
-def _belongs(body: AnyBody, at: str, *, deed: bool) -> bool:
-    """Whether an entry came with those before it.
-
-    What was appended at once bears one date. Then come the deeds that the house did right away,
-    and what these led to. Clocks can stand still, so what somebody else said is told by that.
-    """
-    if isinstance(body, Returned):
-        return deed
-    return body.at == at and not (isinstance(body, Answered) and body.who != "policy")

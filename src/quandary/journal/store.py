@@ -36,12 +36,37 @@ Recorded = tuple[bytes, bytes | None, int]
 """As much of an entry as a flow is built from: its body, its matter, and whether that was pruned.
 A run has thousands of them, so they are plain tuples."""
 
+
+class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A run at a glance. Its entries say the same; this row only makes it quick to find."""
+
+    number: int = 0
+    """Its place among the runs of the store, from 1; given by the store."""
+    id: str
+    flow: str
+    version: int
+    project: str = ""
+    status: Status = "waiting"
+    waits: Waits | None = None
+    """Who has to do something: a person to answer, an agent to be called, the house itself."""
+    key: str | None = None
+    """The key of what waits."""
+    asked: int = 0
+    """The entry with which that began to wait."""
+    n: int = 0
+    """How many entries there are; whoever appends must have seen them all."""
+    first: bytes = b""
+    head: bytes = b""
+    """The digests of its first and of its last entry."""
+    began: str = ""
+    since: str = ""
+    """When it came to where it stands."""
+    expires: str | None = None
+
+
 TABLES = {
     "document": ("digest", "written"),
-    "run": (
-        *("number", "id", "flow", "version", "project", "status", "waits", "key", "asked", "n"),
-        *("first", "head", "began", "since", "expires"),
-    ),
+    "run": Run.__struct_fields__,
     "entry": ("seq", "run", "n", "kind", "body", "matter", "salt", "seal", "digest"),
     "name": ("name", "run"),
     "last": ("one", "id", "first", "runs"),
@@ -91,33 +116,6 @@ _KEEP_LAST = (
     "INSERT INTO last (one, id, first, runs) VALUES (1, ?, ?, ?) ON CONFLICT (one) "
     "DO UPDATE SET id = excluded.id, first = excluded.first, runs = excluded.runs"
 )
-
-
-class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A run at a glance. Its entries say the same; this row only makes it quick to find."""
-
-    number: int = 0
-    """Its place among the runs of the store, from 1; given by the store."""
-    id: str
-    flow: str
-    version: int
-    project: str = ""
-    status: Status = "waiting"
-    waits: Waits | None = None
-    """Who has to do something: a person to answer, an agent to be called, the house itself."""
-    key: str | None = None
-    """The key of what waits."""
-    asked: int = 0
-    """The entry with which that began to wait."""
-    n: int = 0
-    """How many entries there are; whoever appends must have seen them all."""
-    first: bytes = b""
-    head: bytes = b""
-    """The digests of its first and of its last entry."""
-    began: str = ""
-    since: str = ""
-    """When it came to where it stands."""
-    expires: str | None = None
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
