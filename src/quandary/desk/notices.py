@@ -191,7 +191,8 @@ def main() -> int:
 
 def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
     """Use all means at once; each that fails leaves a line in the log. Whether none did."""
-    notice = {**notice, "link": run_link(means.address or server_address(), notice["run"])}
+    address = (means.address or server_address()).rstrip("/")
+    notice = {**notice, "link": f"{address}/runs/{notice['run']}" if address else ""}
     body = msgspec.json.encode(notice)
     told = {name: str(notice[name]) for name in WORDS}
     command = _run(means.command, told, body, seconds) if means.command else iter(())
@@ -337,11 +338,6 @@ def server_address() -> str:
     except (OSError, OverflowError):
         return ""
     return found.address
-
-
-def run_link(address: str, run: str) -> str:
-    """The page of a run."""
-    return f"{address.rstrip('/')}/runs/{run}" if address else ""
 
 
 def _announced() -> str:

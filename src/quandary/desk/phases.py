@@ -299,31 +299,33 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
         return Done(deed.key, error="the journal does not have this move")
     with tracks.lock(move.folder):
         kept = tracks.load(move.folder)
-        last = kept.history[-1] if kept.history else None
-        if last is not None and last.run == run and last.phase == move.target:
-            return Done(deed.key, text=_outcome(last))
-        current = kept.track.current
-        here = current.label if current is not None else ""
-        if (here, len(kept.history)) != (move.source, move.seen):
-            stands = f"stands at {current.title}" if current is not None else "has not begun"
-            error = f"the track has moved since this was asked and now {stands}; ask again"
-            return Done(deed.key, error=error)
-        return _judge_and_move(run, deed, move, chosen, kept)
+        try:
+            outcome = _judge_and_move(move, chosen, kept)
+        except Rejected as refused:
+            return Done(deed.key, error=str(refused))
+    return Done(deed.key, text=msgspec.json.encode(outcome).decode())
 
 
-def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept) -> Done:
+def _judge_and_move(move: Move, chosen: Ordered, kept: Kept) -> dict[str, Any]:
+    """What came of a move, for the flow that asked for it: where the track is, or what it lacks."""
+    last = kept.history[-1] if kept.history else None
+    if last is not None and last.run == chosen.run and last.phase == move.target:
+        return {"phase": last.phase, "proven": len(last.proof)}
+    track, current = kept.track, kept.track.current
+    here = current.label if current is not None else ""
+    if (here, len(kept.history)) != (move.source, move.seen):
+        stands = f"stands at {current.title}" if current is not None else "has not begun"
+        raise Rejected(f"the track has moved since this was asked and now {stands}; ask again")
     parts = rules.split(move.target) or ("", "")
-    track = kept.track
     judged = rules.finish(track) if move.finish else rules.go(track, *parts, move.reason)
     if isinstance(judged, Refusal):
-        return Done(deed.key, error=judged.reason)
+        raise Rejected(judged.reason)
     if judged.needs_person and not chosen.source.in_person:
-        return Done(deed.key, error=f"{_title(judged.source)} can be left only by a person")
+        raise Rejected(f"{_title(judged.source)} can be left only by a person")
     values = tracks.convert_typed(judged.due, move.proof, move.typed)
     lack = _find_gaps(move.folder, judged, values, move.base or os.curdir)
     if lack.names:
-        lacks = {"missing": lack.missing, "unfilled": lack.unfilled, "wrong": lack.wrong}
-        return Done(deed.key, text=msgspec.json.encode({"lacking": lacks}).decode())
+        return {"lacking": lack._asdict()}
     passage = Passage(
         judged.target.title,
         _title(judged.source),
@@ -331,16 +333,11 @@ def _judge_and_move(run: str, deed: Do, move: Move, chosen: Ordered, kept: Kept)
         *chosen.allowed_by,
         reason=move.reason,
         proof=values if judged.kind in ("forward", "finish") else {},
-        run=run,
+        run=chosen.run,
         finished=move.finish,
     )
     tracks.save(move.folder, tracks.write_move(kept, judged, passage))
-    return Done(deed.key, text=_outcome(passage))
-
-
-def _outcome(passage: Passage) -> str:
-    """What came of a move, for the flow that asked for it."""
-    return msgspec.json.encode({"phase": passage.phase, "proven": len(passage.proof)}).decode()
+    return {"phase": passage.phase, "proven": len(passage.proof)}
 
 
 # -- what a phase has made -----------------------------------------------------------------------

@@ -293,8 +293,8 @@ class _Form:
         several = len(self.sheets) > 1
         items = {sheet.question.item for sheet in self.sheets}
         taken = {"q"}
-        names: dict[str, set[int]] = {}
-        for number, sheet in enumerate(self.sheets):
+        names: dict[str, list[Sheet]] = {}
+        for sheet in self.sheets:
             question = sheet.question
             for choice in question.options:
                 taken |= {choice.code.casefold(), choice.label.strip().casefold()}
@@ -302,11 +302,11 @@ class _Form:
             called |= {question.title} if several else set()
             for name in {name.strip() for name in called} - {""}:
                 if not name.isdecimal() or (several and len(items) > 1):
-                    names.setdefault(name, set()).add(number)
+                    names.setdefault(name, []).append(sheet)
         if several and not any(name.isdecimal() for name in names):
-            names.update({str(n): {n - 1} for n in range(1, len(self.sheets) + 1)})
+            names |= {str(number): [sheet] for number, sheet in enumerate(self.sheets, 1)}
         return {
-            name: self.sheets[min(names[name])]
+            name: names[name][0]
             for name in sorted(names, key=lambda name: (-len(name), name))
             if len(names[name]) == 1 and name.casefold() not in taken
         }
@@ -424,12 +424,10 @@ class _Form:
     # -- which question, and the end ---------------------------------------------------------------
 
     def find_sheet(self, name: str) -> Sheet | None:
-        for sheet in self.sheets:
-            if name in (sheet.question.key, sheet.text):
-                return sheet
         line = " ".join(name.split()).removesuffix(sheets.SEVERAL).rstrip()
         alike = [sheet for sheet in self.sheets if " ".join(sheet.text.split()) == line]
-        return alike[0] if len(alike) == 1 else None
+        exact = [sheet for sheet in self.sheets if name in (sheet.question.key, sheet.text)]
+        return exact[0] if exact else alike[0] if len(alike) == 1 else None
 
     def require_sheet(self, name: str) -> Sheet:
         """The question of that text or key; any other has been answered before."""

@@ -57,7 +57,6 @@ HOSTS = {
 
 OTHERS = tuple(host.other for host in HOSTS.values())
 """The hosts' own words for Other; no choice is spelt like that."""
-_OTHERS = frozenset(other.casefold() for other in OTHERS)
 
 NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 """Read: stands where an answer would, when the person only left a note."""
@@ -80,7 +79,7 @@ def find_host(name: str) -> Host:
 
 def is_other(text: str) -> bool:
     """A host's own word for Other, with nothing said beside it."""
-    return text.strip().casefold() in _OTHERS
+    return text.strip().casefold() in map(str.casefold, OTHERS)
 
 
 def one_line(line: str) -> str:
