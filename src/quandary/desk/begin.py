@@ -18,7 +18,6 @@ from quandary.formats import sources
 from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
-from quandary.journal.runs import find_run
 from quandary.model.asks import Limits
 from quandary.settings import project_of
 
@@ -170,7 +169,7 @@ def begin(
         project=caller.scope.project if caller.scope else project_of(os.curdir),
         **caller.source,
         expires=now() + age(expires) if expires else None,
-        origin=find_run(store, origin) if origin else None,
+        origin=runs.find_run(store, origin) if origin else None,
         name=f"asked:{caller.by} {key}" if key else "",
         once=bool(key),
     )

@@ -19,9 +19,7 @@ from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, Store
 from quandary.formats import tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
-from quandary.journal.chance import LENGTH
 from quandary.journal.entries import Called, Source, read_beginning, sha256
-from quandary.journal.runs import find_run
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import Run, Store
 
 FLOWS = ("phase", "gate")
-_RUN = re.compile(rf"\b[0-9A-Za-z]{{{LENGTH}}}\b")
+_RUN = re.compile(rf"\b[0-9A-Za-z]{{{chance.LENGTH}}}\b")
 _moves: msgspec.json.Decoder[Move] = msgspec.json.Decoder(Move)
 _REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
 
@@ -85,7 +83,7 @@ def run_named_in(store: Store, text: str) -> str | None:
     """The run that a reason names: by its whole id, or by the beginning of it and nothing else."""
     found = _RUN.search(text)
     try:
-        return find_run(store, found[0] if found else text)
+        return runs.find_run(store, found[0] if found else text)
     except NotFound:
         return None
 

@@ -306,15 +306,12 @@ class Fleet:
 
     def add(self, run: str) -> None:
         """Take in a run that was begun before; if it waits for an agent, it is queued."""
+        due = "SELECT fleet_enqueue(id) FROM run WHERE id = %s AND waits IN ('agent', 'house')"
 
         def action(connection: Connection[Any]) -> None:
             with connection.transaction():
                 connection.execute(_JOIN, (run, self.queue.full))
-                connection.execute(
-                    "SELECT fleet_enqueue(id) FROM run "
-                    "WHERE id = %s AND waits IN ('agent', 'house')",
-                    (run,),
-                )
+                connection.execute(due, (run,))
 
         self.store.with_connection(action)
 

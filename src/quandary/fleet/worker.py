@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import time
-from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +26,6 @@ from quandary.model.calls import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AbstractAsyncContextManager
 
     from quandary.agents.calling import Surroundings
     from quandary.fleet import Job, Queue
@@ -125,9 +123,9 @@ class WorkerAgents:
                 self._logins[agent.name] = (until, why)
         return why
 
-    def room(self, agent: str) -> AbstractAsyncContextManager[None]:
+    def room(self, agent: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Within it, no more calls of the agent are made than allowed."""
-        return self._room.get(fold(agent)) or nullcontext()
+        return self._room.get(fold(agent)) or contextlib.nullcontext()
 
     def unable(self, around: Surroundings) -> frozenset[str]:
         """The folded names of agents that are known here and cannot be asked."""
@@ -277,10 +275,8 @@ class Worker:
         async with self.queue:
             self.id = await self.queue.register(self.orders.silence)
             log.info("worker %d begins on %s", self.id, self.queue.place, extra={"worker": self.id})
-            beside = [
-                asyncio.create_task(self.queue.listen(self._woken.set)),
-                asyncio.create_task(self._live()),
-            ]
+            work_beside = (self.queue.listen(self._woken.set), self._live())
+            beside = [asyncio.create_task(each) for each in work_beside]
             for task in beside:
                 task.add_done_callback(self._fail)
             try:
