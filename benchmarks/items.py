@@ -101,7 +101,7 @@ def begin(store: SqliteStore) -> State:
     )
     context = "The plan for the move to the new office has been written; say what you think of it."
     arguments = msgspec.to_builtins(
-        Terms(load(str(TREE)), context, items, limits=sheets.limits("claude"))
+        Terms(load(str(TREE)), context, items, limits=sheets.find_host("claude").limits)
     )
     tree = {"tree": arguments.pop("tree")}
     return runs.begin(store, "decide", arguments, documents=tree, who="agent", through="command")
