@@ -259,6 +259,7 @@ def signature(secret: str, body: bytes) -> str:
 def _post(means: Means, body: bytes, seconds: float) -> str:
     """Call the webhook; what went wrong, if anything did. Its path may be a secret."""
     import signal  # noqa: PLC0415 - not where the question is asked
+    from http.client import HTTPException  # noqa: PLC0415 - the same
     from urllib import error, request  # noqa: PLC0415 - the same
     from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
@@ -294,7 +295,7 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
     except error.HTTPError as answer:
         answer.close()
         return f"the webhook at {host} answered {answer.code}"
-    except OSError as trouble:
+    except (OSError, HTTPException) as trouble:
         reason = getattr(trouble, "reason", trouble)
         return f"the webhook at {host} cannot be reached ({reason})"
     finally:
