@@ -411,6 +411,18 @@ def test_rules_page_is_the_one_that_ships() -> None:
     assert (ROOT / "docs/rules.md").read_bytes() == shipped.read_bytes()
 
 
+def test_every_threat_has_a_test_that_exists() -> None:
+    """Each row of the table on the page about security names tests, and they are there."""
+    page = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .+ \|$", page.partition("## From threat to test")[2], re.MULTILINE)[1:]
+    assert rows
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for path, test in named:
+            assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{test}"
+
+
 def test_a_wrong_output_is_noticed() -> None:
     """The check above is one: output that is not the real one is replaced."""
     page = "```markdown a.md\n# No tree\n```\n\n```console\n$ quandary check a.md\nlies\n```\n"
