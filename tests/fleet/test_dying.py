@@ -11,7 +11,7 @@ import pytest
 
 import databases
 from fleets import Camp, ended, until
-from quandary.fleet import JobQueue, Outcome, open_shared
+from quandary.fleet import JobEnd, JobQueue, open_shared
 from quandary.journal.entries import Returned
 from walk_projects import DONE, lucid
 
@@ -123,16 +123,16 @@ def test_a_worker_that_was_presumed_dead_does_no_harm(camp: Camp) -> None:
             assert await queue.rescue(quick, ()) == [run]
             assert await queue.rescue(quick, ()) == []
             assert await queue.take(["ANN@walk.1"], slow) is None
-            await queue.settle(job, Outcome("done"))
+            await queue.settle(job, JobEnd("done"))
             assert camp.jobs() == [(run, "due")]
             again = await queue.take(["ANN@walk.1"], quick)
             assert again is not None
             for kind in ("done", "failed", "back"):
-                await queue.settle(job, Outcome(kind))
+                await queue.settle(job, JobEnd(kind))
             assert camp.jobs() == [(run, "taken")]
             assert not await queue.beat(slow)
             assert await queue.beat(quick)
-            await queue.settle(again, Outcome("done"))
+            await queue.settle(again, JobEnd("done"))
             assert camp.jobs() == []
 
     asyncio.run(scene())

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from quandary.formats.markdown.blocks import scan
 from quandary.formats.markdown.notation import (
     KEYS,
-    Key,
-    is_key,
+    Field,
+    is_field,
     plain_name,
     read_extras,
-    read_keys,
+    read_fields,
     read_keywords,
     write_extras,
 )
@@ -21,10 +21,10 @@ from quandary.model.tree import Extra
 from strategies import lines, split_lines
 
 
-def read(text: str) -> tuple[list[Key], list[Key]]:
+def read(text: str) -> tuple[list[Field], list[Field]]:
     """The keys of a text that is one paragraph."""
     (paragraph,) = scan(split_lines(text)).children
-    return read_keys(paragraph)
+    return read_fields(paragraph)
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -34,7 +34,7 @@ def read(text: str) -> tuple[list[Key], list[Key]]:
 def test_each_key_is_known_in_every_dress(name: str, form: str) -> None:
     """Plain or bold, in any case, with a value or without."""
     for written in (name, name.upper(), name.lower()):
-        assert is_key(form.format(written))
+        assert is_field(form.format(written))
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_each_key_is_known_in_every_dress(name: str, form: str) -> None:
 )
 def test_other_lines_are_no_keys(text: str) -> None:
     """A key is a whole word at the beginning of a line, with a colon and a space behind it."""
-    assert not is_key(text)
+    assert not is_field(text)
 
 
 def test_keys_are_read_with_their_places() -> None:
     """Name, value, line and column; the name is written in one way whatever its author did."""
     known, unknown = read("Trigger: now\n  **KIND:** advisory\nquestion : Why?")
     assert [
-        Key("Trigger", "now", 0, 0, 0),
-        Key("Kind", "advisory", 1, 2, 1),
-        Key("Question", "Why?", 2, 0, 2),
+        Field("Trigger", "now", 0, 0, 0),
+        Field("Kind", "advisory", 1, 2, 1),
+        Field("Question", "Why?", 2, 0, 2),
     ] == known
     assert unknown == []
 
@@ -61,22 +61,22 @@ def test_a_value_runs_on_over_several_lines() -> None:
     """Lines that are no keys go on with the value above them, joined by spaces."""
     known, _ = read("Trigger: when this\n  or that\nhappens\nKind: advisory")
     assert [
-        Key("Trigger", "when this or that happens", 0, 0, 2),
-        Key("Kind", "advisory", 3, 0, 3),
+        Field("Trigger", "when this or that happens", 0, 0, 2),
+        Field("Kind", "advisory", 3, 0, 3),
     ] == (known)
 
 
 def test_a_value_may_begin_on_the_line_below() -> None:
     """A key at the end of its line takes what follows."""
     known, _ = read("Trigger:\nwhen this happens")
-    assert [Key("Trigger", "when this happens", 0, 0, 1)] == known
+    assert [Field("Trigger", "when this happens", 0, 0, 1)] == known
 
 
 def test_unknown_keys_are_kept_apart() -> None:
     """Among known keys a capitalised word with a colon is a key too, and ends the value above."""
     known, unknown = read("Trigger: a\nPriority: high\nKind: advisory")
     assert [key.name for key in known] == ["Trigger", "Kind"]
-    assert [Key("Priority", "high", 1, 0, 1)] == unknown
+    assert [Field("Priority", "high", 1, 0, 1)] == unknown
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
     except UnicodeError:
         raise ParseError("the reply is not UTF-8 text") from None
     as_text = as_text or ask.kind == "advisory"
-    return _Form(sheets.make_sheets(ask), read, as_text=as_text).parse(text)
+    return _ReplyReader(sheets.make_sheets(ask), read, as_text=as_text).parse(text)
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
@@ -99,12 +99,12 @@ def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Repl
 
     There is no menu behind their Other, so that even "Other" is what the person said.
     """
-    form = _Form(shown, read)
-    form.others = ()
-    return form.parse(response)
+    reader = _ReplyReader(shown, read)
+    reader.others = ()
+    return reader.parse(response)
 
 
-class _Form:
+class _ReplyReader:
     """The questions as they were shown, and the answers entered so far."""
 
     def __init__(self, shown: Sequence[Sheet], read: Read, *, as_text: bool = False) -> None:

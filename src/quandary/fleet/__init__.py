@@ -322,7 +322,7 @@ class Fleet:
 # -- what a worker does with it ------------------------------------------------------------------
 
 
-class Outcome(NamedTuple):
+class JobEnd(NamedTuple):
     """What becomes of a run when a worker is through with it."""
 
     kind: str
@@ -419,9 +419,9 @@ class JobQueue:
         rows = await self._rows(_TAKE, queues=list(queues), worker=worker)
         return Job(*rows[0]) if rows else None
 
-    async def settle(self, job: Job, outcome: Outcome) -> None:
+    async def settle(self, job: Job, end: JobEnd) -> None:
         """Record what became of a run, if it is still the worker's."""
-        await self._rows(_SETTLE, **job._asdict(), **outcome._asdict())
+        await self._rows(_SETTLE, **job._asdict(), **end._asdict())
 
     async def count_due(self, queue: str) -> int:
         """How many runs stand in a queue."""

@@ -19,7 +19,7 @@ from quandary.agents.process import catching
 from quandary.desk.reply import actions, arguments_of
 from quandary.desk.walks import SET_ASIDE
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
-from quandary.fleet import THROUGH, JobQueue, Outcome, takeable
+from quandary.fleet import THROUGH, JobEnd, JobQueue, takeable
 from quandary.journal import runs
 from quandary.model.asks import Note
 from quandary.model.calls import fold
@@ -77,13 +77,13 @@ class Orders(NamedTuple):
         return self.heartbeat * SIGNS_MISSED
 
 
-def put_back(why: str, attempts: int = -1) -> Outcome:
+def put_back(why: str, attempts: int = -1) -> JobEnd:
     """Into the queue again: at once, or after a while that doubles with each attempt."""
     pause = min(2.0 ** min(attempts, 10), LONGEST_PAUSE) if attempts >= 0 else 0.0
-    return Outcome("back", why, pause)
+    return JobEnd("back", why, pause)
 
 
-def judge(error: Exception, attempts: int) -> Outcome:
+def judge(error: Exception, attempts: int) -> JobEnd:
     """What an error means for the run.
 
     Only what has nothing to do with the run is tried again: the database is away, another process
@@ -94,7 +94,7 @@ def judge(error: Exception, attempts: int) -> Outcome:
     passing = isinstance(error, StoreError | Rejected)
     if passing or (not foreseen and attempts + 1 < MOST_ATTEMPTS):
         return put_back(why, attempts)
-    return Outcome("failed", why)
+    return JobEnd("failed", why)
 
 
 class WorkerAgents:
@@ -149,7 +149,7 @@ class Turn:
         self.untouched = False
         """It was interrupted when no program worked for it."""
 
-    async def drive(self, workdir: str = "") -> Outcome:
+    async def drive(self, workdir: str = "") -> JobEnd:
         """Drive it until it waits for a person or is over; what becomes of it in the queue."""
         self.driven = True
         attempts = self.job.attempts
@@ -158,27 +158,27 @@ class Turn:
         except asyncio.CancelledError:
             if not self.aside:
                 raise
-            outcome = put_back(self.aside, -1 if self.aside == STOPPING else attempts)
+            end = put_back(self.aside, -1 if self.aside == STOPPING else attempts)
             level = logging.INFO if self.aside == STOPPING else logging.WARNING
             self._log(level, f"put back: {self.aside}")
             if self.untouched:
                 self._note(SET_ASIDE, f"No agent has begun with it: {self.aside}.")
         except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
-            outcome = judge(error, attempts)
-            if outcome.kind == "back":
+            end = judge(error, attempts)
+            if end.kind == "back":
                 trace = None if isinstance(error, QuandaryError) else error
-                self._log(logging.WARNING, f"put back: {outcome.why}", error=trace)
+                self._log(logging.WARNING, f"put back: {end.why}", error=trace)
             else:
-                self._log(logging.ERROR, f"given up: {outcome.why}", error=error)
-                self._note(GIVEN_UP, f"Workers have given up this run: {outcome.why}")
+                self._log(logging.ERROR, f"given up: {end.why}", error=error)
+                self._note(GIVEN_UP, f"Workers have given up this run: {end.why}")
         else:
-            outcome = Outcome("done")
+            end = JobEnd("done")
             text = "waits for a person" if state.status == "waiting" else state.status
             why = f": {state.error}" if state.error else ""
             self._log(logging.INFO, text + why, status=state.status, entries=state.n)
         finally:
             self.driven = False
-        return outcome
+        return end
 
     def _log(self, level: int, what: str, error: Exception | None = None, **facts: object) -> None:
         facts["run"] = self.run
@@ -358,9 +358,9 @@ class Worker:
     async def _drive(self, turn: Turn) -> None:
         """Drive a run, and record in the queue what became of it."""
         try:
-            outcome = await turn.drive(self.orders.workdir)
-            self.failed += outcome.kind == "failed"
-            await self.queue.settle(turn.job, outcome)
+            end = await turn.drive(self.orders.workdir)
+            self.failed += end.kind == "failed"
+            await self.queue.settle(turn.job, end)
         except Exception:
             log.exception("run %s: it is put back later", turn.run, extra={"run": turn.run})
         finally:

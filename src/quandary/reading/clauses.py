@@ -202,7 +202,7 @@ class Clause(NamedTuple):
     """A colon stands before it."""
 
 
-class _Draft:
+class _Gathering:
     """The clause that is being gathered, and those before it."""
 
     def __init__(self, kept: frozenset[str]) -> None:
@@ -279,7 +279,7 @@ def split(
     `kept` are words of the options, never a turn of speech, and `joins` are two of them with what
     stands between them there, which is no break.
     """
-    draft = _Draft(kept)
+    draft = _Gathering(kept)
     before, end = "", 0
     for typed, start, stop in spans(text):
         word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
@@ -317,7 +317,7 @@ def _expand(typed: str, kept: frozenset[str]) -> str:
     return next((word for word in marked if len(typed) > 1 and word in kept), typed)
 
 
-def _close_gap(draft: _Draft, gap: str, before: str, word: str, start: int) -> None:
+def _close_gap(draft: _Gathering, gap: str, before: str, word: str, start: int) -> None:
     """What stands between two words: a range, a break, a joint, or nothing."""
     if gap == ":" and word[0].isdigit() and before:
         return

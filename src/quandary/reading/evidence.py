@@ -39,7 +39,7 @@ class Lexicon:
     """The words of the options of one question."""
 
     def __init__(self, options: tuple[Choice, ...]) -> None:
-        self.entries = tuple(map(_Entry, options))
+        self.entries = tuple(map(_OptionWords, options))
         found = Counter(t for entry in self.entries for t in entry.in_label | entry.in_description)
         self.weights = {token: math.log(1 + len(options) / found[token]) for token in found}
         needed = Counter(token for entry in self.entries for token in entry.needed)
@@ -74,7 +74,7 @@ class Lexicon:
         }
         self._codes = {e.code.rpartition("/")[2].casefold(): e.code for e in self.entries}
 
-    def _entries(self, codes: tuple[str, ...]) -> list[_Entry]:
+    def _entries(self, codes: tuple[str, ...]) -> list[_OptionWords]:
         return [entry for entry in self.entries if entry.code in codes]
 
     def phrase(self, said: tuple[str, ...]) -> Fit | None:
@@ -297,7 +297,7 @@ class Lexicon:
         return Fit(codes, label=any(not m.isdisjoint(in_labels) for m in meant))
 
     def _score(
-        self, entry: _Entry, meant: list[frozenset[str]], also: set[str], *, whole: bool
+        self, entry: _OptionWords, meant: list[frozenset[str]], also: set[str], *, whole: bool
     ) -> float:
         """How much is said for an option; nothing when a word is not its own.
 
@@ -372,7 +372,7 @@ for _number, _group in enumerate(phrases.ALIKE):
 """The lists of `ALIKE` that a word stands in."""
 
 
-class _Entry:
+class _OptionWords:
     """An option's words, cut to their stems."""
 
     def __init__(self, option: Choice) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quandary.formats.markdown.blocks import Block
-    from quandary.formats.markdown.notation import Key
+    from quandary.formats.markdown.notation import Field
     from quandary.formats.rules import Diagnostic
 
 
@@ -110,7 +110,7 @@ class Section:
 
     notes: Sequence[Note] = ()
     ignored: frozenset[str] = frozenset()
-    keys: Sequence[Key] = ()
+    keys: Sequence[Field] = ()
     listed: Sequence[Listed] = ()
     heading: Block | None = None
     base = 0

@@ -25,7 +25,7 @@ _DRESSED = re.compile(r"(\*{1,3}|_{1,3}|`+)(?=¶ASK_)")
 _REFERENCE = re.compile(r"^(?:[¶§]?ASK_)")
 
 
-class Key(NamedTuple):
+class Field(NamedTuple):
     """One key with its value, and the lines it takes up."""
 
     name: str
@@ -35,7 +35,7 @@ class Key(NamedTuple):
     end: int
 
 
-def is_key(text: str) -> bool:
+def is_field(text: str) -> bool:
     """Whether a line begins with one of the keys that trees have."""
     return _KEY.match(text) is not None
 
@@ -51,9 +51,9 @@ def undressed(heading: str) -> str:
     return re.sub(rf"{re.escape(found[1])}(?=[\s:]|$)", "", rest, count=1)
 
 
-def read_keys(paragraph: Block) -> tuple[list[Key], list[Key]]:
+def read_fields(paragraph: Block) -> tuple[list[Field], list[Field]]:
     """The known and the unknown keys of a paragraph; a value may run on over several lines."""
-    if not any(is_key(text) for _, _, text in paragraph.lines):
+    if not any(is_field(text) for _, _, text in paragraph.lines):
         return [], []
     begun: list[tuple[str, int, int, list[str]]] = []
     for line, column, text in paragraph.lines:
@@ -62,7 +62,7 @@ def read_keys(paragraph: Block) -> tuple[list[Key], list[Key]]:
         elif begun:
             begun[-1][-1].append(text)
     keys = [
-        Key(name, " ".join(values).strip(), line, column, line + len(values) - 1)
+        Field(name, " ".join(values).strip(), line, column, line + len(values) - 1)
         for name, line, column, values in begun
     ]
     return [key for key in keys if key.name in KEYS], [key for key in keys if key.name not in KEYS]

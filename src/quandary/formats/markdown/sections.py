@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from quandary.formats.markdown import Listed, Note, Section, notation
 from quandary.formats.markdown.blocks import Block, scan, source_column
-from quandary.formats.markdown.notation import MARK, MARKER, Head, Key, is_key, read_head, read_keys
+from quandary.formats.markdown.notation import (
+    MARK,
+    MARKER,
+    Field,
+    Head,
+    is_field,
+    read_fields,
+    read_head,
+)
 from quandary.model.tree import Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ class Reader:
         self.first_column = column
         self.sections: list[Section] = []
         self.notes: list[Note] = []
-        self.draft: Draft | None = None
+        self.opened: OpenTree | None = None
 
     def read(self) -> None:
         """Find every tree."""
@@ -64,7 +72,7 @@ class Reader:
 
     def note(self, rule: str, line: int, column: int, text: str = "") -> None:
         """Remember something for a rule, with the tree being read if there is one."""
-        notes = self.draft.notes if self.draft else self.notes
+        notes = self.opened.notes if self.opened else self.notes
         notes.append(Note(rule, *self.place(line, column), text))
 
     # -- from one block to the next --------------------------------------------------------------
@@ -83,9 +91,9 @@ class Reader:
 
     def _read_heading(self, heading: Block, base: int) -> None:
         text = notation.undressed(heading.lines[0][2]) if heading.lines else ""
-        draft = self.draft
-        above = draft is not None and not (draft.decisions and draft.decisions[-1].items)
-        if heading.marker and above and is_key(text):
+        opened = self.opened
+        above = opened is not None and not (opened.decisions and opened.decisions[-1].items)
+        if heading.marker and above and is_field(text):
             # Markdown takes keys above a line of dashes for a heading; their author did not.
             self._read_prose(heading)
         elif text.startswith(MARK):
@@ -97,63 +105,63 @@ class Reader:
 
     def _begin(self, heading: Block, text: str, base: int) -> None:
         self._finish(heading.line)
-        draft = self.draft = Draft(heading, base, bare=False)
+        opened = self.opened = OpenTree(heading, base, bare=False)
         found = _ASK.match(text)
-        draft.name = found["name"] if found else text.removeprefix(MARK)
-        draft.title = (found["title"] or "") if found else ""
-        draft.template = _TEMPLATE_NAME.search(draft.name) is not None
-        if chosen := _CHOOSE.match(draft.title):
+        opened.name = found["name"] if found else text.removeprefix(MARK)
+        opened.title = (found["title"] or "") if found else ""
+        opened.template = _TEMPLATE_NAME.search(opened.name) is not None
+        if chosen := _CHOOSE.match(opened.title):
             choose = "one" if chosen["one"] else "several"
-            draft.decisions.append(DraftDecision(chosen["name"], None, choose))
-            draft.title = ""
+            opened.decisions.append(OpenDecision(chosen["name"], None, choose))
+            opened.title = ""
             self.note("decision-missing", heading.line, heading.column)
 
     def _begin_decision(self, heading: Block, found: re.Match[str], base: int) -> None:
-        if self.draft is None or self.draft.bare:
+        if self.opened is None or self.opened.bare:
             self._finish(heading.line)
-            self.draft = Draft(heading, base, bare=True)
+            self.opened = OpenTree(heading, base, bare=True)
         choose = ("one" if found["one"] else "several") if found.re is _CHOOSE else ""
         name = found["name"].strip()
-        self.draft.template |= _PLACEHOLDER.match(name) is not None
-        self.draft.decisions.append(DraftDecision(name, heading, choose))
+        self.opened.template |= _PLACEHOLDER.match(name) is not None
+        self.opened.decisions.append(OpenDecision(name, heading, choose))
 
     def _read_prose(self, block: Block) -> None:
         """Anything that is neither a heading nor a list: keys, prose, fences."""
         self._look_inside(block)
-        draft = self.draft
-        if draft is None or block.kind == "html":
+        opened = self.opened
+        if opened is None or block.kind == "html":
             return
-        decision = draft.decisions[-1] if draft.decisions else None
-        keyed = block.kind == "paragraph" and is_key(block.lines[0][2])
+        decision = opened.decisions[-1] if opened.decisions else None
+        keyed = block.kind == "paragraph" and is_field(block.lines[0][2])
         if decision is not None and decision.items and not keyed:
             decision.stray.append(block)
             return
-        known, unknown = read_keys(block) if block.kind in ("paragraph", "heading") else ([], [])
+        known, unknown = read_fields(block) if block.kind in ("paragraph", "heading") else ([], [])
         for key in known:
-            if key.name == "Question" and decision is not None and not draft.bare:
+            if key.name == "Question" and decision is not None and not opened.bare:
                 decision.question = decision.question or key.value
-            elif key.name in {earlier.name for earlier in draft.keys}:
+            elif key.name in {earlier.name for earlier in opened.keys}:
                 self.note("key-duplicate", key.line, key.column, key.name)
             else:
-                draft.keys.append(key)
+                opened.keys.append(key)
         for key in unknown:
             self.note("key-unknown", key.line, key.column, key.name)
         if not known:
-            draft.prose = True
+            opened.prose = True
             if decision is not None:
                 decision.after_prose = True
 
     def _read_run(self, items: list[Block]) -> None:
         """A run of list items: options of the decision at hand, or just a list."""
-        draft = self.draft
-        if draft is None:
+        opened = self.opened
+        if opened is None:
             for item in items:
                 self._read_blocks(item.children, item.indent)
                 self._finish(item.end + 1)
             return
-        if not draft.decisions:
-            draft.decisions.append(DraftDecision("", None, after_prose=draft.prose))
-        decision = draft.decisions[-1]
+        if not opened.decisions:
+            opened.decisions.append(OpenDecision("", None, after_prose=opened.prose))
+        decision = opened.decisions[-1]
         heads = [read_head(first_line(item)[2]) for item in items]
         if not decision.stray or _continues(decision, heads):
             for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
@@ -218,68 +226,68 @@ class Reader:
     # -- a tree is complete ----------------------------------------------------------------------
 
     def _finish(self, end: int) -> None:
-        draft = self.draft
-        if draft is None:
+        opened = self.opened
+        if opened is None:
             return
-        if draft.decisions and not draft.decisions[0].heading and len(draft.decisions) > 1:
+        if opened.decisions and not opened.decisions[0].heading and len(opened.decisions) > 1:
             # A plain list above the first `## Decision:` heading is prose.
-            first = draft.decisions[0]
+            first = opened.decisions[0]
             if not first.choose and not any(head.code for head in first.heads):
-                del draft.decisions[0]
-        if _is_tree(draft) and (section := self._build(draft)) is not None:
+                del opened.decisions[0]
+        if _is_tree(opened) and (section := self._build(opened)) is not None:
             section.end = end - 1
             self.sections.append(section)
-        self.draft = None
+        self.opened = None
 
-    def _build(self, draft: Draft) -> Section | None:
-        """The tree of a finished draft, unless it is a template."""
-        decisions = tuple(self._decision(draft, decision) for decision in draft.decisions)
-        if draft.template:
+    def _build(self, opened: OpenTree) -> Section | None:
+        """The tree of a finished opened, unless it is a template."""
+        decisions = tuple(self._decision(opened, decision) for decision in opened.decisions)
+        if opened.template:
             return None
-        values = {key.name: key.value for key in draft.keys}
+        values = {key.name: key.value for key in opened.keys}
         extras: tuple[Extra, ...] = ()
         kind = values.get("Kind", "").strip().casefold()
-        for key in draft.keys:
+        for key in opened.keys:
             if key.name == "Extras":
                 extras, well_formed = notation.read_extras(key.value)
                 if not well_formed:
                     self.note("extras-format", key.line, key.column)
             elif key.name == "Kind" and kind not in notation.KINDS:
                 self.note("kind-unknown", key.line, key.column, key.value)
-        line, column = self.place(draft.heading.line, draft.heading.column)
+        line, column = self.place(opened.heading.line, opened.heading.column)
         tree = Tree(
-            name=draft.name if not draft.bare else draft.decisions[0].name,
+            name=opened.name if not opened.bare else opened.decisions[0].name,
             decisions=decisions,
-            title=draft.title,
+            title=opened.title,
             trigger=values.get("Trigger", ""),
             extras=extras,
             kind=kind if kind in notation.KINDS else "",
             question=values.get("Question", ""),
             keywords=notation.read_keywords(values.get("Keywords", "")),
             extends=notation.plain_name(values.get("Extends", "")),
-            bare=draft.bare,
+            bare=opened.bare,
             fenced=self.fences > 0,
             line=line,
             column=column,
         )
         section = Section(tree)
-        section.heading, section.base = draft.heading, draft.base
-        section.notes, section.keys = draft.notes, draft.keys
-        section.listed = [Listed(d.heading, d.items) for d in draft.decisions]
+        section.heading, section.base = opened.heading, opened.base
+        section.notes, section.keys = opened.notes, opened.keys
+        section.listed = [Listed(d.heading, d.items) for d in opened.decisions]
         return section
 
-    def _decision(self, draft: Draft, decision: DraftDecision) -> Decision:
-        heading = decision.heading or draft.heading
+    def _decision(self, opened: OpenTree, decision: OpenDecision) -> Decision:
+        heading = decision.heading or opened.heading
         if decision.heading is None and not decision.choose:
             self.note("decision-missing", heading.line, heading.column)
-        options = self._options(draft, decision.items, draft.base, 1)
+        options = self._options(opened, decision.items, opened.base, 1)
         if decision.choose:
             options = tuple(_with_multi(o, multi=decision.choose == "several") for o in options)
         place = self.place(heading.line, heading.column)
-        return Decision(decision.name or draft.name, options, decision.question, *place)
+        return Decision(decision.name or opened.name, options, decision.question, *place)
 
     def _options(
-        self, draft: Draft, items: list[Block], expected: int, depth: int
+        self, opened: OpenTree, items: list[Block], expected: int, depth: int
     ) -> tuple[Option, ...]:
         heads = [read_head(first_line(item)[2]) for item in items]
         codes = notation.Codes(head.code for head in heads if head.code)
@@ -289,7 +297,7 @@ class Reader:
                 self.note("indent", item.line, item.column, str(2 * (depth - 1)))
             if head.box_first:
                 self.note("checkbox-order", item.line, item.column)
-            draft.template |= notation.is_template(head.code, head.label)
+            opened.template |= notation.is_template(head.code, head.label)
             code, label, description = head.code, head.label, self._description(item)
             if not code and not label and not description.startswith(("`", "~", ">", " ")):
                 label, _, description = description.partition("\n")
@@ -297,7 +305,7 @@ class Reader:
             if not code:
                 code = codes.derive(label)
             children = [child for child in item.children if child.kind == "item"]
-            below = self._options(draft, children, item.column + 2, depth + 1)
+            below = self._options(opened, children, item.column + 2, depth + 1)
             place, derived = self.place(item.line, item.column), not head.code
             options.append(Option(code, label, description, head.multi, below, *place, derived))
         return tuple(options)
@@ -365,7 +373,7 @@ def _content_from(lines: list[str]) -> list[int]:
     return following
 
 
-def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
+def _continues(decision: OpenDecision, heads: list[Head]) -> bool:
     """A list behind stray text goes on with the options if it has new codes and repeats none."""
     if any(stray.kind == "rule" for stray in decision.stray):
         return False
@@ -374,22 +382,22 @@ def _continues(decision: DraftDecision, heads: list[Head]) -> bool:
     return bool(new) and not codes & decision.codes
 
 
-def _is_tree(draft: Draft) -> bool:
+def _is_tree(opened: OpenTree) -> bool:
     """A ¶ASK heading declares a tree; a bare decision only if what follows looks like options."""
-    if draft.template or not draft.decisions:
-        return not draft.template
-    decision = draft.decisions[0]
+    if opened.template or not opened.decisions:
+        return not opened.template
+    decision = opened.decisions[0]
     heads = decision.heads
     marked = any(head.code or head.multi for head in heads)
-    if not draft.bare:
+    if not opened.bare:
         implied = decision.heading is None and not decision.choose
         if implied and not marked and decision.after_prose:
-            draft.decisions.clear()
+            opened.decisions.clear()
         return True
-    if marked or decision.choose or draft.heading.level != 2:
+    if marked or decision.choose or opened.heading.level != 2:
         return marked
     if not heads:
-        return not draft.prose and bool(decision.name)
+        return not opened.prose and bool(decision.name)
     labels = len(heads) > 1 and all(_reads_like_a_label(head.label) for head in heads)
     return labels and not decision.after_prose
 
@@ -413,7 +421,7 @@ def _leaves(block: Block) -> Iterator[Block]:
             yield block
 
 
-class DraftDecision(msgspec.Struct, eq=False):
+class OpenDecision(msgspec.Struct, eq=False):
     """A decision whose options are being collected."""
 
     name: str
@@ -428,7 +436,7 @@ class DraftDecision(msgspec.Struct, eq=False):
     after_prose: bool = False
 
 
-class Draft(msgspec.Struct, eq=False):
+class OpenTree(msgspec.Struct, eq=False):
     """A tree whose end has not been reached."""
 
     heading: Block
@@ -437,9 +445,9 @@ class Draft(msgspec.Struct, eq=False):
     name: str = ""
     title: str = ""
     template: bool = False
-    keys: list[Key] = []
+    keys: list[Field] = []
     notes: list[Note] = []
-    decisions: list[DraftDecision] = []
+    decisions: list[OpenDecision] = []
     prose: bool = False
     """Whether anything but keys and options has been seen."""
 

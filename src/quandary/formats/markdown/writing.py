@@ -236,7 +236,7 @@ class Layout:
             self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
             self._drop(line + 1, block.end + 1)
 
-    def _key(self, key: notation.Key) -> None:
+    def _key(self, key: notation.Field) -> None:
         value = key.value
         if key.name == "Extras":
             extras, well_formed = notation.read_extras(value)
