@@ -90,6 +90,8 @@ def test_an_agent_asks_and_relays(tried: Tried) -> None:
         "phaseGated": "1: Plan",
         "nextPhase": "2: Build",
         "proofProvided": "yes, 2 fields",
+        "by": "agent",
+        "through": "relay",
     }
     entry = tried.state["phaseHistory"][-1]
     assert (entry["who"], entry["through"], entry["run"]) == ("agent", "relay", run)

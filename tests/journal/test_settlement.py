@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def settled(store: Store, state: State, reply: Reply) -> State:
     """The host tells what the person answered in its box."""
-    return settle(store, state.run, reply, why="elsewhere", who="person", through="hook")
+    return settle(store, state.run, reply, why="elsewhere", who="host", through="hook")
 
 
 def kinds(store: Store, state: State) -> list[str]:
@@ -31,7 +31,7 @@ def test_a_waiting_run_goes_on(store: Store) -> None:
     """Also where only a person may answer here: that is a rule for our own doors."""
     state = begin(store, questions=2, require="person")
     with pytest.raises(Rejected):
-        runs.advance(store, state.run, pick(state.key), who="person", through="hook")
+        runs.advance(store, state.run, pick(state.key), who="host", through="hook")
     after = settled(store, state, pick(state.key))
     assert (after.status, after.key) == ("waiting", "2:")
     assert runs.look(store, state.run) == after
@@ -68,7 +68,7 @@ def test_what_was_not_offered_is_refused(store: Store) -> None:
     with pytest.raises(Rejected, match="not offered"):
         settled(store, state, pick(state.key, "ELSE"))
     with pytest.raises(NotFound):
-        settle(store, "01X", pick("1:"), why="", who="person", through="hook")
+        settle(store, "01X", pick("1:"), why="", who="host", through="hook")
     assert store.newest() == before
 
 

@@ -355,7 +355,8 @@ def list_artifacts(store: Store, deed: Do) -> Done:
     artifacts = [_artifact(folder, path) for path in found[:MOST]]
     for artifact in artifacts:
         if said := reviewed.get((artifact["path"], artifact["digest"])):
-            artifact["reviewed"] = said
+            artifact["reviewed"] = said["path"]
+            artifact |= {name: said[name] for name in ("by", "through") if name in said}
     now, more = chance.stamp(chance.now()), max(len(found) - MOST, 0)
     listed = {"now": now, "artifacts": artifacts, "more": more}
     return Done(deed.key, text=msgspec.json.encode(listed).decode())
@@ -391,14 +392,14 @@ def _artifact(folder: str, path: str) -> dict[str, Any]:
     return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}
 
 
-def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], str]:
+def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, str]]:
     """What was chosen for each artifact, as it was then, at earlier gates of the track."""
-    found: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], dict[str, str]] = {}
     for row in store.runs(status="done", limit=_GATES, newest=True):
         if row.flow != "gate" or arguments_of(store, row.id).get("folder") != folder:
             continue
         for entry in store.entries(row.id, kinds=("ended",)):
             result = entry.read_matter().result
             for review in result.get("review", []) if isinstance(result, dict) else []:
-                found.setdefault((review["item"], review["digest"]), review["path"])
+                found.setdefault((review["item"], review["digest"]), review)
     return found

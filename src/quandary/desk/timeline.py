@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -36,7 +36,7 @@ class Event(msgspec.Struct, frozen=True):
     n: int
     at: str
     kind: str
-    who: str
+    who: entries.Who | Literal[""]
     through: str
     by: str
     text: str
@@ -45,10 +45,8 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Who it was and through what. A name that was given hides nobody's hand."""
-        if self.by:
-            return f"{self.by} ({self.who}, {self.through})"
-        return f"{self.who} ({self.through})" if self.who else ""
+        """Who it was and through what, in words."""
+        return entries.Source(self.who, self.through, self.by).told if self.who else ""
 
 
 def events(store: Store, run: str) -> Iterator[Event]:
@@ -60,6 +58,7 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
     """What happened to a run, each event with all that was said, which is more than is told."""
     flow = ""
     questions: dict[str, Question] = {}
+    known: dict[str, Answer] = {}
     for entry in store.entries(run):
         try:
             body, matter = entry.read(), entry.read_matter()
@@ -71,7 +70,9 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
                 flow = body.flow
             if matter.ask is not None:
                 questions |= {question.key: question for question in matter.ask.questions}
-            text = _text(store, body, matter, flow, questions)
+            text = _text(store, body, matter, flow, questions, known)
+            if isinstance(body, entries.Answered):
+                known |= {answer.key: answer for answer in matter.answers or body.answers}
             text += " (pruned)" if entry.pruned else ""
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
             yield Event(entry.n, body.at, entry.kind, *body.source, text, _keys(body)), said
@@ -130,9 +131,18 @@ def _keys(body: AnyBody) -> tuple[str, ...]:
 
 
 def _text(
-    store: Store, body: AnyBody, matter: Matter, flow: str, questions: dict[str, Question]
+    store: Store,
+    body: AnyBody,
+    matter: Matter,
+    flow: str,
+    questions: dict[str, Question],
+    known: dict[str, Answer],
 ) -> str:
-    """What an entry of a run says; the `questions` are those that were asked before."""
+    """What an entry of a run says; what was asked and answered before is `known`.
+
+    Amendments written before repeat the answers beside the one that they change, which are not
+    theirs.
+    """
     if isinstance(body, entries.Began):
         said = _beginning(store, body, matter.arguments or {})
     elif isinstance(body, entries.Asked):
@@ -140,7 +150,13 @@ def _text(
         said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
     elif isinstance(body, entries.Answered):
         answers = matter.answers or body.answers
-        said = "; ".join(answer_text(answer, questions.get(answer.key)) for answer in answers)
+        if body.amends:
+            answers = tuple(a for a in answers if a != known.get(a.key)) or answers
+        said = "; ".join(
+            answer_text(answer, questions.get(answer.key))
+            + (f" by {body.source_of(answer.key).told}" if body.sources else "")
+            for answer in answers
+        )
         if body.amends:
             said += f" (amends entry {body.amends}{f': {matter.why}' if matter.why else ''})"
         elif body.origin:

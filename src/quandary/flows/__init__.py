@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
 import msgspec
 
 from quandary.errors import Rejected
-from quandary.model.asks import Ask, Reply
+from quandary.model.asks import Ask, Hand, Reply
 from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.track import Move
 
@@ -27,6 +27,13 @@ def send(request: Ask | Call | Do, kind: type[R]) -> Steps[R]:
     if not isinstance(response, kind):
         raise TypeError(f"{request.key} is answered with {kind.__name__}, not {response!r:.60}")
     return response
+
+
+def tell_hands(hands: Iterable[Hand]) -> dict[str, str]:
+    """Who answered, and through what, as results say it beside an answer."""
+    told = dict.fromkeys(hands)
+    parts = zip(("by", "through"), zip(*told, strict=True), strict=False)
+    return {name: ", ".join(words) for name, words in parts}
 
 
 VERSION = 1
@@ -59,6 +66,7 @@ def question(arguments: dict[str, Any]) -> Flow:
         "comment": answer.comment,
         "recommended": recommended,
         "followed": picked == recommended if len(recommended) == 1 else None,
+        **tell_hands(reply.hands.values()),
     }
 
 

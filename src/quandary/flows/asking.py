@@ -17,7 +17,18 @@ from msgspec.structs import replace
 
 from quandary.flows import send, wording
 from quandary.model import keys
-from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Note, Preamble, Question, Reply
+from quandary.model.asks import (
+    MORE,
+    Answer,
+    Ask,
+    Choice,
+    Hand,
+    Item,
+    Note,
+    Preamble,
+    Question,
+    Reply,
+)
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 from quandary.model.tree import Extra
 
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
 NO_ANSWER = "This question has no answer yet."
+_DECIDING = (None, "force", "add")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +69,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Extras that came with advice."""
     notes: tuple[Note, ...] = ()
     """What is told together with the question."""
+    hands: tuple[Hand, ...] = ()
+    """Whose answers have led here, as far as the flow is told."""
 
 
 P = TypeVar("P", bound=Place)
@@ -153,7 +167,8 @@ class Asking(ABC, Generic[P]):
             if (answer := reply.to(question.key)) is None:
                 missed.append(replace(place, why=NO_ANSWER))
             else:
-                opened += yield from self._take(place, question, answer)
+                hand = reply.hands.get(question.key)
+                opened += yield from self._take(place, question, answer, hand)
         return opened, missed
 
     def new_key(self, key: str) -> str:
@@ -183,10 +198,14 @@ class Asking(ABC, Generic[P]):
 
     # -- an answer, or what stands in its place ----------------------------------------------------
 
-    def _take(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
+    def _take(
+        self, place: P, question: Question, answer: Answer, hand: Hand | None
+    ) -> Steps[list[P]]:
         """What an answer leaves open: nothing where it settles the place."""
-        among = place.among if MORE in answer.picked else ()
-        place = replace(place, why="", notes=(), among=among)
+        among, hands = place.among if MORE in answer.picked else (), place.hands
+        if hand and hand not in hands and _decides(answer):
+            hands = (*hands, hand)
+        place = replace(place, why="", notes=(), among=among, hands=hands)
         self.comment = answer.comment or ""
         if self.comment:
             self.remarks_on(place.item.id).comments.append(self.comment)
@@ -345,6 +364,12 @@ class Asking(ABC, Generic[P]):
         return "" if output.error else output.text.strip()
 
 
+def _decides(answer: Answer) -> bool:
+    """Whether an answer has a part in what is decided: turning pages and asking back have none."""
+    beside = answer.advice or answer.among or answer.tree or answer.prefix not in _DECIDING
+    return any(code != MORE for code in answer.picked) or not (beside or answer.picked)
+
+
 def _unique(questions: list[Question]) -> tuple[Question, ...]:
     """Hosts find answers by the question's text, so no two in an Ask are alike."""
     for field in ("title", "item", "key"):
@@ -424,6 +449,7 @@ class Selection(NamedTuple):
     codes: tuple[str, ...] = ()
     words: str = ""
     comment: str = ""
+    hands: tuple[Hand, ...] = ()
 
     @property
     def code(self) -> str:
@@ -435,11 +461,19 @@ class Chooser(Asking[Inquiry]):
     """Asks the inquiries of one run."""
 
     _chosen = Selection()
+    hands: tuple[Hand, ...] = ()
+    """Whose the answers were, all in all."""
 
     def inquire(self, inquiry: Inquiry) -> Steps[Selection]:
         """Ask until there is an answer. Whatever else comes back, the question comes again."""
         yield from self.settle([inquiry])
+        self.hands = tuple(dict.fromkeys((*self.hands, *self._chosen.hands)))
         return self._chosen
+
+    @property
+    def last_hands(self) -> tuple[Hand, ...]:
+        """Whose the last answer was."""
+        return self._chosen.hands
 
     def question(self, place: Inquiry) -> Question:
         none = () if place.none is None else (place.none,)
@@ -504,13 +538,13 @@ class Chooser(Asking[Inquiry]):
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
         in_order = sorted(codes, key=lambda code: order.get(code, -1))
-        self._chosen = Selection(tuple(in_order), words, self.comment)
+        self._chosen = Selection(tuple(in_order), words, self.comment, place.hands)
         return []
 
     def open_menu(self, place: Inquiry) -> list[Inquiry] | None:
         if place.none is None or not place.blank_is_none:
             return None
-        self._chosen = Selection((place.none.code,))
+        self._chosen = Selection((place.none.code,), hands=place.hands)
         return []
 
     def force(self, place: Inquiry, code: str) -> list[Inquiry]:

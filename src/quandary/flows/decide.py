@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError, Rejected
-from quandary.flows import wording
+from quandary.flows import tell_hands, wording
 from quandary.flows.asking import Asking, Place, page_of
 from quandary.model import keys
-from quandary.model.asks import Choice, Item, Kind, Limits, Question
+from quandary.model.asks import Choice, Hand, Item, Kind, Limits, Question
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ class Record(msgspec.Struct):
     item: Item
     parts: dict[int, list[Part]] = {}
     asides: list[dict[str, str]] = []
+    hands: dict[int, list[Hand]] = {}
 
     def add(self, root: int, part: Part) -> None:
         """Keep a path, once."""
@@ -176,7 +177,7 @@ class Record(msgspec.Struct):
             entry["notes"] = entry.pop("questions")
         if self.asides:
             entry["asides"] = list(self.asides)
-        return entry
+        return entry | tell_hands(self.hands.get(root, ()))
 
 
 def _choice(option: Option, code: str = "") -> Choice:
@@ -197,6 +198,7 @@ def _below(place: Level, code: str, why: str) -> Level:
         path=(*place.path, *(step.code for step in way)),
         order=place.part(code).order,
         why=why,
+        hands=place.hands,
     )
 
 
@@ -438,7 +440,10 @@ class Decider(Asking[Level]):
         return self.choose(place, place.gathered)
 
     def _record(self, place: Level, part: Part) -> None:
-        self.records[place.item.id].add(place.root, part)
+        record = self.records[place.item.id]
+        record.add(place.root, part)
+        if place.hands:
+            record.hands.setdefault(place.root, []).extend(place.hands)
 
     def ask_aside(self, place: Level, question: Question, name: str) -> Steps[list[Level]]:
         """Another tree is asked inline; what comes of it is kept, and the question comes again."""
@@ -448,8 +453,10 @@ class Decider(Asking[Level]):
         terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
-        chosen = [{"tree": name, "path": chosen["path"]} for chosen in result["chosenItems"]]
-        self.records[place.item.id].asides += chosen
+        self.records[place.item.id].asides += [
+            {"tree": name} | {said: one[said] for said in ("path", "by", "through") if said in one}
+            for one in result["chosenItems"]
+        ]
         return [replace(place, why=f"{tree.name} is decided. Back to the question.")]
 
     def run_inside(self, terms: Terms, prefix: str, why: str = "") -> Flow:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import decide, send, wording
+from quandary.flows import decide, send, tell_hands, wording
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
 from quandary.model.calls import Do, Done
@@ -149,8 +149,9 @@ class _Gate:
         self.asking = decide.Decider(asked, take_only=False)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
-        self.reviews: dict[tuple[str, str], str] = {}
-        """Paths by the title of a piece and by its digest, or the id that the caller gave it."""
+        self.reviews: dict[tuple[str, str], dict[str, str]] = {}
+        """Paths, and whose they are, by the title of a piece and by its digest, or the id that the
+        caller gave it."""
         self.rounds = 0
         """How often pieces were walked through."""
         self.why = ""
@@ -252,9 +253,10 @@ class _Gate:
             "text": text,
             "comment": "\n".join(self.asking.remarks_on(self.item.id).comments),
             "review": [
-                {"item": title, "path": path, "digest": digest}
-                for (title, digest), path in self.reviews.items()
+                {"item": title, "digest": digest, **review}
+                for (title, digest), review in self.reviews.items()
             ],
+            **tell_hands(self.asking.records[self.item.id].hands.get(0, ())),
         }
         return {
             "executed": words,
@@ -288,7 +290,8 @@ class _Gate:
                 hints="Type the proof | ? explains | blank returns to the menu",
             )
             questions = tuple(question for _, question in asked)
-            reply = yield from send(Ask(questions[0].key, "transition", preamble, questions), Reply)
+            ask = Ask(questions[0].key, "transition", preamble, questions, (), self.terms.require)
+            reply = yield from send(ask, Reply)
             why = ""
             for field, question in asked:
                 if (answer := reply.to(question.key)) is None:
@@ -356,13 +359,18 @@ class _Gate:
             result = yield from self.asking.run_inside(terms, prefix)
             for (which, _), chosen in zip(waiting, result["chosenItems"], strict=True):
                 if not chosen["path"].startswith(f"{OTHER}/force:"):
-                    self.reviews[which] = chosen["path"]
+                    self._keep_review(which, chosen["path"], chosen)
         if not pieces:
             self.why = "There is nothing to walk through yet."
             return
         head = "That was everything" if waiting else "Everything was reviewed before"
-        said = [f"- {which[0]}: {self.reviews.get(which, 'no answer')}" for which, _ in pieces]
+        unsaid = {"path": "no answer"}
+        said = [f"- {which[0]}: {self.reviews.get(which, unsaid)['path']}" for which, _ in pieces]
         self.why = "\n".join([f"{head}. The answers:", *said])
+
+    def _keep_review(self, which: tuple[str, str], path: str, said: Mapping[str, str]) -> None:
+        hands = {name: said[name] for name in ("by", "through") if name in said}
+        self.reviews[which] = {"path": path, **hands}
 
     def _pieces(self) -> Steps[list[tuple[tuple[str, str], Item]]]:
         """What the caller gave, else the files of the track, with what was said of them before."""
@@ -376,8 +384,9 @@ class _Gate:
             item = Item(f"{self.phase.label}/{number}", name, one["path"], one["about"])
             which = (one["path"], one["digest"])
             pieces.append((which, item))
-            if one.get("reviewed"):
-                self.reviews.setdefault(which, one["reviewed"])
+            # Where only a person may answer, what others said before does not spare the question.
+            if one.get("reviewed") and (not self.terms.require or one.get("by") == "person"):
+                self._keep_review(which, one["reviewed"], one)
         return pieces
 
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
+from quandary.flows import tell_hands
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.flows.wording import CODES, VERBS, Breach, Links, Words, fill, require_filled
 from quandary.model import keys as made
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from quandary.flows import Flow, Steps
+    from quandary.model.asks import Hand
 
     Look = Steps[bool]
     """Steps, and whether they call for a look at the whole."""
@@ -115,6 +117,7 @@ class _Split:
         self.place = {key: number for number, key in enumerate(self.keys, 1)}
         self.links = Links(terms.options)
         self.buckets: dict[str, Bucket] = {}
+        self.hands: dict[str, tuple[Hand, ...]] = {}
         self.accepted: list[Breach] = []
         """What is broken and was accepted as that."""
         self.conflicts = 0
@@ -137,7 +140,9 @@ class _Split:
         return self._result()
 
     def _put(self, keys: Iterable[str], bucket: Bucket) -> None:
-        self.buckets |= dict.fromkeys(keys, bucket)
+        """Decide about some; it was whoever answered last."""
+        for key in keys:
+            self.buckets[key], self.hands[key] = bucket, self.chooser.last_hands
 
     def _is_advised(self, keys: Iterable[str], bucket: Bucket) -> bool:
         """Whether just this is recommended for each of them."""
@@ -157,10 +162,12 @@ class _Split:
                     "option": key,
                     "bucket": self.buckets[key],
                     **remarks_on(key).as_result(),
+                    **tell_hands(self.hands[key]),
                 }
                 for key in self.keys
             ],
             **remarks_on("").as_result(),
+            **tell_hands(self.chooser.hands),
         }
         if self.chooser.notes:
             result["notes"] = [msgspec.to_builtins(note) for note in self.chooser.notes]

@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.flows import send, wording
+from quandary.flows import send, tell_hands, wording
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import TYPES, match_route, read_output
 from quandary.model import keys
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quandary.flows import Steps
     from quandary.flows.step_plans import Planned
     from quandary.flows.walk import Walk
+    from quandary.model.asks import Hand
     from quandary.model.calls import Expects, Meaning, Role
 
 INTERRUPTIONS = 3
@@ -86,6 +87,8 @@ class Visit:
     ended = VisitEnd()
     first = ""
     """The key of what was asked first."""
+    hands: tuple[Hand, ...] = ()
+    """Whose the answers were where a person was asked."""
 
     def __init__(self, walk: Walk, plan: Planned, task: str, prefix: str, number: int) -> None:
         self.terms, self.spent, self.chooser = walk.terms, walk.spent, walk.chooser
@@ -122,6 +125,7 @@ class Visit:
             "page": self.plan.page,
             "output": ended.output and ended.output[:LONGEST_KEPT],
             **{name: said for name, said in further.items() if said},
+            **tell_hands(self.hands),
         }
 
     # -- a step that is done -----------------------------------------------------------------------
@@ -392,6 +396,7 @@ class Visit:
             assignment=self._assign(name, role),
         )
         chosen = yield from self.chooser.inquire(inquiry)
+        self.hands += chosen.hands
         return chosen.code, "\n".join(comments[before:])
 
 

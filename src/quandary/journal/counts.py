@@ -103,9 +103,8 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
                 answer = answers.get(question.key)
                 if answer is not None and _settles(answer):
                     said = tuple(_said(question, answer))
-                    yield occasion._replace(
-                        answered=body.at, who=body.who, through=body.through, answer=said
-                    )
+                    who, through, _ = body.source_of(question.key)
+                    yield occasion._replace(answered=body.at, who=who, through=through, answer=said)
     for shown in waiting.values():
         yield from (occasion for _, occasion in shown)
 
@@ -290,7 +289,7 @@ class Counting:
             return
         counts.entries[kind_of(body)] += 1
         if isinstance(body, Answered):
-            counts.answers[body.who, few["through"][body.through]] += 1
+            counts.answers[body.source.who, few["through"][body.through]] += 1
         elif isinstance(body, Called) and body.agent:
             agent = few["agent"][body.agent]
             counts.calls[agent] += 1

@@ -34,7 +34,7 @@ else:
             from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
 
 Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
-Who = Literal["person", "agent", "policy", "api"]
+Who = Literal["person", "agent", "policy", "api", "host"]
 End = Literal["done", "failed", "declined", "withdrawn"]
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 
@@ -54,6 +54,12 @@ class Source(NamedTuple):
         """Whether it is a person's own hand, not something that was passed on or scripted."""
         return self.who == "person" and self.through in ("terminal", "web")
 
+    @property
+    def told(self) -> str:
+        """In words. A name that was given hides nobody's hand."""
+        hand = f"{self.who}, {self.through}" if self.by else f"{self.who} ({self.through})"
+        return f"{self.by} ({hand})" if self.by else hand
+
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """What every entry says of itself."""
@@ -65,8 +71,9 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
 
     @property
     def source(self) -> Source:
-        """Whose entry it is."""
-        return Source(self.who, self.through, self.by)
+        """Whose entry it is; what a hook said of a person was a host's report from the first."""
+        who: Who = "host" if self.who == "person" and self.through == "hook" else self.who
+        return Source(who, self.through, self.by)
 
 
 class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
@@ -108,6 +115,12 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
     """The run that it was taken over from."""
     token: str = ""
     """What its sender called it, so that the same reply sent twice is booked once."""
+    sources: dict[str, Source] = {}
+    """The keys of answers that others gave than the entry says, where several were taken over."""
+
+    def source_of(self, key: str) -> Source:
+        """Whose the answer to one of the questions is."""
+        return self.sources.get(key) or self.source
 
 
 class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):

@@ -68,6 +68,8 @@ class Standing(Struct):
     with the number of its entry."""
     amendments: dict[str, int] = {}
     """Of those that took the place of another, the number of the amendment."""
+    amended: dict[str, tuple[int, ...]] = {}
+    """Of the same, the entries before, the oldest first: what was not changed still counts."""
     amendment: int = 0
     """The number of the newest amendment, even if it was taken back by another."""
     retries: tuple[int, ...] = ()
@@ -91,14 +93,26 @@ class Standing(Struct):
         for key in gone:
             self.responses.pop(key, None)
             self.amendments.pop(key, None)
+            self.amended.pop(key, None)
+
+    def _reopen(self, key: str) -> None:
+        """Forget what was answered after this, and keep what made it up so far."""
+        if key in self.responses:
+            before, names = self.entries_of(key), list(self.responses)
+            self._forget(names[names.index(key) :])
+            self.amended[key] = before
+
+    def entries_of(self, key: str) -> tuple[int, ...]:
+        """The entries that a response which counts is made of, the oldest first."""
+        return (*self.amended.get(key, ()), self.responses[key])
 
 
 def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
     """Add the entry with this number to what the entries before it come to.
 
-    - An answer that amends another takes its place, and whatever was answered after that no longer
-      counts. A note that takes back says itself what no longer counts. Either opens a run again
-      that was over.
+    - An answer that amends another takes its place; what it does not change still counts, and
+      whatever was answered after that no longer does. A note that takes back says itself what no
+      longer counts. Either opens a run again that was over.
     - A run waits for the request that was made last; of several calls made at once the first one
       stands for all until each has come back.
     """
@@ -106,8 +120,7 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
     if isinstance(body, Answered):
         key = body.key
         if body.amends:
-            names = list(standing.responses)
-            standing._forget(names[names.index(key) :] if key in standing.responses else ())
+            standing._reopen(key)
             standing.amendment = standing.amendments[key] = body.amendment
         standing.status = "waiting"
         standing.responses[key] = n
@@ -279,14 +292,35 @@ class Draft:
 # -- answers that count --------------------------------------------------------------------------
 
 
+def merge(parts: Iterable[tuple[Answered, tuple[Answer, ...]]]) -> dict[str, Given]:
+    """The answers to one Ask that count, each with its own source, from its entries in order.
+
+    An amendment changes only what it has otherwise. Those that were written before repeat the
+    answers beside it; such a one stays whose it was, so that no source is ever upgraded.
+    """
+    merged: dict[str, Given] = {}
+    for body, answers in parts:
+        for answer in answers:
+            known = merged.get(answer.key)
+            if known is None or known.answer != answer:
+                merged[answer.key] = Given(answer, body.source_of(answer.key))
+    return merged
+
+
+class Given(NamedTuple):
+    """An answer, and whose it is."""
+
+    answer: Answer
+    source: Source
+
+
 class GivenAnswer(NamedTuple):
     """An answer that counts, with the question and the Ask as they were shown."""
 
     question: Question
     ask: Ask
     answer: Answer
-    body: Answered
-    n: int
+    source: Source
 
 
 def given(
@@ -307,14 +341,20 @@ def given(
         if isinstance(body, Asked) and (ask := entry.read_matter().ask) is not None
     }
     found: list[GivenAnswer] = []
-    for key, n in standing.responses.items():
-        body, entry, ask = bodies[n - 1], entries[n - 1], asks.get(key)
-        if isinstance(body, Answered) and ask is not None and not entry.pruned:
-            found += [
-                GivenAnswer(question, ask, answer, body, entry.n)
-                for answer in entry.read_matter().answers or body.answers
-                if (question := ask.question(answer.key)) is not None
-            ]
+    for key in standing.responses:
+        numbers, ask = standing.entries_of(key), asks.get(key)
+        if ask is None or any(entries[n - 1].pruned for n in numbers):
+            continue
+        parts = (
+            (body, entries[n - 1].read_matter().answers or body.answers)
+            for n in numbers
+            if isinstance(body := bodies[n - 1], Answered)
+        )
+        found += [
+            GivenAnswer(question, ask, *said)
+            for said in merge(parts).values()
+            if (question := ask.question(said.answer.key)) is not None
+        ]
     return standing, found
 
 
@@ -357,7 +397,10 @@ class Earlier:
         if not found:
             return None
         reply = Reply(tuple(replace(before.answer, key=key) for key, before in found))
-        said = {"at": at, "origin": self.run, **found[0][1].body.source._asdict()}
+        # Where people and others answered, the entry as a whole is not a person's.
+        source = min((before.source for _, before in found), key=lambda one: one.in_person)
+        others = {key: before.source for key, before in found if before.source != source}
+        said = {"at": at, "origin": self.run, "sources": others, **source._asdict()}
         return Answered(key=ask.key, answers=without_words(reply), **said), reply
 
 

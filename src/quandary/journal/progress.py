@@ -20,16 +20,17 @@ from quandary.journal.entries import (
     read_matter,
     readable,
 )
-from quandary.journal.history import Standing, history
+from quandary.journal.history import Standing, history, merge
 from quandary.model import keys
-from quandary.model.asks import Ask, Reply
+from quandary.model.asks import Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.journal.entries import Source
+    from quandary.journal.entries import AnyBody, Source
+    from quandary.journal.history import Given
     from quandary.journal.store import Recorded, Store
 
     Sent = Reply | Output | Done
@@ -133,6 +134,7 @@ def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
     changes: dict[str, Any] = {}
     if isinstance(thing, Reply):
         changes["answers"] = _renamed(thing.answers, rename, number)
+        changes["hands"] = {rename(key, number): hand for key, hand in thing.hands.items()}
     else:
         changes["key"] = rename(thing.key, number)  # type: ignore[attr-defined]  # all others have one
         if isinstance(thing, Ask):
@@ -212,12 +214,10 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
     responses: dict[str, Sent] = {}
     for key, n in standing.responses.items():
         body = bodies[n - 1]
-        _, matter, pruned = entry = entries[n - 1]
         if isinstance(body, Answered):
-            spoken = _matter(run, entry).answers if matter or pruned else ()
-            responses[key] = Reply(spoken or body.answers)
+            responses[key] = _reply_of(run, standing.entries_of(key), entries, bodies)
         else:
-            came = _matter(run, entry).came
+            came = _matter(run, entries[n - 1]).came
             if came is None:
                 raise Diverged(f"run {run} has nothing under {key}; `quandary verify {run}`")
             responses[key] = came
@@ -229,6 +229,25 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
         anew[note.key] = note.amendment
         arguments = arguments | (_matter(run, entries[n - 1]).arguments or {})
     return Heard(standing, responses, anew, arguments)
+
+
+def attribute(given: Mapping[str, Given]) -> Reply:
+    """A reply as a flow hears it: each answer with the hand that it came from."""
+    answers = tuple(one.answer for one in given.values())
+    return Reply(answers, {key: one.source[:2] for key, one in given.items()})
+
+
+def _reply_of(
+    run: str, numbers: tuple[int, ...], entries: Sequence[Recorded], bodies: Sequence[AnyBody]
+) -> Reply:
+    """A reply as its entries make it up."""
+    parts = []
+    for n in numbers:
+        body, (_, matter, pruned) = bodies[n - 1], entries[n - 1]
+        if isinstance(body, Answered):
+            spoken = _matter(run, entries[n - 1]).answers if matter or pruned else ()
+            parts.append((body, spoken or body.answers))
+    return attribute(merge(parts))
 
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
@@ -324,9 +343,12 @@ def require_fit(ask: Ask, reply: Reply) -> None:
 def require_person(ask: Ask, reply: Reply, source: Source) -> None:
     """Refuse what was not answered by a person themselves, where that is asked for.
 
-    Advice is no answer, so anybody may give it.
+    Advice is no answer, so anybody may give it, with nothing beside it.
     """
-    advice = all(answer.advice for answer in reply.answers)
+    advice = all(
+        answer.advice and answer == Answer(answer.key, advice=answer.advice, offers=answer.offers)
+        for answer in reply.answers
+    )
     if ask.require == "person" and not source.in_person and not advice:
         raise PersonRequired(
             "only a person can answer this, at a terminal or in the browser "

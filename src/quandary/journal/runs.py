@@ -31,9 +31,20 @@ from quandary.journal.entries import (
     read_beginning,
     readable,
 )
-from quandary.journal.history import Draft, Earlier, fold, given, look_at, standing_at, state_of
+from quandary.journal.history import (
+    BY_PREFERENCE,
+    Draft,
+    Earlier,
+    Given,
+    fold,
+    given,
+    look_at,
+    standing_at,
+    state_of,
+)
 from quandary.journal.progress import (
     Progress,
+    attribute,
     heard,
     key_of,
     rebuild,
@@ -57,7 +68,7 @@ if TYPE_CHECKING:
     from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done]
-    Given = Reply | Output | tuple[Output, ...]
+    Response = Reply | Output | tuple[Output, ...]
     Listener = Callable[[Run, Ask], None]
 
     class Said(TypedDict):
@@ -239,7 +250,7 @@ def begin(
 def advance(
     store: Store,
     run: str | OpenRun,
-    response: Given | Outcome | None = None,
+    response: Response | Outcome | None = None,
     *,
     to: str | None = None,
     token: str = "",
@@ -348,20 +359,18 @@ def amend(
         raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
     entries = store.entries(run, upto=row.n)
     standing, answers = given(run, entries)
-    old = [a for a in answers if key == a.body.key or a.ask.question(key) is not None]
+    old = [a for a in answers if key == a.ask.key or a.ask.question(key) is not None]
     if not old:
         raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
-    ask, number = old[0].ask, old[0].n
+    ask, known = old[0].ask, {a.answer.key: a.answer for a in old}
     for strange in (a.key for a in reply.answers if ask.question(a.key) is None):
         raise Rejected(f"{strange} was not asked together with {ask.key}")
     require_fit(ask, reply)
     if not elsewhere:
         require_person(ask, reply, source)
-    merged = {a.answer.key: a.answer for a in old if a.n == number}
-    merged |= {a.key: a for a in reply.answers}
-    draft = Draft(row, source)
-    changed, amendment = Reply(tuple(merged.values())), standing.amendment + 1
-    draft.answer(changed, ask.key, why=why, amends=number, amendment=amendment)
+    changed = Reply(tuple(a for a in reply.answers if a != known.get(a.key)) or reply.answers)
+    draft, number = Draft(row, source), standing.responses[ask.key]
+    draft.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
     recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
     progress = resume(store, run, heard(run, recorded + draft.recorded))
     return _append(store, draft, progress, deeds)
@@ -411,7 +420,7 @@ def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Sai
     require_fit(progress.request, reply)
     draft = Draft(row, Source(**said))
     draft.answer(reply, progress.request.key, why=why)
-    progress.take(reply)
+    progress.take(_by(draft.source, reply))
     draft.stand(progress)
     return state_of(draft.append(store), progress)
 
@@ -419,7 +428,7 @@ def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Sai
 def answer_of(store: Store, run: str) -> tuple[Source, Answer] | None:
     """The answer that a run of one question has, and whose it is; nothing where there is none."""
     _, answers = given(run, store.entries(run))
-    return (answers[-1].body.source, answers[-1].answer) if answers else None
+    return (answers[-1].source, answers[-1].answer) if answers else None
 
 
 def look(store: Store, run: str) -> State:
@@ -524,7 +533,8 @@ def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
                 return
             body, reply = answered
             draft.add(body, Matter(answers=reply.answers))
-            progress.take(reply)
+            said = {a.key: Given(a, body.source_of(a.key)) for a in reply.answers}
+            progress.take(attribute(said))
         else:
             for call in progress.calls:
                 if (came := earlier.output(call, draft.at)) is not None:
@@ -546,12 +556,12 @@ def _decide(store: Store, draft: Draft, progress: Progress) -> None:
             break
         reply = Reply(tuple(Answer(key, (verdict.code,)) for key, verdict in verdicts.items()))
         draft.decide(ask, reply)
-        progress.take(reply)
+        progress.take(_by(BY_PREFERENCE, reply))
         draft.stand(progress)
     draft.tell_decided()
 
 
-def _record(handle: OpenRun, draft: Draft, response: Given, to: str | None, **sent: str) -> None:
+def _record(handle: OpenRun, draft: Draft, response: Response, to: str | None, **sent: str) -> None:
     """Put a response into the draft and before the flow, and then where that leads."""
     row, progress, request = handle.row, handle.progress, handle.progress.request
     if isinstance(response, Reply):
@@ -565,7 +575,7 @@ def _record(handle: OpenRun, draft: Draft, response: Given, to: str | None, **se
         require_fit(request, response)
         require_person(request, response, draft.source)
         draft.answer(response, request.key, **sent)
-        progress.take(response)
+        progress.take(_by(draft.source, response))
     else:
         for output in response if isinstance(response, tuple) else (response,):
             if output.key not in {call.key for call in progress.calls}:
@@ -575,6 +585,11 @@ def _record(handle: OpenRun, draft: Draft, response: Given, to: str | None, **se
     if progress.request is not request:
         draft.stand(progress)
         _decide(handle.store, draft, progress)
+
+
+def _by(source: Source, reply: Reply) -> Reply:
+    """A reply that is all of one source."""
+    return attribute({answer.key: Given(answer, source) for answer in reply.answers})
 
 
 def _append(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:

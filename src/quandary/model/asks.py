@@ -168,10 +168,16 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         return not said and not (self.text or "").strip()
 
 
+Hand = tuple[str, str]
+"""Who gave an answer, and through what."""
+
+
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, tag="reply"):
     """The answers to the questions of one Ask; a question without one is asked again."""
 
     answers: tuple[Answer, ...]
+    hands: dict[str, Hand] = {}
+    """By the keys of the answers, whose they are; the driver says so, and nobody else."""
 
     def to(self, key: str) -> Answer | None:
         """The answer to the question of that key."""

@@ -217,7 +217,7 @@ def _block(teller: Teller, number: int, body: AnyBody) -> str:
 
 def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
     if isinstance(body, Began):
-        yield f"began, by {body.by or body.who} through {body.through}"
+        yield f"began, by {body.source.told}"
         item = teller.item
         known = {"item": item.title or item.label or item.id, "context": item.context}
         for name, text in (*filter(itemgetter(1), known.items()), *item.fields.items()):

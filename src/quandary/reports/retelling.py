@@ -23,7 +23,7 @@ from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_c
 from quandary.flows.walk import DEEPEST, Outcome
 from quandary.flows.wording import critique_of
 from quandary.journal.entries import Answered, Asked, Began, Called, Noted, Returned, readable
-from quandary.journal.history import Standing, fold
+from quandary.journal.history import Standing, fold, merge
 from quandary.model import keys
 from quandary.model.asks import MORE, Item
 from quandary.model.calls import HUMAN, Assignment, Call, Decision, Output, Process, Validation
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from quandary.flows.step_plans import Planned
-    from quandary.journal.entries import AnyBody, Matter, Status
+    from quandary.journal.entries import AnyBody, Matter, Source, Status
+    from quandary.journal.history import Given
     from quandary.journal.store import Store
     from quandary.model.asks import Answer, Ask, Choice, Question
     from quandary.model.calls import Expects, Role
@@ -99,6 +100,8 @@ class Teller:
         self._routes: dict[str, tuple[str, ...]] = {}
         """What the calls for a decision can be answered with."""
         self._asks: dict[str, tuple[Question, ...]] = {}
+        self._spoken: dict[str, list[tuple[Answered, tuple[Answer, ...]]]] = {}
+        """What was answered to each of them, and to what it amends."""
         self._fresh: list[str] = []
         """The keys of what still has its texts."""
 
@@ -234,7 +237,10 @@ class Teller:
         here = self._places.get(body.key)
         before, asked = self.exchanges[body.key], self._asks.get(body.key, ())
         routes = here.plan.routes if here is not None else ()
-        self.exchanges[body.key] = _add_answer(before, asked, body, matter, routes)
+        spoken = self._spoken.setdefault(body.key, [])
+        spoken.append((body, matter.answers or body.answers))
+        given = next(iter(merge(spoken).values()), None)
+        self.exchanges[body.key] = _add_answer(before, asked, body, given, routes)
         if body.amends:
             self._follow()
 
@@ -247,7 +253,7 @@ class Teller:
             self._follow()
         if body.kind != "started":  # that is about the program, not about the walk
             said = (body.at, body.kind, body.key, matter.text)
-            self.remarks.append(Remark(*said, body.who, body.through, body.by))
+            self.remarks.append(Remark(*said, *body.source))
 
     def _reopen(self) -> None:
         """Put aside what no longer counts."""
@@ -532,7 +538,7 @@ _OF_OUTPUTS = ("stderr", "status", "seconds", "timed_out", "interrupted", "trunc
 def _add_output(
     before: Exchange, routes: tuple[str, ...], body: Returned, matter: Matter
 ) -> Exchange:
-    after = _renew(before, body)
+    after = _renew(before, body, body.source)
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
@@ -556,14 +562,13 @@ def _add_answer(
     before: Exchange,
     asked: Sequence[Question],
     body: Answered,
-    matter: Matter,
+    given: Given | None,
     routes: tuple[str, ...],
 ) -> Exchange:
     """A question with its answer; it chooses a way where its step has several."""
-    after = _renew(before, body)
-    answer = next(iter(matter.answers or body.answers), None)
-    if answer is None:
-        return after
+    if given is None:
+        return _renew(before, body, body.source)
+    answer, after = given.answer, _renew(before, body, given.source)
     options = next((question.options for question in asked if question.key == answer.key), None)
     shown = {choice.code: choice.label for choice in options or ()} | {MORE: "More…"}
     labels = ", ".join(shown.get(code, code) for code in answer.picked)
@@ -581,11 +586,11 @@ def _add_answer(
     return replace(after, accepted=accepted, problem=problem, retry=code != REJECT)
 
 
-def _renew(before: Exchange, body: Answered | Returned) -> Exchange:
+def _renew(before: Exchange, body: Answered | Returned, source: Source) -> Exchange:
     """What was asked, with whoever answered now; an answer that was there before is forgotten."""
     names = ("key", "name", "role", "agent", "expects", "prompt", "asked", "pruned")
     kept: dict[str, Any] = {name: getattr(before, name) for name in names}
-    return Exchange(**kept, answered=body.at, who=body.who, through=body.through, by=body.by)
+    return Exchange(**kept, answered=body.at, **source._asdict())
 
 
 def _code(answer: Answer, options: Sequence[Choice] | None) -> str:

@@ -231,7 +231,7 @@ def test_every_question_is_kept_with_its_answer(store: SqliteStore) -> None:
         (entry,) = store.entries(state.run, kinds=("answered",))
         body = entry.read()
         assert isinstance(body, Answered)
-        assert (body.who, body.through) == ("person", "hook")
+        assert (body.who, body.through) == ("host", "hook")
 
 
 def test_what_is_no_question_leaves_no_record(store: SqliteStore) -> None:

@@ -296,7 +296,7 @@ def test_without_an_answer_the_host_shows_its_form(store: SqliteStore) -> None:
     assert kinds(store, state.run) == ["began", "asked", "ended", "answered", "ended"]
     found = answer_of(store, state.run)
     assert found is not None
-    assert found[0][:2] == ("person", "hook")
+    assert found[0][:2] == ("host", "hook")
     assert verify(store).ok
     (occasion,) = occasions(store)
     assert (occasion.answer, occasion.through) == (("Silent",), "hook")

@@ -36,7 +36,7 @@ from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
-from quandary.journal.entries import Answered, Asked, Noted, Source, sha256
+from quandary.journal.entries import Answered, Asked, Noted, sha256
 from quandary.journal.policy import read_policy
 from quandary.journal.store import open_store
 from quandary.model import keys
@@ -371,7 +371,7 @@ def _record_answer(
         if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
             return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
-    return driver.settle(store, state.run, Reply((meant,)), why=why, who="person", through="hook")
+    return driver.settle(store, state.run, Reply((meant,)), why=why, who="host", through="hook")
 
 
 def read_response(call: ToolCall) -> Reply | Outcome:
@@ -459,7 +459,7 @@ def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
         answered: set[str] = set()
         for entry in reversed(store.entries(row.id, kinds=("asked", "answered"))):
             body = entry.read()
-            if isinstance(body, Answered) and Source(body.who, body.through, body.by).in_person:
+            if isinstance(body, Answered) and body.source.in_person:
                 answered.add(body.key)
             elif isinstance(body, Asked) and body.key in answered:
                 ask = entry.read_matter().ask
@@ -562,8 +562,6 @@ def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, A
 def _is_declined(store: Store, state: State) -> bool:
     noted = store.entries(state.run, kinds=("noted",)) if state.status == "declined" else ()
     return any(
-        isinstance(body, Noted)
-        and body.kind == "declined"
-        and Source(body.who, body.through, body.by).in_person
+        isinstance(body, Noted) and body.kind == "declined" and body.source.in_person
         for body in (entry.read() for entry in noted)
     )
