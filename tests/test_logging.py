@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.logging import JsonLines, log_as
+from quandary.logging import MOST_ALIKE, JsonLines, Sparing, log_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,3 +124,24 @@ def test_how_much_is_logged(
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == len(grades) - grades.index(least)
         assert f"{least} of {name}" in lines[0]
+
+
+def test_the_same_warning_is_not_logged_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one kind so many in a minute, whatever runs they name; of many kinds no more in all."""
+    house = Sparing()
+
+    def logged(level: int, message: str, *words: object) -> str:
+        record = logging.LogRecord("some.where", level, "f.py", 1, message, words, None)
+        return record.getMessage() if house.filter(record) else ""
+
+    said = [logged(logging.WARNING, "run %s failed", number) for number in range(1000)]
+    assert [line for line in said if line][:2] == ["run 0 failed", "run 1 failed"]
+    assert said[MOST_ALIKE - 1] == f"run {MOST_ALIKE - 1} failed (no more such lines this minute)"
+    assert not any(said[MOST_ALIKE:])
+    assert logged(logging.ERROR, "something else")
+    kinds = [logged(logging.WARNING, f"run {number} failed") for number in range(1000)]
+    assert len([line for line in kinds if line]) <= 2 * MOST_ALIKE
+    assert all(logged(logging.INFO, "a request") for _ in range(1000))
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert logged(logging.WARNING, "run %s failed", 1000)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
 Form = Literal["text", "json"]
+MOST_ALIKE = 30
+"""Warnings of one kind in a minute, and kinds that are told apart."""
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "taskName"),
     "color_message",  # the same once more, for screens
@@ -39,6 +43,32 @@ class JsonLines(logging.Formatter):
             return msgspec.json.encode({_text(name): _text(said[name]) for name in said}).decode()
 
 
+class Sparing(logging.Filter):
+    """Lets few warnings that are alike through in a minute, so that nobody can fill a disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._until = 0.0
+        self._seen: Counter[object] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged; the last of its minute says that more may have come."""
+        if record.levelno < logging.WARNING:
+            return True
+        now = time.monotonic()
+        if now > self._until:
+            self._until = now + 60
+            self._seen.clear()
+        error = record.exc_info[0] if record.exc_info else None
+        kind: object = (record.name, record.msg, error)
+        if kind not in self._seen and len(self._seen) >= MOST_ALIKE:
+            kind = None
+        self._seen[kind] += 1
+        if self._seen[kind] == MOST_ALIKE:
+            record.msg, record.args = f"{record.getMessage()} (no more such lines this minute)", ()
+        return self._seen[kind] <= MOST_ALIKE
+
+
 def log_as(form: Form, level: str | None = None) -> None:
     """Have all that is logged in this process go to standard error, as far as it is grave enough.
 
@@ -50,6 +80,7 @@ def log_as(form: Form, level: str | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     words = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if form == "json" else words)
+    handler.addFilter(Sparing())
     logging.basicConfig(level=max(wanted, logging.INFO), handlers=[handler], force=True)
     logging.getLogger("quandary").setLevel(wanted)
     # Whoever uses the pool says in words of our own what goes wrong with it.

@@ -158,6 +158,8 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
     import uvicorn  # noqa: PLC0415 - an extra, and slow
 
+    from quandary.doors.web.sockets import BACKLOG, Connection  # noqa: PLC0415 - the same
+
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.events.end()
@@ -166,6 +168,10 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
 
     config = uvicorn.Config(
         app,
+        http=Connection,
+        loop="asyncio",
+        ws="none",
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         proxy_headers=False,
