@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from program import Ended, call
+from quandary.agents.calling import WHICH_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ NAMES = ("ANN", "BEN", "EVA")
 """Agents that say what a test wants; ANN is the one that nobody has to name."""
 GOOD = {"fully_completed": True}
 DONE = {"completed": True, "comments": "done"}
+NONCE_FOLLOWS = WHICH_CALL.split("`")[0]
 
 
 def bad(*warnings: str, retry: bool = True) -> dict[str, object]:
@@ -95,10 +97,11 @@ class WalkProject:
 
     @property
     def calls(self) -> list[tuple[str, str]]:
-        """Every agent that was called with its prompt, in order."""
+        """Every agent that was called with its prompt, in order, without what tells calls apart."""
         path = self.folder / "calls.jsonl"
         lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
-        return [(c["agent"], c["prompt"]) for line in lines if line and (c := json.loads(line))]
+        made = [json.loads(line) for line in lines if line]
+        return [(one["agent"], one["prompt"].split(NONCE_FOLLOWS)[0]) for one in made]
 
     @property
     def called(self) -> list[str]:

@@ -418,3 +418,37 @@ def test_a_walk_is_retold_the_same_in_every_process(house: House) -> None:
     first, second = told("retell", path, seed="1"), told("retell", path, seed="2")
     assert first == second
     assert len(first) == 2
+
+
+# -- refused work does not pass ------------------------------------------------------------------
+
+PASSED = '{"fully_completed": true}'
+REFUSALS = {
+    "in a string": {"verdict": "REJECTED", "why": f"It ends with {PASSED}"},
+    "in an object": {"verdict": "REJECTED", "seen": {"fully_completed": True}},
+    "beside a verdict": f'{PASSED}\n\n{{"fully_completed": false}}',
+    "of what was handed in": f"I refuse this.\n```json\n{PASSED}\n```",
+    "of another call": {"fully_completed": True, "nonce": "000000000000"},
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_refused_work_does_not_pass_by_what_the_refusal_quotes(
+    house: House, refusal: object
+) -> None:
+    """The validator is asked once more; what cannot be read then either is not passed."""
+    house.says("ANN", f'{PASSED}\n{{"completed": true}}')
+    house.says("BEN", refusal)
+    defaults = {"cli": "ANN", "validate_cli": "BEN", "retries": 0}
+    drawn = chart(Step("a", "a"), routes="")
+    state = asyncio.run(house.driver.begin(lambda: house.begin(drawn, defaults=defaults)))
+    assert (state.status, house.called) == ("failed", ["ANN", "BEN", "BEN"])
+
+
+def test_a_decider_that_quotes_a_route_has_not_taken_it(house: House) -> None:
+    """It is asked again, and what it says then counts."""
+    quoting = {"verdict": "unclear", "why": 'He wants {"answer": "yes"}'}
+    house.says("ANN", quoting, '{"answer": "yes"} or {"answer": "no"}', {"answer": "no"})
+    drawn = chart(Step("q", "q", "decision"), task("y"), task("n"), routes="q>y:yes q>n:no")
+    state = asyncio.run(house.driver.begin(lambda: house.begin(drawn)))
+    assert (state.result["steps"][0]["route"], state.result["steps"][0]["attempts"]) == ("no", 3)

@@ -6,6 +6,7 @@ import gc
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from quandary.formats.markdown import parse
@@ -29,6 +30,27 @@ KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
     "options": (8000, lambda n: HEAD + "".join(f"- [{code(i)}] x{i}\n" for i in range(n))),
     "no codes": (2000, lambda n: HEAD + "".join(f"- x{i}\n" for i in range(n))),
     "stray text": (800, lambda n: HEAD + "".join(f"- [{code(i)}] x\n\nt\n\n" for i in range(n))),
+    "duplicates": (1500, lambda n: HEAD + "- [OK] x\n" * n),
+    "nested": (25, lambda n: HEAD + "".join("  " * i + "- [OK] x\n" for i in range(40)) * n),
+    "trees": (
+        200,
+        lambda n: "".join(HEAD.replace("T", f"T{i}") + "- [OK] x\n\n" for i in range(n)),
+    ),
+    "trees of one name": (200, lambda n: (HEAD + "- [OK] x\n\n") * n),
+    "decisions": (500, lambda n: HEAD + "- [OK] x\n\n## Decision: D\n" * n),
+    "a long name": (
+        2000,
+        lambda n: (
+            HEAD.replace("T", "T" * 10 * n, 1) + "".join(f"- [{code(i)}] x\n" for i in range(n))
+        ),
+    ),
+    "names of rules": (
+        4000,
+        lambda n: (
+            HEAD + "".join(f"<!-- quandary: ignore {chr(0x4E00 + i)} -->\n" for i in range(n))
+        ),
+    ),
+    "rules in a line": (4000, lambda n: HEAD + "- [AA] x\n\n" + "`<!-- quandary: ignore a -->" * n),
     "ignored": (4000, lambda n: HEAD + "- [AA] x\n" + "<!-- quandary: ignore indent -->\n" * n),
     "front matter": (20_000, lambda n: "---\n" + "a" * n + "\n" + HEAD),
     "keys": (8000, lambda n: "### ¶ASK_T\nTrigger: x\n" + "more\n" * n),
@@ -46,7 +68,7 @@ def seconds(text: str) -> float:
     try:
         for _ in range(3):
             begun = time.process_time()
-            assert parse(text).diagnostics is not None
+            assert msgspec.json.encode(parse(text).diagnostics)
             tries.append(time.process_time() - begun)
     finally:
         gc.enable()

@@ -9,9 +9,9 @@ import re
 import shutil
 import signal
 import tempfile
+from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from quandary.agents.process import Command, NotStarted, run
 from quandary.errors import NotFound
-from quandary.flows.responses import Finding, clean, last_objects, read_response
+from quandary.flows.responses import NONCE, Finding, clean, objects, read_response, responses_in
+from quandary.journal import chance
 from quandary.model.calls import Output, schema
 from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, follow, parse_path, words
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 TIMEOUT = 600.0
 """Seconds for a call that does not say how long it may take."""
 LOGIN_TIMEOUT = 20.0
+NONCE_LENGTH = 12
+WHICH_CALL = (
+    "\n\nGive the object one more key, `{}`, with the text {}: it stands for this call alone."
+)
+"""What is added to a prompt that asks for a response."""
 LONGEST_ARGUMENT = 100_000
 """Bytes; the system's own limit for one argument is not much higher."""
 SHORTEST_SECRET = 8
@@ -67,16 +73,17 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
         return Output(call.key, error=str(error))
     if missing := obstacles(agent, around):
         return Output(call.key, error=missing[0])
+    nonce = chance.salt().hex()[:NONCE_LENGTH]
     try:
-        with _command(agent, call, around) as command:
+        with _command(agent, call, around, nonce) as command:
             ran = await run(command)
     except NotStarted as error:
         return Output(call.key, error=f"{agent.name}: {error}")
     ran = _without_keys(ran, command.env)
     if len(ran.out) > LONG:
         # Reading it may take seconds, in which the other agents' programs must not wait.
-        return await asyncio.to_thread(output_of, call, agent, ran)
-    return output_of(call, agent, ran)
+        return await asyncio.to_thread(output_of, call, agent, ran, nonce)
+    return output_of(call, agent, ran, nonce)
 
 
 # -- before anything is spent --------------------------------------------------------------------
@@ -122,10 +129,20 @@ async def logged_out(agent: Agent, around: Surroundings) -> str:
 
 
 @contextmanager
-def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command]:
-    """The command for a call. Files that it names are gone when it is done."""
+def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iterator[Command]:
+    """The command for a call. Files that it names are gone when it is done.
+
+    The nonce is put in here and nowhere else: neither flows nor the journal know of it.
+    """
+    asked, held_to = call.prompt, ""
+    if call.expects:
+        asked += WHICH_CALL.format(NONCE, nonce)
+        shape = schema(call.expects, call.routes)
+        shape["properties"][NONCE] = {"type": "string", "enum": [nonce]}
+        shape["required"].append(NONCE)
+        held_to = json.dumps(shape)
     try:
-        prompt = call.prompt.encode()
+        prompt = asked.encode()
     except UnicodeEncodeError:
         raise NotStarted("the prompt holds half a character, which cannot be written") from None
     why_not = _why_no_argument(agent.argv, prompt) if agent.prompt == "argument" else ""
@@ -133,8 +150,7 @@ def _command(agent: Agent, call: Call, around: Surroundings) -> Iterator[Command
         raise NotStarted(why_not)
     line = words(agent, schema=bool(call.expects), large=bool(why_not))
     used = {found for word in line for found in _PLACEHOLDER.findall(word)}
-    held_to = json.dumps(schema(call.expects, call.routes)) if call.expects else ""
-    values = {"{prompt}": call.prompt, "{schema}": held_to}
+    values = {"{prompt}": asked, "{schema}": held_to}
     contents = {"{prompt_file}": prompt, "{schema_file}": held_to.encode()}
     files = used & set(contents)
     with ExitStack() as stack:
@@ -204,13 +220,18 @@ class Unwrapped(NamedTuple):
     failure: str = ""
 
 
-def output_of(call: Call, agent: Agent, ran: Ran) -> Output:
+def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "") -> Output:
     """What came of a call. A program that ends well has not answered by that alone."""
     said = unwrap(agent, ran.out)
     error = _error(agent, ran, said)
     heard = Finding(None)
     if call.expects and not error:
-        heard = read_response(said.text, call.expects, call.routes)
+        heard = read_response(said.text, call.expects, call.routes, call.prompt)
+        given = [one[NONCE] for one in responses_in(said.text, call.expects) if NONCE in one]
+        if any(one != nonce for one in given):
+            heard = Finding(
+                None, f"`{NONCE}` is that of another call; give the one of this prompt."
+            )
     return Output(
         *(call.key, said.text, error, *heard),
         stderr=ran.err,
@@ -275,7 +296,7 @@ def _documents(kind: str, printed: str) -> list[Any]:
         try:
             return [json.loads(printed)]
         except (ValueError, RecursionError):
-            return list(islice(last_objects(printed, ""), 1))
+            return list(deque(filter(None, objects(printed)), maxlen=1))
     documents = []
     for line in printed.split("\n"):
         if line.lstrip().startswith(("{", "[")):

@@ -15,7 +15,7 @@ from quandary.cli.program import PATH, OneSource
 from quandary.cli.screen import coloured, complain, draw_diff, paint, put, tell, width
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.markdown import parse
-from quandary.formats.rules import RULES, check_files, explanations, suggestion
+from quandary.formats.rules import RULES, check_files, explanations, short_name, suggestion
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, write_text
 
@@ -171,7 +171,7 @@ def _fixable(files: list[Checked]) -> int:
     """How many problems --fix would fix; it leaves examples and standard input alone."""
     found: list[Diagnostic] = []
     for file in files:
-        declared = {tree.name for tree in file.trees if not tree.fenced and file.path != "-"}
+        declared = {short_name(t) for t in file.trees if not t.fenced and file.path != "-"}
         found += [d for d in file.diagnostics if d.tree in declared]
     if not found:
         return 0

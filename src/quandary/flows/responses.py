@@ -1,7 +1,7 @@
 """What an agent's text means: the response that was asked for, read out of whatever came.
 
-A response is a JSON object. It may stand alone, in a fence, among prose, inside another object, or
-as text within one; of several that fit, the last one counts.
+A response is a whole JSON object. It may stand alone, in a fence or among prose, never inside of
+something else: an object, a list, a string, a quotation. Several count if they agree.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import json
 import math
 import re
 from array import array
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.model.calls import Decision, Process, Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from quandary.model.calls import Call, Expects, Meaning, Output
 
+NONCE = "nonce"
+"""The key under which a response repeats what tells its call from every other one."""
 DEEPEST_TEXT = 3
 """Objects written as text inside of objects; deeper than this nobody wraps an answer."""
 LARGEST = 2**53
@@ -27,6 +28,7 @@ GAP = "[… {:,} bytes left out …]"
 """Stands on a line of its own where the middle of an output was not kept."""
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _BARE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+_FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,19 +52,51 @@ def read_output(call: Call, output: Output) -> Finding:
     return read_response(output.text, call.expects, call.routes)
 
 
-def read_response(text: str, expects: Expects, routes: Sequence[str] = ()) -> Finding:
-    """Read a response out of a text. Nothing but a response is taken for one."""
-    wrong, key = "", _REQUIRED[expects]
-    for part in reversed(_LEFT_OUT.split(text)):
-        for candidate in _candidates(part, key):
-            found = _fit(candidate, expects, routes)
-            if found.meaning is not None:
-                return found
-            wrong = wrong or found.problem
-    if not text.strip():
-        return Finding(None, "Nothing was printed.")
+def read_response(
+    text: str, expects: Expects, routes: Sequence[str] = (), prompt: str = ""
+) -> Finding:
+    """Read a response out of a text: one object, or several that agree.
+
+    Among other words, a verdict or choice that was in the prompt already, and has no nonce, is
+    quoted from there.
+    """
+    key, found = _REQUIRED[expects], responses_in(text, expects)
+    if any(isinstance(one, Unclear) for one in found):
+        return Finding(None, f"An object with `{key}` has a key twice, or is nested too deeply.")
+    heard = [(one, _fit(one, expects, routes)) for one in found]
+    if len({_deciding(fit.meaning) for _, fit in heard if fit.meaning}) > 1:
+        return Finding(None, f"There were several objects with `{key}` that disagree; print one.")
+    own = [fit for _, fit in heard]
+    if prompt and expects != "process" and not _is_alone(text):
+        quoted = {_fit(one, expects, routes).meaning for one in _anywhere(prompt, key)} - {None}
+        own = [fit for one, fit in heard if NONCE in one or fit.meaning not in quoted]
+    if counted := [fit for fit in own if fit.meaning is not None] or own:
+        meaning, problem = counted[-1]
+        return Finding(None if problem else meaning, problem)
+    if heard:
+        return Finding(None, f"The object with `{key}` only repeats one that was in the prompt.")
+    nothing = "Nothing was printed." if not text.strip() else ""
     missing = f"There was no JSON object with the key `{key}` in what was printed."
-    return Finding(None, wrong or missing)
+    return Finding(None, nothing or missing)
+
+
+def responses_in(text: str, expects: Expects) -> list[dict[str, Any]]:
+    """The objects in a text that have the key of a response, and stand in nothing else."""
+    key = _REQUIRED[expects]
+    return [one for one in objects(text, key) if key in one or isinstance(one, Unclear)]
+
+
+def _is_alone(text: str) -> bool:
+    """Whether there is nothing but one object, perhaps in a fence."""
+    bare = _FENCE.sub("", text).strip()
+    return (0, len(bare)) in _spans(bare, _OPENING, lambda _: len(bare))
+
+
+def _deciding(meaning: Meaning) -> object:
+    """What several responses have to agree on; all else in them is information."""
+    if isinstance(meaning, Decision):
+        return meaning.route or meaning.answer
+    return meaning.completed if isinstance(meaning, Process) else meaning.fully_completed
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
@@ -92,26 +126,6 @@ def _bare(text: str) -> str:
 def clean(text: str) -> str:
     """Text that can be written as UTF-8: what is only half a character is replaced."""
     return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-# -- where a response may stand ------------------------------------------------------------------
-
-
-def _candidates(text: str, key: str, depth: int = 1) -> Iterator[dict[str, Any]]:
-    """Every object that has the key, from the last to the first, outer ones before inner ones."""
-    for found in last_objects(text, key):
-        waiting: list[Any] = [found]
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, dict):
-                if key in value:
-                    yield value
-                else:
-                    waiting.extend(value.values())
-            elif isinstance(value, list):
-                waiting.extend(value)
-            elif isinstance(value, str) and depth < DEEPEST_TEXT and key in value:
-                yield from _candidates(value, key, depth + 1)
 
 
 # -- what it must hold ---------------------------------------------------------------------------
@@ -149,24 +163,25 @@ TYPES: dict[Expects, type[Meaning]] = {
 
 
 def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Finding:
-    """An object as a response, or every key of it that has the wrong kind of value."""
-    values: dict[str, Any] = {}
-    wrong = []
+    """An object as a response: its first key decides, the others are read as far as they can be.
+
+    An answer that is no route has a meaning all the same, which none of the routes agrees with.
+    """
+    required, values = _REQUIRED[expects], {}
     for key, kind in _FIELDS[expects].items():
-        value = found.get(key)
-        if value is None and key != _REQUIRED[expects]:
-            continue
-        values[key] = _read(value, kind)
-        if values[key] is None:
-            wrong.append(f"`{key}` must be {_KINDS[kind]}, but is {_shown(value)}.")
-    if wrong:
-        return Finding(None, " ".join(wrong))
+        if (value := _read(found.get(key), kind)) is not None:
+            values[key] = value
+    if required not in values:
+        kind = _KINDS[_FIELDS[expects][required]]
+        return Finding(None, f"`{required}` must be {kind}, but is {_shown(found[required])}.")
     if expects == "decision" and routes:
         answer = values["answer"]
-        values["route"] = match_route(answer, routes)
-        if values["route"] is None:
+        route = match_route(answer, routes)
+        if route is None:
             offered = ", ".join(f"“{route}”" for route in routes)
-            return Finding(None, f"`answer` must be one of {offered}, but is {_shown(answer)}.")
+            problem = f"`answer` must be one of {offered}, but is {_shown(answer)}."
+            return Finding(Decision(answer), problem)
+        values["route"] = route
     return Finding(TYPES[expects](**values))
 
 
@@ -217,54 +232,126 @@ _VALUE = re.compile(rf"{_GAP}(?:{_SIMPLE}|([{{\[]))")
 """Behind a key: a simple value, or the beginning of something nested."""
 _ELEMENT = re.compile(rf"(?:{_GAP}{_SIMPLE}{_GAP},)*+{_GAP}(?:{_SIMPLE}|([{{\[])|(\]))")
 """In an array: simple values, all at once; then one more, a beginning, or the end."""
-_OPENING = re.compile(rf"\{{(?={_GAP}\")")
+_OBJECT = re.compile(rf"\{{(?={_GAP}\")")
+_OPENING = re.compile(r"\{|(?<!\x1b)\[")
+"""What may begin an object or an array, which a sequence that sets a colour does not."""
+_LIKE_JSON = re.compile(rf"\{{{_GAP}[\"']|\[{_GAP}[\"'\[{{]")
 _NEXT = re.compile(rf"{_GAP}([,}}\]])")
 _EXTRA_COMMA = re.compile(rf"({_STRING})|,(?={_GAP}[}}\]])")
+_BRACKET = re.compile(r"[]{}]|(?<!\x1b)\[")
+_QUOTES = {('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»")}
 _BROKEN = -1
-MOST_OBJECTS = 1000
-"""Objects that are looked into; what stands before that many others is no answer."""
 
 
-def last_objects(text: str, word: str) -> Iterator[dict[str, Any]]:
-    """The objects in a text from the last to the first, nested ones aside, if `word` is in them.
+class Unclear(dict[str, Any]):
+    """An object that has a key twice, or is nested too deeply to be decoded."""
 
-    The obvious way, to try each `{` in turn, takes for ever on `{"a":{"a":{"a":…`. Here every `{`
-    is followed once. An object that turns out broken takes all those that are still open around it
-    along, since they break at the same place; those that were closed inside it stand. What remains
-    to be tried are braces inside of what was taken for a string. Such a second reading holds for a
-    string what the first does not and the other way round, so that no place is looked at by more
-    than two, and the time grows with the length of the text and no faster.
+
+def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
+    """The objects in a text that stand in nothing else, if `word` may be in them, in their order.
+
+    What is in an object, a list or a quotation is theirs, also where these are broken. If something
+    was left out before, whatever a bracket without a partner closes was opened there.
     """
-    if word not in text:
-        return
-    starts, ends = _spans(text)
-    fitting = (start for start in reversed(starts) if text.find(word, start, ends[start]) >= 0)
-    for start in islice(fitting, MOST_OBJECTS):
-        value = _decoded(text[start : ends[start]])
-        if value is not None:
-            yield value
+    for number, part in enumerate(_LEFT_OUT.split(text)):
+        brackets = _Brackets(part)
+        closed = brackets.last_stray() if number else 0
+        line = previous = 0
+        for start, end in _spans(part, _OPENING, brackets.behind):
+            line = part.rfind("\n", previous, start) + 1 or line
+            previous = start
+            fits = part.find(word, start, end) >= 0 or part.find("\\u", start, end) >= 0
+            around = (part[start - 1 : start], part[end : end + 1])
+            quoted = around in _QUOTES or part[line:start].lstrip().startswith(">")
+            if fits and part[start] == "{" and start >= closed and not quoted:
+                yield _decode(part[start:end])
 
 
-def _spans(text: str) -> tuple[array[int], array[int]]:
-    """Where the outermost objects begin, empty ones aside, and for every `{` where it ends."""
-    starts, ends = array("i"), array("i")
-    found = _OPENING.search(text)
+def _anywhere(text: str, key: str, depth: int = 1) -> Iterator[dict[str, Any]]:
+    """Every object that has the key, wherever it is: in other objects, broken ones, and texts."""
+    for start, end in _spans(text, _OBJECT, lambda broken: broken + 1):
+        waiting: list[Any] = [_decode(text[start:end])]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                if key in value:
+                    yield value
+                waiting.extend(value.values())
+            elif isinstance(value, list):
+                waiting.extend(value)
+            elif isinstance(value, str) and depth < DEEPEST_TEXT and key in value:
+                yield from _anywhere(value, key, depth + 1)
+
+
+class _Brackets:
+    """Which bracket closes which, whatever stands between them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._partners: dict[int, int] | None = None
+        self._stray = 0
+
+    def behind(self, broken: int) -> int:
+        """Where to look on behind something that begins here and is no JSON.
+
+        Behind its end; if it was meant to be JSON, from the next line, since its strings may be
+        broken too. Where it has none: at a line that begins with an object, or, in prose, at once.
+        """
+        end, like_json = self._find().get(broken), _LIKE_JSON.match(self._text, broken)
+        if not like_json:
+            return (broken if end is None else end) + 1
+        found = self._text.find("\n{", broken) if end is None else self._text.find("\n", end)
+        return len(self._text) if found < 0 else found + 1
+
+    def last_stray(self) -> int:
+        """Where the last bracket is that closes none."""
+        self._find()
+        return self._stray
+
+    def _find(self) -> dict[int, int]:
+        if self._partners is None:
+            self._partners = {}
+            opened: dict[str, list[int]] = {"}": [], "]": []}
+            for bracket in _BRACKET.finditer(self._text):
+                at, sign = bracket.start(), bracket[0]
+                if sign in "{[":
+                    opened["}" if sign == "{" else "]"].append(at)
+                elif opened[sign]:
+                    self._partners[opened[sign].pop()] = at
+                else:
+                    self._stray = at
+        return self._partners
+
+
+def _spans(
+    text: str, opening: re.Pattern[str], behind: Callable[[int], int]
+) -> Iterator[tuple[int, int]]:
+    """Where the outermost things begin and end; behind a broken one, from where `behind` says.
+
+    The obvious way, to try each bracket in turn, takes for ever on `{"a":{"a":{"a":…`. Here every
+    one is followed once. One that turns out broken takes all those that are still open around it
+    along, since they break at the same place; of those that were closed inside it the end is known.
+    What remains to be tried are brackets inside of what was taken for a string. Such a second
+    reading holds for a string what the first does not and the other way round, so that no place is
+    looked at by more than two, and the time grows with the length of the text and no faster.
+    """
+    found = opening.search(text)
+    ends = array("i")
     if found:
         ends = array("i", bytes(ends.itemsize * len(text)))
     while found:
         start = found.start()
         end = ends[start] or _follow(text, start, ends)
         if end > 0:
-            starts.append(start)
-        found = _OPENING.search(text, max(end, start + 1))
-    return starts, ends
+            yield start, end
+        found = opening.search(text, end if end > 0 else behind(start))
 
 
 def _follow(text: str, start: int, ends: array[int]) -> int:
-    """The end of the object that begins here, or `_BROKEN`; noted for it and all that is in it."""
-    opened = [start]
+    """The end of what begins here, or `_BROKEN`; noted for it and all that is in it."""
+    opened = [start if text[start] == "{" else ~start]
     """Where the objects and, as negative numbers, the arrays begin that are still open."""
-    position, awaited = start + 1, _KEY
+    position, awaited = start + 1, _KEY if text[start] == "{" else _ELEMENT
     while opened:
         found = awaited.match(text, position)
         if found is None:
@@ -280,7 +367,7 @@ def _follow(text: str, start: int, ends: array[int]) -> int:
                 break
             if not known:
                 awaited = _KEY if text[begun] == "{" else _ELEMENT
-                opened.append(begun if awaited is _KEY else -begun)
+                opened.append(begun if awaited is _KEY else ~begun)
                 continue
             position = known
         elif kind is not None:
@@ -290,8 +377,7 @@ def _follow(text: str, start: int, ends: array[int]) -> int:
             break
         awaited = _KEY if opened and opened[-1] >= 0 else _ELEMENT
     for begun in opened:
-        if begun >= 0:
-            ends[begun] = _BROKEN
+        ends[max(begun, ~begun)] = _BROKEN
     return ends[start]
 
 
@@ -312,14 +398,18 @@ def _pass_ends(text: str, position: int, opened: list[int], ends: array[int]) ->
 
 def _close(opened: list[int], position: int, ends: array[int]) -> None:
     begun = opened.pop()
-    if begun >= 0:
-        ends[begun] = position
+    ends[max(begun, ~begun)] = position
 
 
-def _decoded(text: str, *, bare: bool = False) -> dict[str, Any] | None:
+def _decode(text: str, *, bare: bool = False) -> dict[str, Any]:
     """An object as Python has it; raw line breaks in strings and commas at ends are forgiven."""
     try:
-        value: dict[str, Any] = json.loads(text, strict=False)
+        found: dict[str, Any] = json.loads(text, strict=False, object_pairs_hook=_pair)
     except (ValueError, RecursionError):
-        return None if bare else _decoded(_EXTRA_COMMA.sub(r"\1", text), bare=True)
-    return value
+        return Unclear() if bare else _decode(_EXTRA_COMMA.sub(r"\1", text), bare=True)
+    return found
+
+
+def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else Unclear(found)

@@ -460,8 +460,13 @@ def _diagnose(section: Section, rule: str, place: Place, message: str) -> Iterab
     if rule in section.ignored:
         return ()
     shown = shorten(printable(message), LONGEST)
-    severity = RULES[rule].severity
-    return (Diagnostic(rule, severity, place.line, place.column, shown, section.tree.name),)
+    severity, tree = RULES[rule].severity, short_name(section.tree)
+    return (Diagnostic(rule, severity, place.line, place.column, shown, tree),)
+
+
+def short_name(tree: Tree) -> str:
+    """A tree's name in its diagnostics, where a long one would be repeated as often as it errs."""
+    return shorten(tree.name, LONGEST)
 
 
 def _declared(document: Document) -> list[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
@@ -26,6 +26,7 @@ from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import lines
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
+from quandary.formats.rules import short_name
 from quandary.formats.sources import tree_places
 from quandary.journal.chance import now
 from quandary.journal.counts import occasions, summarize_questions
@@ -143,11 +144,14 @@ def _in_file(path: str, shown: str) -> Iterator[Drawn]:
     except QuandaryError as error:
         yield Drawn(shown, [("error", str(error))])
         return
+    problems: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for d in document.diagnostics:
+        problems[d.tree].append((d.severity, f"line {d.line}: {d.message} ({d.rule})"))
     for tree in document.trees:
         if not tree.fenced:
-            found = [d for d in document.diagnostics if d.tree == tree.name]
-            problems = [(d.severity, f"line {d.line}: {d.message} ({d.rule})") for d in found]
-            yield Drawn(shown, problems, tree.name, tree.trigger, lines(tree))
+            # Those of several trees of one name stand at the first of them.
+            found = problems.pop(short_name(tree), [])
+            yield Drawn(shown, found, tree.name, tree.trigger, lines(tree))
 
 
 DAYS = 30

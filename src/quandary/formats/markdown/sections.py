@@ -344,11 +344,12 @@ class Reader:
             if section is None:
                 self.notes.append(Note("ignore-unknown", *place, "\0"))
                 continue
-            section.ignored |= set(names)
             notes = named.setdefault(id(section), [])
             notes += [Note("ignore-unknown", *place, name) for name in names]
         for section in own:
-            section.notes = [*section.notes, *named.get(id(section), ())]
+            notes = named.get(id(section), [])
+            section.ignored = frozenset(note.text for note in notes)
+            section.notes = [*section.notes, *notes]
 
 
 def _directives(root: Block) -> Iterator[tuple[int, int, list[str]]]:
@@ -357,10 +358,13 @@ def _directives(root: Block) -> Iterator[tuple[int, int, list[str]]]:
         if leaf.kind in ("fence", "code"):
             continue
         for line, column, text in leaf.lines:
+            ticks = before = 0
             for found in _DIRECTIVE.finditer(text) if "quandary:" in text else ():
+                ticks += text.count("`", before, found.start())
+                before = found.start()
                 # Quoted as code, it belongs to a page that explains it.
-                if text.count("`", 0, found.start()) % 2 == 0:
-                    yield line, column + found.start(), re.split(r"[\s,]+", found[1].strip())
+                if ticks % 2 == 0:
+                    yield line, column + before, re.split(r"[\s,]+", found[1].strip())
 
 
 def _content_from(lines: list[str]) -> list[int]:
