@@ -6,6 +6,7 @@ up the same way, and nothing else. Other peers are in `peers.py`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import sqlite3
@@ -13,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -22,6 +24,7 @@ from measuring import Row, at_least, at_most, best, by_turns, table, timed, told
 from quandary.journal import runs as driver
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
 
 ROUNDS = 5
 
@@ -35,6 +38,7 @@ def main() -> int:
             journalling(folder, "open", "the run open", 0.7),
             journalling(folder, "replayed", "rebuilt for each reply"),
             rebuilding(folder),
+            *verifying(folder),
             an_inbox(folder),
         ]
     return table(rows)
@@ -85,6 +89,57 @@ def rebuilding(folder: Path) -> Row:
         f"({loading * 1000:.2f} ms; {again / each:.1f} x that of the entries as they lie there)"
     )
     return at_most(again / loading, 10, what)
+
+
+def verifying(folder: Path) -> list[Row]:
+    """Everything checked against reading every entry and hashing what was hashed; and how much
+    memory ten times the runs take.
+    """
+    rows, peaks = [], []
+    for runs in (300, 3000):
+        store = SqliteStore(folder / f"verify-{runs}.db")
+        store._rows("PRAGMA synchronous = OFF")
+        for _ in range(runs):
+            state = begin(store, 3)
+            for number in range(3):
+                state = reply(store, state, number)
+        checked, bare_ = (
+            min(taken)
+            for taken in zip(
+                *(
+                    (
+                        timed(lambda: verify(store), time.process_time),  # noqa: B023
+                        timed(lambda: _read_and_hash(store._db), time.process_time),  # noqa: B023
+                    )
+                    for _ in range(5)
+                ),
+                strict=True,
+            )
+        )
+        tracemalloc.start()
+        assert verify(store).ok
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        store.close()
+        what = f"{runs} runs verified ({checked * 1000:.0f} ms) against reading and hashing them"
+        rows.append(at_least(bare_ / checked, 0.6, what))
+    what = f"memory to verify 3,000 runs ({peaks[1] / 1e6:.2f} MB) against 300"
+    return [*rows[1:], at_most(peaks[1] / peaks[0], 1.5, what)]
+
+
+def _read_and_hash(db: sqlite3.Connection) -> None:
+    """What nobody who checks a chain can do without."""
+    last = ("", b"")
+    columns = "run, n, body, matter, salt, seal, digest"
+    for run, n, body, matter, salt, seal, digest in db.execute(
+        f"SELECT {columns} FROM entry ORDER BY run, n"  # noqa: S608 - names of columns
+    ):
+        if seal is not None:
+            assert hashlib.sha256(salt + matter).digest() == seal
+        said = hashlib.sha256(b"%s %d %s" % (run.encode(), n, body)).digest()
+        if last[0] == run:
+            assert hashlib.sha256(last[1] + said + (seal or b"")).digest() == digest
+        last = (run, digest)
 
 
 def an_inbox(folder: Path) -> Row:

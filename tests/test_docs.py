@@ -177,6 +177,7 @@ def surroundings(folder: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not any(o in key for o in ours)}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
     own = {"QUANDARY_STORE": str(folder / "journal.db"), "XDG_CONFIG_HOME": str(folder / "none")}
+    own["XDG_STATE_HOME"] = str(folder / "state")
     return {**kept, "PATH": path, "COLUMNS": "80", "PYTHONUTF8": "1", **own}
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from quandary.desk import notices
 from quandary.errors import ParseError
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import open_store
 from small_flows import begin, pick
 
 if TYPE_CHECKING:
@@ -164,6 +166,8 @@ def test_a_command_is_told_of_a_question(home: Path) -> None:
     }
     assert line["cwd"] == str(home)
     labels = ["Deploy now", "Deploy this evening", "Do not deploy"]
+    with closing(open_store(home / "journal.db")) as store:
+        newest = store.anchor()
     assert line["stdin"] == {
         "event": "question.waiting",
         "run": run,
@@ -173,6 +177,7 @@ def test_a_command_is_told_of_a_question(home: Path) -> None:
         "since": line["stdin"]["since"],
         "text": text,
         "questions": [{"text": line["stdin"]["questions"][0]["text"], "options": labels}],
+        "newest": newest,
         "link": "",
     }
     assert log(home) == ""

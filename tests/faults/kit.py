@@ -137,6 +137,7 @@ class Trouble:
             "HOME": str(self.folder / "home"),
             "XDG_CONFIG_HOME": str(self.folder / "home" / "config"),
             "XDG_DATA_HOME": str(self.folder / "home" / "data"),
+            "XDG_STATE_HOME": str(self.folder / "home" / "state"),
             "QUANDARY_STORE": str(self.store),
             "TMPDIR": str(self.folder / "tmp"),
             "LANG": "C.UTF-8",
@@ -229,6 +230,7 @@ def _live(folder: Path) -> None:
         "QUANDARY_STORE": str(folder / "store" / "journal.db"),
         "XDG_CONFIG_HOME": str(folder / "home" / "config"),
         "XDG_DATA_HOME": str(folder / "home" / "data"),
+        "XDG_STATE_HOME": str(folder / "home" / "state"),
     }
 
     def call(*words: str) -> dict[str, Any]:

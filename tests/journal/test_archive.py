@@ -24,7 +24,7 @@ from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
 from quandary.journal import archive, chance, pruning, runs
 from quandary.journal.archive import export, find, read, write
 from quandary.journal.entries import Source, document_digest
-from quandary.journal.pruning import Wanted
+from quandary.journal.history import KEEPS, Keep, Wanted
 from quandary.journal.runs import Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -67,15 +67,15 @@ def done(store: Store) -> str:
     return small_flows.answer(store, state, small_flows.pick("1:", "OK", comment="fine")).run
 
 
-def prune(store: Store, keep: pruning.Keep = "answers") -> None:
+def prune(store: Store, keep: Keep = "answers") -> None:
     """Take out whatever there is."""
     pruning.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
 
 
 @settings(max_examples=12)
-@given(drawn=full_stores.LIVES, keep=st.sampled_from([None, *pruning.KEEPS]))
+@given(drawn=full_stores.LIVES, keep=st.sampled_from([None, *KEEPS]))
 def test_what_was_exported_and_imported_is_exported_as_the_same_bytes(
-    drawn: list[Any], keep: pruning.Keep | None
+    drawn: list[Any], keep: Keep | None
 ) -> None:
     """Whatever happened to a run, waiting or done, pruned or whole."""
     with TemporaryDirectory() as folder:

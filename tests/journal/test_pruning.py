@@ -22,7 +22,8 @@ from quandary.errors import Diverged
 from quandary.journal import chance, policy, pruning, runs
 from quandary.journal.chance import stamp
 from quandary.journal.entries import Answered, Source
-from quandary.journal.pruning import Amount, Wanted
+from quandary.journal.history import KEEPS, Wanted
+from quandary.journal.pruning import Amount
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
@@ -30,7 +31,7 @@ from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Entry
-    from quandary.journal.pruning import Keep
+    from quandary.journal.history import Keep
     from quandary.journal.store import State, Store
 
 SOURCE = Source("person", "terminal", "grace")
@@ -63,7 +64,7 @@ def texts(store: Store, run: str) -> set[str]:
 
 
 @settings(max_examples=40)
-@given(drawn=full_stores.LIVES, keep=st.sampled_from(pruning.KEEPS), again=st.booleans())
+@given(drawn=full_stores.LIVES, keep=st.sampled_from(KEEPS), again=st.booleans())
 def test_whatever_is_pruned_every_decision_stays_and_the_journal_verifies(
     drawn: list[Any], keep: Keep, again: bool
 ) -> None:

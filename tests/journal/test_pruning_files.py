@@ -14,14 +14,14 @@ import processes
 import small_flows
 from quandary.journal import pruning
 from quandary.journal.entries import Source
-from quandary.journal.pruning import Wanted
+from quandary.journal.history import Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     import pytest
 
-    from quandary.journal.pruning import Keep
+    from quandary.journal.history import Keep
 
 SOURCE = Source("person", "terminal", "grace")
 

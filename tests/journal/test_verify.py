@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +11,12 @@ import pytest
 import databases
 import small_flows
 from quandary.errors import NotFound
+from quandary.journal import policy, pruning
 from quandary.journal import runs as driver
+from quandary.journal.entries import Source
+from quandary.journal.history import Wanted
+from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import Run
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
@@ -53,6 +60,9 @@ def changed(column: str, old: str, new: str) -> str:
     text = f"replace(CAST({column} AS TEXT), '{old}', '{new}')"
     return f"UPDATE entry SET {column} = CAST({text} AS BLOB) WHERE @1 AND n = 3"  # noqa: S608
 
+
+BLANK = "UPDATE entry SET matter = NULL, salt = NULL WHERE seal IS NOT NULL AND "
+"""What a prune does to an entry."""
 
 TAMPERINGS = {
     "a byte of a body": [changed("body", '"OK"', '"NO"')],
@@ -124,6 +134,15 @@ TAMPERINGS = {
     "a run put off": ["UPDATE run SET expires = '2099' WHERE number = 2"],
     "a document": ["UPDATE document SET written = CAST('{}' AS BLOB)"],
     "a document removed": ["DELETE FROM document"],
+    "all that waits for a person": ["UPDATE run SET waits = 'agent'"],
+    "the newest run as the store remembers it": ["UPDATE last SET id = 'another'"],
+    "a run emptied with care": [
+        "DELETE FROM entry WHERE @2",
+        "UPDATE run SET n = 0 WHERE number = 2",
+    ],
+    "texts of a run that is over blanked": [BLANK + "@1"],
+    "a text of a run that waits blanked": [BLANK + "@2 AND n = 2"],
+    "a text blanked and its salt left": ["UPDATE entry SET matter = NULL WHERE @1 AND n = 3"],
     "a body that is no JSON": ["UPDATE entry SET body = X'FF00' WHERE @1 AND n = 2"],
 }
 
@@ -161,6 +180,113 @@ def test_every_tampering_is_found(
     assert all(problem.text for problem in report.problems)
 
 
+ROW = {
+    "flow": "'other'",
+    "version": "version + 1",
+    "project": "'elsewhere'",
+    "status": "'failed'",
+    "waits": "'house'",
+    "key": "'9:'",
+    "asked": "asked + 1",
+    "n": "n + 1",
+    "first": "head",
+    "head": "first",
+    "began": "'2020-01-01'",
+    "since": "'2020-01-01'",
+    "expires": "'2099-01-01'",
+    "number": "number + 10",
+    "id": "lower(id)",
+}
+
+
+@pytest.mark.parametrize("column", Run.__struct_fields__)
+def test_every_column_of_a_run_is_checked(
+    store: Store, path: Path | str, runs: list[str], column: str
+) -> None:
+    """Whatever it says, the entries have to say too."""
+    tamper(path, [f"UPDATE run SET {column} = {ROW[column]} WHERE number = 2"])  # noqa: S608
+    assert not verify(store).ok, runs
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE name SET run = (SELECT id FROM run WHERE number = 5)",
+        "UPDATE name SET run = (SELECT id FROM run WHERE number = 1)",
+        "UPDATE name SET name = 'another'",
+        "DELETE FROM name",
+    ],
+)
+def test_a_name_leads_to_the_newest_run_that_has_it(
+    store: Store, path: Path | str, runs: list[str], statement: str
+) -> None:
+    """A preference is found by its name: an older one must not come back, nor one be lost."""
+    for preference in ("always-ask", "never-ask"):
+        policy.set_preference(
+            store, "a", preference, scope="", origin="user", who="person", through="web"
+        )
+    ended = small_flows.begin(store, "empty")
+    assert verify(store).ok, (runs, ended)
+    tamper(path, [statement.replace("number = 5", "number = 4")])
+    assert not verify(store).ok
+
+
+def test_a_trigger_or_an_index_that_hides_rows_is_found(tmp_path: Path) -> None:
+    """The rows are as they were, and lists that are read through the index are empty."""
+    place = tmp_path / "journal.db"
+    with closing(SqliteStore(place)) as store:
+        small_flows.begin(store)
+    index = "UPDATE sqlite_master SET sql = replace(sql, '{}', '{}') WHERE name = 'run_waits'"
+    usual, none = "WHERE waits IS NOT NULL", "WHERE waits = 'nobody'"
+    for statement in (
+        index.format(usual, none.replace("'", "''")),
+        "",
+        index.format(none.replace("'", "''"), usual),
+    ):
+        with closing(sqlite3.connect(place, isolation_level=None)) as db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute(statement or "REINDEX run_waits")
+    with closing(SqliteStore(place)) as store:
+        assert driver.inbox(store) == []
+        (problem,) = verify(store).problems
+        assert "run and its indexes" in problem.text
+        databases.change(place, "REINDEX run_waits")
+        assert verify(store).ok
+        trigger = "CREATE TRIGGER quiet AFTER INSERT ON run BEGIN UPDATE run SET waits = NULL; END"
+        databases.change(place, trigger)
+        (problem,) = verify(store).problems
+        assert "quiet" in problem.text
+
+
+def test_a_text_is_gone_only_where_a_prune_on_record_took_it(
+    store: Store, path: Path | str, runs: list[str]
+) -> None:
+    """What it left has to be there, whether or not another one would have taken it."""
+    pruning.prune(store, Wanted("9999"), "", Source("person", "terminal", ""), lambda _: None)
+    assert verify(store).pruned > 0
+    assert verify(store).ok
+    tamper(path, [BLANK + "@1 AND kind = 'answered'"])
+    (problem,) = verify(store).problems
+    assert (problem.run, "on record" in problem.text) == (runs[0], True)
+    assert not verify(store, runs[0]).ok
+    codes = Wanted("9999", "codes")
+    pruning.prune(store, codes, "", Source("person", "terminal", ""), lambda _: None)
+    assert verify(store).ok
+    tamper(path, [BLANK + "run IN (SELECT id FROM run WHERE flow = 'prune')"])  # noqa: S608
+    assert {"no prune does" in problem.text for problem in verify(store).problems} >= {True}
+
+
+def test_a_prune_of_one_project_explains_no_other(
+    store: Store, path: Path | str, runs: list[str]
+) -> None:
+    """Nor one of what ended before."""
+    for wanted in (Wanted("9999", "codes", "/elsewhere"), Wanted("2001", "codes")):
+        pruning.prune(store, wanted, "", Source("person", "terminal", ""), lambda _: None)
+    tamper(path, [BLANK + "@1 AND n = 1"])
+    (problem,) = verify(store).problems
+    assert (problem.run, problem.n) == (runs[0], 1)
+
+
 def test_a_changed_run_is_named(store: Store, path: Path | str, runs: list[str]) -> None:
     """The run, the number of the entry; the other runs verify."""
     tamper(path, TAMPERINGS["a byte of a matter"])
@@ -186,7 +312,7 @@ def test_a_tail_cut_off_with_care_is_found_by_the_stores_digest(
                 head = (SELECT digest FROM entry WHERE @2 AND n = 2) WHERE number = 2""",
         ],
     )
-    assert verify(store).ok
+    assert verify(store, seen=False).ok
     report = verify(store, expect=digest)
     assert not report.ok
     assert "expected" in report.problems[-1].text

@@ -126,5 +126,5 @@ def sound(store: Store, runs: int) -> bool:
     chance = random.Random(1)  # noqa: S311 - no secret
     for number in chance.sample(range(2, runs + 1), SAMPLE):
         before, row = store.runs(after=number - 2, limit=2)
-        check.run(row, before.first)
+        check.some([row], before.first)
     return not check.problems

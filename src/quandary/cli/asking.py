@@ -114,7 +114,7 @@ def begin(way: Way, beginning: desk.Beginning) -> int:
         return console.ask_here(store, state, proof=way.proof)
     row = store.run(state.run)
     if row is not None and state.ask is not None:
-        send_notice(row, state.ask)  # nobody listened on the way there
+        send_notice(store, row, state.ask)  # nobody listened on the way there
     return console.show(store, state, proof=way.proof)
 
 

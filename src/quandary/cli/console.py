@@ -30,9 +30,12 @@ SCRIPT = Caller("api", "answers")
 def open_journal(where: str | None, *, existing: bool = False, notify: bool = True) -> Store:
     """The store that is meant; one that is only looked at is not made.
 
-    As `[notify]` says, people are notified of questions that begin to wait in it.
+    As `[notify]` says, people are notified of questions that begin to wait in it. Where it is older
+    than what was seen here, that is said.
     """
     store = open_store(where, create=not existing)
+    if store.missing:
+        complain(store.missing)
     if notify:
         notices.watch_store(store)
     return store
@@ -47,7 +50,7 @@ def open_run(where: str | None, name: str) -> tuple[Store, str]:
 def view_journal(where: str | None) -> Store:
     """The store for whoever only wants to see what there is; where there is none, an empty one."""
     try:
-        return open_store(where, create=False)
+        return open_journal(where, existing=True, notify=False)
     except NoStore:
         from quandary.journal.sqlite import MEMORY, SqliteStore  # noqa: PLC0415 - rarely needed
 

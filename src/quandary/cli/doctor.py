@@ -333,6 +333,7 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
             paths = [path for path in (place, f"{place}-wal") if os.path.exists(path)]
             size = sum(os.path.getsize(path) for path in paths) // 1024
             problems = verify(store).problems if entries <= MANY else ()
+            missing = store.missing
     except NoStore:
         yield Finding("ok", place, "nothing has been recorded there yet")
         return
@@ -343,7 +344,9 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
     runs = last.runs if last else 0
     large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
     told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
-    if entries > MANY:
+    if missing:
+        yield Finding("broken", place, missing, "quandary verify")
+    elif entries > MANY:
         text = f"{told}; too many entries to verify in passing"
         yield Finding("ok", place, text, "quandary verify looks at all of them")
     elif problems:

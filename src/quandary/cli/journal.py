@@ -20,10 +20,11 @@ from quandary.desk.timeline import about, events
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, chance, pruning
 from quandary.journal.entries import Source
-from quandary.journal.pruning import KEEPS, Amount, Wanted
+from quandary.journal.history import KEEPS, Keep, Wanted
+from quandary.journal.pruning import Amount
 from quandary.journal.store import open_store, place_of
 from quandary.model.text import count
-from quandary.settings.files import read_input, write_text
+from quandary.settings.files import read_input, read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
+_DIGEST = re.compile(r"\d+-[0-9a-f]{64}(?!\S)")
 _NOTABLE = 100_000
 """So many bytes are worth a word."""
 _MANY = 20
@@ -42,21 +44,63 @@ _MANY = 20
 @click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
 @click.argument("run", required=False)
 @click.option("--expect", metavar="DIGEST", help="A digest that an earlier verify printed.")
+@click.option(
+    "--anchor", metavar="FILE", help="Compare with the digest in FILE, then bring it up to date."
+)
+@click.option(
+    "--accept", is_flag=True, help="Use a store that is older than what was seen here; for people."
+)
 @store_option
-def verify_command(run: str | None, expect: str | None, where: str | None) -> int:
+def verify_command(
+    run: str | None, expect: str | None, anchor: str | None, accept: bool, where: str | None
+) -> int:
     """Check that nothing in the journal was changed, moved, cut short or removed.
 
+    The newest entry is also compared with what was last seen on this machine, so that an older
+    file in the place of the journal is found.
+
     Prints the store's digest. Keep it elsewhere and give it to --expect later: this reveals even
-    that everything was rewritten.
+    that everything was rewritten. With --anchor FILE this takes one command, run from time to
+    time: a FILE that does not exist is written; one that does has to fit, and is brought up to
+    date if nothing is wrong with the journal. Keep FILE in git or on another machine.
     """
-    if expect is not None and not re.fullmatch(r"\d+-[0-9a-f]{64}", expect):
+    if expect is not None and not _DIGEST.fullmatch(expect):
         message = "--expect takes the digest that an earlier `quandary verify` printed"
         raise click.UsageError(message)
-    report = archive.examine(console.open_journal(where, existing=True), run, expect)
+    if run is not None and (anchor or accept):
+        raise click.UsageError("--anchor and --accept are about the whole store; leave out RUN")
+    if expect is not None and anchor is not None:
+        raise click.UsageError("give --expect or --anchor, not both")
+    store = open_store(where, create=False)
+    keeper = store.keeper
+    if accept and keeper is not None:
+        if console.caller().who != "person":
+            raise Rejected("only a person at a terminal can accept an older store")
+        keeper.renew()
+    known = anchor is not None and os.path.lexists(anchor)
+    report = archive.examine(store, run, _read_anchor(anchor) if anchor and known else expect)
     _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
     if not report.runs:
         tell("this store is empty")
-    return 0 if report.ok else 1
+    if not report.ok:
+        return 1
+    if anchor is not None:
+        write_text(anchor, _report_line(report))
+        tell(f"{anchor} {'fits, and is up to date' if known else 'was written'}")
+    if run is None and keeper is not None:
+        try:
+            keeper.renew(report.digest)
+        except OSError as error:
+            tell(f"{keeper.path} cannot be written ({error.strerror}): nothing is kept of this")
+    return 0
+
+
+def _read_anchor(file: str) -> str:
+    """The digest that an earlier verify wrote to a file."""
+    found = _DIGEST.match(read_text(file))
+    if found is None:
+        raise ParseError(f"{file}: no digest that `quandary verify --anchor` wrote")
+    return found[0]
 
 
 @click.command(epilog="Exit status: 0 pruned, or nothing to prune; 1 not all of it was done.")
@@ -83,7 +127,7 @@ def prune_command(
     """
     project = "" if everywhere else console.current_project()
     before = chance.stamp(chance.now() - age(span))
-    wanted = Wanted(before, msgspec.convert(keep, pruning.Keep), None if everywhere else project)
+    wanted = Wanted(before, msgspec.convert(keep, Keep), None if everywhere else project)
     store = console.open_journal(where, existing=True)
     end_what_expired(store)
     if dry_run:
@@ -136,8 +180,9 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     It holds every entry with all that was said, what seals it, and the documents that the run
     began with. A waiting run is exported as it stands now, and stays where it is.
     """
-    exported = archive.fetch(console.open_journal(where, existing=True, notify=False), run)
-    written = archive.write(exported)
+    store = console.open_journal(where, existing=True, notify=False)
+    exported = archive.fetch(store, run)
+    written = archive.write(exported, store.anchor())
     if output is None or output == "-":
         put(written)
     else:
@@ -302,7 +347,11 @@ def _print_report(report: Report, more: str = "") -> None:
     for problem in report.problems:
         entry = f" entry {problem.n}" if problem.n else ""
         complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
-    put(f"{report.digest}  {count(report.runs, 'run')}, {report.entries} entries{more}\n")
+    put(_report_line(report, more))
+
+
+def _report_line(report: Report, more: str = "") -> str:
+    return f"{report.digest}  {count(report.runs, 'run')}, {report.entries} entries{more}\n"
 
 
 def _show_entries(copied: int, total: int) -> None:

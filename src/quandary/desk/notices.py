@@ -57,10 +57,10 @@ class Means(NamedTuple):
 
 def watch_store(store: Store, watch: Watch | None = None) -> None:
     """From now on send a notice of every question that begins to wait in this store."""
-    runs.listen(store, lambda run, ask: send_notice(run, ask, watch))
+    runs.listen(store, lambda run, ask: send_notice(store, run, ask, watch))
 
 
-def send_notice(run: Run, ask: Ask, watch: Watch | None = None) -> None:
+def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) -> None:
     """Send a notice of a question, without waiting for that and without ever failing.
 
     `watch` does something in the background. A program that runs for long gives it: somebody has
@@ -69,7 +69,8 @@ def send_notice(run: Run, ask: Ask, watch: Watch | None = None) -> None:
     try:
         table = user_settings().table("notify")
         if table:
-            see_it_end = _start({"table": table, "notice": notice(run, ask)}, run.id)
+            said = notice(run, ask) | {"newest": store.anchor()}
+            see_it_end = _start({"table": table, "notice": said}, run.id)
             if watch is not None:
                 watch(see_it_end)
     except Exception as error:  # noqa: BLE001 - the question waits whether or not this works

@@ -264,6 +264,8 @@ def _find_grant(store: Store, folder: str, kept: Kept, transition: Transition) -
 
     It is approval that an agent cannot give itself.
     """
+    if transition.needs_person or transition.reason:
+        store.require_newest()
     run = run_named_in(store, transition.reason) if transition.reason else None
     label = transition.source.label if transition.source is not None else ""
     wanted = Move(folder, label, transition.target.title, len(kept.history))

@@ -31,10 +31,10 @@ from quandary.journal.entries import (
     read_body,
     readable,
 )
-from quandary.journal.history import row_of
+from quandary.journal.history import IMPORT, needs_documents, row_of
 from quandary.journal.runs import IMPORTED, Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.verify import Problem, Report, needs_documents, store_digest, verify
+from quandary.journal.verify import Problem, Report, store_digest, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     """Is told how many entries have been copied, and of how many."""
 
 FORMAT = 1
-FLOW = "imported"
 _STEP = 1000
 
 
@@ -112,7 +111,7 @@ def _carry(
             nonlocal report
             progress(total, total)
             moment.close()
-            report = verify(target)
+            report = verify(target, seen=False)
             if report.digest != expected:
                 raise StoreError("what arrived is not what was sent; nothing was copied")
             judge(report)
@@ -195,13 +194,20 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class _File(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="run", tag_field="quandary"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="run",
+    tag_field="quandary",
 ):
     format: int
     run: str
     follows: str
     entries: tuple[_Line, ...]
     documents: dict[str, Any]
+    newest: str = ""
+    """How far the store had come from which it was exported, for `quandary verify --expect`."""
 
 
 def export(store: Store, run: str) -> Exported:
@@ -217,9 +223,9 @@ def export(store: Store, run: str) -> Exported:
     return exported
 
 
-def write(exported: Exported) -> bytes:
-    """The file: the same run gives the same bytes."""
-    return msgspec.json.format(_compact(exported), indent=1) + b"\n"
+def write(exported: Exported, newest: str = "") -> bytes:
+    """The file: the same run of a store that has come as far gives the same bytes."""
+    return msgspec.json.format(_compact(exported, newest), indent=1) + b"\n"
 
 
 def read(data: bytes | str, name: str) -> Exported:
@@ -242,7 +248,7 @@ def read(data: bytes | str, name: str) -> Exported:
     return exported
 
 
-def _compact(exported: Exported) -> bytes:
+def _compact(exported: Exported, newest: str = "") -> bytes:
     lines = []
     for entry in exported.entries:
         salt, seal = (None if it is None else it.hex() for it in (entry.salt, entry.seal))
@@ -250,7 +256,7 @@ def _compact(exported: Exported) -> bytes:
         digest = entry.digest.hex()
         lines.append(_Line(entry.n, msgspec.Raw(entry.body), matter, salt, seal, digest))
     documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
-    file = _File(FORMAT, exported.run, exported.follows.hex(), tuple(lines), documents)
+    file = _File(FORMAT, exported.run, exported.follows.hex(), tuple(lines), documents, newest)
     return msgspec.json.encode(file)
 
 
@@ -338,7 +344,7 @@ def keep(store: Store, exported: Exported, about: str, project: str, source: Sou
     arguments |= {"context": f"run {run}: {about}"}
     documents, name = {"file": _compact(exported).decode()}, IMPORTED + run
     said = {"project": project, "name": name, **source._asdict()}
-    return runs.begin(store, FLOW, arguments, documents=documents, **said).run
+    return runs.begin(store, IMPORT, arguments, documents=documents, **said).run
 
 
 def read_imported(store: Store, record: str) -> Exported:

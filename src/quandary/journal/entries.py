@@ -8,7 +8,7 @@ and the chain still holds, and nobody can guess what a pruned matter said.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
@@ -18,7 +18,7 @@ from quandary.model.asks import Answer, Ask, Question, Reply
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
 
     from quandary.journal.store import Store
@@ -150,6 +150,8 @@ class Noted(Body, frozen=True, kw_only=True, tag="noted", tag_field="entry"):
     """Where a failed run is taken up again, the keys of the responses that no longer count."""
     amendment: int = 0
     """Its number among the amendments of the run then, as of an answer that was changed."""
+    lost: tuple[int, ...] = ()
+    """Entries whose texts could not be read when a damaged store was recovered."""
 
 
 class Ended(Body, frozen=True, kw_only=True, tag="ended", tag_field="entry"):
@@ -159,6 +161,9 @@ class Ended(Body, frozen=True, kw_only=True, tag="ended", tag_field="entry"):
 
 
 AnyBody = Began | Asked | Answered | Called | Returned | Noted | Ended
+_KINDS: dict[type[AnyBody], Kind] = {
+    body: cast("Kind", body.__struct_config__.tag) for body in get_args(AnyBody)
+}
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -263,7 +268,7 @@ def read_beginning(store: Store, run: str) -> tuple[Began, dict[str, Any]]:
 
 def kind_of(body: AnyBody) -> Kind:
     """What an entry with this body is called."""
-    return cast("Kind", body.__struct_config__.tag)
+    return _KINDS[type(body)]
 
 
 def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter) -> Entry:
@@ -276,19 +281,24 @@ def seal_entry(run: str, n: int, previous: bytes, body: AnyBody, matter: Matter)
     return Entry(run, n, kind, said, written, salt, seal, digest(run, n, previous, said, seal))
 
 
-def digest(run: str, n: int, previous: bytes, body: bytes, seal: bytes | None) -> bytes:
+def digest(
+    run: str,
+    n: int,
+    previous: bytes,
+    body: bytes,
+    seal: bytes | None,
+    hashing: Callable[[bytes], Any] = sha256,
+) -> bytes:
     """What an entry is known by: it covers its place, its body, its sealed matter, and the past."""
-    said = sha256(b"%s %d %s" % (run.encode(), n, body)).digest()
-    return sha256(previous + said + (seal or b"")).digest()
+    said = hashing(b"%s %d %s" % (run.encode(), n, body)).digest()
+    return cast("bytes", hashing(previous + said + (seal or b"")).digest())
 
 
-def is_sealed(entry: Entry) -> bool:
+def is_sealed(entry: Entry, hashing: Callable[[bytes], Any] = sha256) -> bool:
     """Whether the matter is the one that was sealed, or was pruned, or never was."""
-    if entry.seal is None:
+    if entry.matter is None or entry.seal is None:
         return entry.matter is None and entry.salt is None
-    if entry.matter is None:
-        return True
-    return sha256((entry.salt or b"") + entry.matter).digest() == entry.seal
+    return bool(hashing((entry.salt or b"") + entry.matter).digest() == entry.seal)
 
 
 def document_bytes(value: Any) -> bytes:  # noqa: ANN401 - any JSON

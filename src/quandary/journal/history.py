@@ -8,7 +8,7 @@ entries that they append, `verify` to all, and every other reader of a journal u
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
@@ -48,6 +48,16 @@ if TYPE_CHECKING:
 EARLIER = "earlier"
 """What an entry says that came from another run; `by` is that run."""
 BY_PREFERENCE = Source("policy", "preference", "")
+Keep = Literal["answers", "codes"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
+IMPORT = "imported"
+"""The flow that keeps a run of another store."""
+PRUNE = "prune"
+"""The flow that records what was pruned."""
+RECORDS = frozenset({"prefer", "phase", PRUNE})
+"""Flows in which nobody is asked and no program runs: what they began with is what was decided."""
+RETOLD = frozenset({"walk"})
+"""Flows whose result repeats what programs put out."""
 
 
 class Standing(Struct):
@@ -419,6 +429,45 @@ def _fits(before: GivenAnswer, question: Question) -> bool:
 def _asked(call: Call) -> tuple[object, ...]:
     """What makes two calls the same, wherever in a run they are made."""
     return call.agent, call.prompt, call.expects, call.routes
+
+
+# -- what can be pruned --------------------------------------------------------------------------
+
+
+class Wanted(Struct, frozen=True):
+    """What is to be pruned."""
+
+    before: str
+    """Runs that ended before that moment."""
+    keep: Keep = "answers"
+    project: str | None = None
+    """Of one project, or of all."""
+
+
+def may_prune(row: Run, wanted: Wanted) -> bool:
+    """Whether a prune reaches a run: one of its project that was over before that moment."""
+    over = row.status != "waiting" and row.since < wanted.before
+    return over and row.flow not in RECORDS and wanted.project in (None, row.project)
+
+
+def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
+    """Whether the matter of an entry goes: prompts and outputs do, and decisions stay.
+
+    What the house did itself is an order, not a prompt. Answers, notes and ends are the words of
+    whoever decided; they stay unless only codes are to be kept.
+    """
+    if isinstance(body, Called):
+        return not body.deed
+    retold = isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed")
+    return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
+
+
+def needs_documents(entries: Iterable[Entry]) -> bool:
+    """Whether a run needs what it began with: as long as anything said in it is left.
+
+    What the house did itself is left in any case and says nothing.
+    """
+    return any(entry.matter is not None and entry.kind != "called" for entry in entries)
 
 
 # -- what is told of it --------------------------------------------------------------------------

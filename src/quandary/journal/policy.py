@@ -117,8 +117,10 @@ class Policy(NamedTuple):
 
     def check(self, id_: str, *texts: str, chain: bool = False) -> Verdict:
         """Judge by the id and by words alone; which option would be taken is not looked at."""
-        if self.store is None or self.trouble:
+        if self.store is None or self.trouble or self.store.missing:
             trouble = self.trouble or "the store cannot be read"
+            if self.store is not None and self.store.missing:
+                trouble = "the store is not what was seen here before (see quandary verify)"
             return ASK._replace(note=f"{trouble}, so it is asked")
         try:
             found = find_preference(self.store, id_, self.project)

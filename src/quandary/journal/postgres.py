@@ -165,8 +165,9 @@ class PostgresStore(Store):
                 if self.beside is not None:
                     self.beside(connection, made)
                 values = {**asdict(made), **_columns(entries), "journal": self._journal}
-                connection.execute(_statement(_BEGIN, min(len(entries), _FEW + 1)), values)
+                added = connection.execute(_statement(_BEGIN, min(len(entries), _FEW + 1)), values)
             self._teller.tell(connection, made.id)
+            self._keep([seq for (seq,) in added], entries)
             return made
 
         return self._connections.do(action)
@@ -179,8 +180,10 @@ class PostgresStore(Store):
         def action(connection: Connection) -> None:
             nonlocal before
             again, before = before, True
-            if connection.execute(statement, values).rowcount:
+            added = connection.execute(statement, values)
+            if added.rowcount:
                 self._teller.tell(connection, run.id)
+                self._keep([seq for (seq,) in added], entries)
             elif not (again and _written(connection, run)):
                 raise Moved(run.id)
 
@@ -236,6 +239,8 @@ class PostgresStore(Store):
             execute(_COUNT_ON)
             check()
             connection.commit()
+        if self.keeper is not None:
+            self.keeper.look()
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         return self._connections.do(lambda c: _execute(c, sql, values).fetchall())
@@ -298,6 +303,7 @@ def _statement(moved: str, count: int) -> str:
         )
         INSERT INTO entry (run, {names})
         SELECT %(id)s, new.* FROM held, {new} AS new ({names}) ORDER BY new.n
+        RETURNING seq
     """  # noqa: S608 - our own names
 
 

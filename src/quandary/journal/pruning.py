@@ -8,46 +8,37 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Rejected
 from quandary.journal import archive, runs
-from quandary.journal.entries import Answered, Began, Called, Ended, Noted, Source
-from quandary.journal.verify import needs_documents
+from quandary.journal.entries import Began, Source
+from quandary.journal.history import (
+    IMPORT,
+    PRUNE,
+    RECORDS,
+    Wanted,
+    is_prunable,
+    may_prune,
+    needs_documents,
+)
 from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from quandary.journal.archive import Exported
-    from quandary.journal.entries import AnyBody, Entry
+    from quandary.journal.entries import Entry
     from quandary.journal.store import Run, State, Store
 
     Watch = Callable[["Amount"], None]
 
-Keep = Literal["answers", "codes"]
-KEEPS: tuple[Keep, ...] = get_args(Keep)
-FLOW = "prune"
-RECORDS = frozenset({"prefer", "phase", FLOW})
-"""Flows in which nobody is asked and no program runs: what they began with is what was decided."""
-RETOLD = frozenset({"walk"})
-"""Flows whose result repeats what programs put out."""
 _RUNS = 200
 _BYTES = 4_000_000
 """No more runs and bytes than this are pruned at once, so that writers wait for milliseconds."""
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What is to be pruned."""
-
-    before: str
-    """Runs that ended before that moment."""
-    keep: Keep = "answers"
-    project: str | None = None
-    """Of one project, or of all."""
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -75,22 +66,10 @@ class Take(NamedTuple):
     """What an imported run is after it; its record makes room for another one."""
 
 
-def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
-    """Whether the matter of an entry goes: prompts and outputs do, and decisions stay.
-
-    What the house did itself is an order, not a prompt. Answers, notes and ends are the words of
-    whoever decided; they stay unless only codes are to be kept.
-    """
-    if isinstance(body, Called):
-        return not body.deed
-    retold = isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed")
-    return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
-
-
 def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
     """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
     for row in store.each_run(project=wanted.project):
-        if row.status == "waiting" or row.since >= wanted.before or row.flow in RECORDS:
+        if not may_prune(row, wanted):
             continue
         with suppress(msgspec.DecodeError, UnicodeDecodeError, Rejected):  # `verify` reports it
             if take := _take(store, row, wanted, set() if bare is None else bare):
@@ -107,7 +86,7 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
     if wanted.keep == "answers" and all(entry.pruned for entry in entries):
         return None
     entries += store.entries(row.id, after=1)
-    if row.flow == archive.FLOW:
+    if row.flow == IMPORT:
         return _take_imported(store, row, entries, wanted, bare)
     gone = [
         e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
@@ -156,7 +135,7 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
     context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {stays}"
     return runs.begin(
         store,
-        FLOW,
+        PRUNE,
         {**msgspec.to_builtins(wanted), "context": context},
         project=project,
         **source._asdict(),
@@ -168,7 +147,7 @@ def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
     """Resume what was interrupted; what was pruned by then is not counted again."""
     deeds = partial(do_prune, store, watch=watch)
     for row in store.each_run(waits="house"):
-        if row.flow == FLOW:
+        if row.flow == PRUNE:
             yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
@@ -179,7 +158,7 @@ def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
     for batch in _batches(find_prunable(store, wanted, bare)):
         for take in batch:
             if take.renewed is not None:
-                flow, source = take.renewed.began.flow, Source("policy", FLOW, "")
+                flow, source = take.renewed.began.flow, Source("policy", PRUNE, "")
                 archive.keep(store, take.renewed, flow, take.run.project, source)
         done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
         amount = reduce(Amount.plus, (take for take in batch if take.run.id in done), amount)

@@ -87,6 +87,8 @@ class _Found(NamedTuple):
     entries: list[Entry]
     cut: str
     """Which of its entries are missing."""
+    lost: tuple[int, ...]
+    """Those whose texts are."""
 
 
 def recover(path: str, target: Store) -> Recovered:
@@ -101,9 +103,9 @@ def recover(path: str, target: Store) -> Recovered:
     tables = _tables(found, salvaged)
     target.fill(lambda table: iter(tables[table]), lambda: None)
     for run in found:
-        if run.cut:
+        if run.cut or run.lost:
             _resume(target, run)
-    return Recovered(verify(target), losses, left)
+    return Recovered(verify(target, seen=False), losses, left)
 
 
 def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
@@ -134,11 +136,12 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
             losses.append(Loss(id_, cut))
         # An entry whose texts are damaged is kept without them, as if they had been pruned.
         entries = [e if is_sealed(e) else replace(e, matter=None, salt=None) for e in chain]
-        losses += [Loss(id_, f"the texts of entry {e.n}") for e in chain if not is_sealed(e)]
+        lost = tuple(e.n for e in chain if not is_sealed(e))
+        losses += [Loss(id_, f"the texts of entry {n}") for n in lost]
         previous, number = chain[0].digest, place
         began = chain[0].read()
         assert isinstance(began, Began)  # noqa: S101 - by its digest, or seen to
-        found.append(_Found(row_of(entries, number), began, entries, cut))
+        found.append(_Found(row_of(entries, number), began, entries, cut, lost))
     begun = salvaged.last.runs if salvaged.last else 0
     if begun > number:
         losses.append(Loss("", f"{count(begun - number, 'run')} at the end"))
@@ -195,9 +198,10 @@ def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
 def _resume(store: Store, run: _Found) -> None:
     """Say in a run what it lost, and have it stand where its flow stands after what is left."""
     draft = Draft(run.row, Source("policy", "recovery", ""))
-    noted = Noted(kind="recovered", key=run.row.key or "", **draft.said)
-    draft.add(noted, Matter(text=f"{run.cut} could not be read in the damaged store"))
-    if run.row.status == "waiting":
+    noted = Noted(kind="recovered", key=run.row.key or "", lost=run.lost, **draft.said)
+    what = [f"the texts of entry {n}" for n in run.lost] + ([run.cut] if run.cut else [])
+    draft.add(noted, Matter(text=f"{', '.join(what)} could not be read in the damaged store"))
+    if run.cut and run.row.status == "waiting":
         with suppress(QuandaryError):  # of another version, or without its texts: shown as it is
             draft.stand(rebuild(store, run.row.id, run.row.n))
     draft.append(store)

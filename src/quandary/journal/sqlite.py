@@ -154,6 +154,20 @@ class SqliteStore(Store):
             file.lock(run, "LOCK_UN")
             return False
 
+    def faults(self) -> list[str]:
+        """What was added to the file, and what its indexes hide: lists are read through those."""
+        added = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+        found = [f"the {kind} {name} was added to the file" for kind, name in self._rows(added)]
+        for table in TABLES.keys() - {"entry"}:  # what is missing there is missed by its run
+            (said,), *_ = self._rows(f"PRAGMA integrity_check({table})")
+            if said != "ok":
+                found.append(f"the table {table} and its indexes do not agree: {said}")
+        return found
+
+    def gaps(self, after: int) -> int:
+        sql = "SELECT coalesce(max(seq), ?) - ? - count(*) FROM entry WHERE seq > ?"
+        return int(self._rows(sql, (after, after, after))[0][0])
+
     def dump(self, table: str) -> Iterator[Row]:
         try:
             yield from self._patiently(lambda: self._db.execute(rows_of(table)))
@@ -165,17 +179,18 @@ class SqliteStore(Store):
     def create(
         self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
     ) -> Run:
-        def action() -> Run:
+        def action() -> tuple[Run, list[Entry], range]:
             newest = self._db.execute(NEWEST).fetchone()
             run, entries = self._begin(self._db.execute, newest, write, documents, name, once=once)
             self._db.execute(_ADD_RUN, astuple(run))
-            self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
-            return run
+            return run, entries, self._add(entries)
 
-        return self._write(action)
+        run, entries, seqs = self._write(action)
+        self._keep(seqs, entries)
+        return run
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        def action() -> None:
+        def action() -> range:
             told = (run.key, run.asked, run.n, run.head, run.since)
             # Most answers leave the run waiting for the same kind of answer. Not to touch what the
             # indexes hold then halves what goes to the disk.
@@ -184,9 +199,15 @@ class SqliteStore(Store):
                 moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen))
                 if not moved.rowcount:
                     raise Moved(run.id)
-            self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
+            return self._add(entries)
 
-        self._write(action)
+        self._keep(self._write(action), entries)
+
+    def _add(self, entries: Sequence[Entry]) -> range:
+        """Add entries; the numbers that they have got."""
+        self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
+        ((last,),) = self._db.execute("SELECT last_insert_rowid()").fetchall()
+        return range(last - len(entries) + 1, last + 1)
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         def action() -> list[Run]:
@@ -241,6 +262,8 @@ class SqliteStore(Store):
             check()
 
         self._write(action)
+        if self.keeper is not None:
+            self.keeper.look()
 
     def back_up(self, path: str) -> None:
         """Copy the file page by page as it is at one moment; others may go on writing."""

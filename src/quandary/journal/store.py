@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from quandary.journal.anchors import Keeper
     from quandary.journal.postgres import PostgresStore
     from quandary.settings import Part, Settings
 
@@ -183,6 +184,8 @@ class Store(ABC):
     """Where it is, as it may be shown: without a password."""
     address: str
     """The same with all that is needed to open it, for our own programs only."""
+    keeper: Keeper | None = None
+    """Keeps outside what was seen of the store, where it is one that lasts."""
     shared: PostgresStore | None = None
     """The same store, where its database can also be used for what stands beside a journal."""
 
@@ -226,12 +229,18 @@ class Store(ABC):
         status: Status | None = None,
         waits: Waits | None = None,
         project: str | None = None,
+        flow: str | None = None,
         after: int = 0,
         limit: int = 100,
         newest: bool = False,
     ) -> list[Run]:
         """A page of runs in the order they began, beyond the run numbered `after`."""
-        wanted = {"status = ?": status, "waits = ?": waits, "project = ?": project}
+        wanted = {
+            "status = ?": status,
+            "waits = ?": waits,
+            "project = ?": project,
+            "flow = ?": flow,
+        }
         terms: dict[str, object] = {term: v for term, v in wanted.items() if v is not None}
         if after or not newest:
             terms["number < ?" if newest else "number > ?"] = after
@@ -240,10 +249,17 @@ class Store(ABC):
         sql = f"SELECT {RUN} FROM run {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
         return list(map(_run, self._rows(sql, (*terms.values(), limit))))
 
-    def each_run(self, *, waits: Waits | None = None, project: str | None = None) -> Iterator[Run]:
+    def each_run(
+        self,
+        *,
+        waits: Waits | None = None,
+        project: str | None = None,
+        flow: str | None = None,
+    ) -> Iterator[Run]:
         """Every run in the order they began, read page by page."""
         after = 0
-        while page := self.runs(waits=waits, project=project, after=after, limit=_PAGE):
+        wanted: dict[str, Any] = {"waits": waits, "project": project, "flow": flow}
+        while page := self.runs(**wanted, after=after, limit=_PAGE):
             yield from page
             after = page[-1].number
 
@@ -261,7 +277,7 @@ class Store(ABC):
         self, run: str, *, kinds: Sequence[Kind] = (), after: int = 0, upto: int = maxsize
     ) -> list[Entry]:
         """The entries of a run beyond the one numbered `after`, as far as the one at `upto`."""
-        among = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        among = f"AND kind IN ({_marks(kinds)})" if kinds else ""
         where = f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n"
         return self._entries(where, (run, after, upto, *kinds))
 
@@ -283,11 +299,24 @@ class Store(ABC):
         sql = "SELECT seq, run, body FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         return self._rows(sql, (after, self._horizon(), limit))
 
-    def heads(self, upto: int | None = None) -> list[Entry]:
-        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run."""
-        newest = "(SELECT max(seq) FROM entry WHERE seq <= ? GROUP BY run)"
+    def entries_of(self, runs: Collection[str]) -> list[Entry]:
+        """The entries of several runs, in the order of each."""
+        return self._entries(f"WHERE run IN ({_marks(runs)}) ORDER BY run, n", (*runs,))
+
+    def heads(self, upto: int | None = None) -> Iterator[tuple[str, int, bytes, int]]:
+        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run: the
+        run, its number, digest and `seq`.
+        """
         upto = self._horizon() if upto is None else upto
-        return self._entries(f"WHERE seq IN {newest} ORDER BY run", (upto,))
+        newest = (
+            "SELECT max(seq) AS seq FROM entry WHERE run > ? AND seq <= ? "
+            "GROUP BY run ORDER BY run LIMIT ?"
+        )
+        sql = f"SELECT run, n, digest, seq FROM entry WHERE seq IN ({newest}) ORDER BY run"  # noqa: S608
+        after = ""
+        while page := self._rows(sql, (after, upto, _PAGE)):
+            yield from page
+            after = page[-1][0]
 
     def _entries(self, where: str, values: Sequence[object]) -> list[Entry]:
         sql = f"SELECT {ENTRY}, seq FROM entry {where}"  # noqa: S608 - our own words
@@ -308,6 +337,37 @@ class Store(ABC):
         sql = "SELECT coalesce(max(seq), 0) FROM entry WHERE seq <= ?"
         return int(self._rows(sql, (self._horizon(),))[0][0])
 
+    def head(self) -> tuple[int, bytes] | None:
+        """The `seq` and the digest of the newest entry."""
+        sql = "SELECT seq, digest FROM entry WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
+        rows = self._rows(sql, (self._horizon(),))
+        return rows[0] if rows else None
+
+    def anchor(self) -> str:
+        """The same as `quandary verify --expect` takes it: kept elsewhere, it shows a rollback."""
+        seq, digest = self.head() or (0, b"")
+        return f"{seq}-{digest.hex()}" if seq else ""
+
+    def origin(self) -> str:
+        """The digest of the oldest entry, which no other store has; nothing where there is none."""
+        rows = self._rows("SELECT digest FROM entry ORDER BY seq LIMIT 1")
+        return rows[0][0].hex() if rows else ""
+
+    def digest_at(self, seq: int) -> str:
+        """The digest of the entry with that `seq`; nothing where there is none."""
+        rows = self._rows("SELECT digest FROM entry WHERE seq = ?", (seq,))
+        return rows[0][0].hex() if rows else ""
+
+    @property
+    def missing(self) -> str:
+        """What was seen of this store and is not in it, in words; nothing where all of it is."""
+        return self.keeper.missing if self.keeper is not None else ""
+
+    def require_newest(self) -> None:
+        """Refuse where it is not what was seen: what was used up could be used again."""
+        if self.missing:
+            raise Rejected(self.missing)
+
     def document(self, digest: str) -> bytes | None:
         """A document that runs began with."""
         rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))
@@ -315,14 +375,46 @@ class Store(ABC):
 
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
-        for (digest,) in self._rows("SELECT digest FROM document"):
-            if (written := self.document(digest)) is not None:
-                yield digest, written
+        sql, after = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?", ""
+        while page := self._rows(sql, (after, _PAGE)):
+            for (after,) in page:
+                if (written := self.document(after)) is not None:
+                    yield after, written
+
+    def have_documents(self, digests: Collection[str]) -> set[str]:
+        """Those of these documents that are there."""
+        sql = f"SELECT digest FROM document WHERE digest IN ({_marks(digests)})"  # noqa: S608
+        return {row[0] for row in self._rows(sql, (*digests,))} if digests else set()
 
     def named(self, first: str, last: str | None = None) -> dict[str, str]:
         """The runs that bear a name, or the names from one as far as another."""
         sql = "SELECT name, run FROM name WHERE name >= ? AND name <= ? ORDER BY name"
         return dict(self._rows(sql, (first, first if last is None else last)))
+
+    def numbers_of(self, names: Collection[str]) -> dict[str, int]:
+        """The numbers of the runs that bear these names."""
+        where = f"WHERE name.name IN ({_marks(names)})"
+        sql = f"SELECT name.name, number FROM name JOIN run ON id = run {where}"  # noqa: S608
+        return dict(self._rows(sql, (*names,))) if names else {}
+
+    def beginnings(self) -> Iterator[tuple[str, str, bytes | None]]:
+        """Every name with the run that bears it, and how that began."""
+        sql = (
+            "SELECT name.name, name.run, body FROM name LEFT JOIN entry "
+            "ON entry.run = name.run AND n = 1 WHERE name.name > ? ORDER BY name.name LIMIT ?"
+        )
+        after = ""
+        while page := self._rows(sql, (after, _PAGE)):
+            yield from page
+            after = page[-1][0]
+
+    def faults(self) -> list[str]:
+        """What is wrong with the database itself, beside what stands in its tables."""
+        return []
+
+    def gaps(self, after: int) -> int:  # noqa: ARG002 - a server leaves numbers out
+        """How many numbers beyond that `seq` have no entry, where each is given to one."""
+        return 0
 
     def last(self) -> Last | None:
         """The newest run as the store remembers it, apart from the rows of the runs."""
@@ -424,6 +516,11 @@ class Store(ABC):
         execute(_KEEP_LAST, (run.id, run.first, run.number))
         return run, entries
 
+    def _keep(self, seqs: Sequence[int], entries: Sequence[Entry]) -> None:
+        """Have what was just committed kept outside."""
+        if self.keeper is not None and seqs:
+            self.keeper.keep(seqs[0], seqs[-1], entries[-1].digest)
+
     def _needed(self, execute: Execute, seen: int) -> set[str]:
         """The documents of runs that began after entry `seen`."""
         sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
@@ -446,6 +543,10 @@ def rows_of(table: str) -> str:
     return f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {columns[0]}"  # noqa: S608
 
 
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
 def _run(row: Row) -> Run:
     return Run(**dict(zip(TABLES["run"], row, strict=True)))
 
@@ -459,6 +560,8 @@ def open_store(
     yet is made, or else, without `create`, `NoStore`. A server is told the `marks` on every
     connection.
     """
+    from quandary.journal.anchors import Keeper  # noqa: PLC0415 - for stores that last
+
     address = _address(where, start, make=create)
     if _is_url(address):
         try:
@@ -466,8 +569,10 @@ def open_store(
         except ImportError as missing:
             needed = f"({missing.name}): pip install 'quandary[postgres]'"
             raise StoreError(f"PostgreSQL needs more packages {needed}") from missing
-        return PostgresStore(address, create=create, marks=marks)
-    from quandary.journal.sqlite import SqliteStore  # noqa: PLC0415 - one kind among others
+        store: Store = PostgresStore(address, create=create, marks=marks)
+        store.keeper = Keeper(store, store.path)
+        return store
+    from quandary.journal.sqlite import MEMORY, SqliteStore  # noqa: PLC0415 - one kind among others
 
     if not create:
         try:
@@ -476,7 +581,10 @@ def open_store(
             raise NoStore(address) from None
         except OSError as error:
             raise StoreError(f"{address} cannot be opened ({error.strerror})") from None
-    return SqliteStore(address)
+    store = SqliteStore(address)
+    if address != MEMORY:
+        store.keeper = Keeper(store, os.path.realpath(address))
+    return store
 
 
 def place_of(where: Where = None) -> str:

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from hashlib import sha256
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from quandary.journal.anchors import EMPTY, NONE
 from quandary.journal.entries import (
     START,
-    AnyBody,
     Began,
-    Entry,
-    Unreadable,
+    Noted,
     digest,
     document_digest,
     is_sealed,
     kind_of,
-    sha256,
+    read_beginning,
+    read_bodies,
+    read_body,
 )
-from quandary.journal.history import describe_beginning, history
+from quandary.journal.history import (
+    IMPORT,
+    PRUNE,
+    Standing,
+    Wanted,
+    describe_beginning,
+    fold,
+    is_prunable,
+    may_prune,
+    needs_documents,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from quandary.journal.entries import AnyBody, Entry
     from quandary.journal.store import Run, Store
+
+_MANY = 500
+"""About so many entries are checked at once, whatever the size of the store."""
+_ANY = Wanted("~")
+"""A prune that reaches every run that any can."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,9 +74,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    store: Store, run: str | None = None, expect: str | None = None, *, follows: bytes | None = None
+    store: Store,
+    run: str | None = None,
+    expect: str | None = None,
+    *,
+    follows: bytes | None = None,
+    seen: bool = True,
 ) -> Report:
-    """Check one run or the whole store; with `expect`, also against a digest kept from before.
+    """Check one run or the whole store; with `expect`, also against a digest kept from before, and
+    with `seen`, against what was seen of the store here.
 
     A run that is not where it was written follows the digest that it brought along.
     """
@@ -65,11 +92,14 @@ def verify(
             check.everything()
         else:
             row = store.require_run(run)
-            check.run(row, follows or store.link_before(row))
+            check.some([row], follows or store.link_before(row), at_home=follows is None)
+        made = store_digest(store)
+        if seen:
+            check.seen(made)
         if expect is not None:
-            check.expected(expect)
+            check.expected(expect, made)
         return Report(
-            digest=store_digest(store),
+            digest=made,
             runs=check.runs,
             entries=check.entries,
             pruned=check.pruned,
@@ -84,9 +114,9 @@ def store_digest(store: Store, upto: int | None = None) -> str:
     be brought back to that moment and compared.
     """
     made, newest = sha256(), 0
-    for entry in store.heads(upto):
-        made.update(b"%s %d %s" % (entry.run.encode(), entry.n, entry.digest))
-        newest = max(newest, entry.seq)
+    for run, n, last, seq in store.heads(upto):
+        made.update(b"%s %d %s" % (run.encode(), n, last))
+        newest = max(newest, seq)
     return f"{newest}-{made.hexdigest()}"
 
 
@@ -95,40 +125,73 @@ class _Check:
         self.store = store
         self.problems: list[Problem] = []
         self.runs = self.entries = self.pruned = 0
-        self.documents: set[str] = set()
-        self.names: dict[str, str] = {}
+        self.missing: set[str] = set()
+        self.prunes = list(_recorded_prunes(store))
 
     def everything(self) -> None:
         """All runs, and what is beside them."""
-        previous, number = START, 0
-        for row in self.store.each_run():
-            if missing := row.number - number - 1:
-                self._problem(f"runs were removed before this one: {missing}", row.id)
-            self.run(row, previous)
-            previous, number = row.first, row.number
+        previous, number, newest = START, 0, ""
+        for batch in _batches(self.store.each_run()):
+            for row in batch:
+                if missing := row.number - number - 1:
+                    self._problem(f"runs were removed before this one: {missing}", row.id)
+                number, newest = row.number, row.id
+            previous = self.some(batch, previous)
         last = self.store.last()
         begun = last.runs if last else 0
         if begun != number:
             self._problem(f"{begun} runs were begun; the last one there is number {number}")
-        elif last is not None and last.first != previous:
+        elif last is not None and (last.id, last.first) != (newest, previous):
             self._problem("the newest run is not the one that was begun last", last.id)
+        self._beside()
+
+    def _beside(self) -> None:
+        """What is beside the runs: entries of none, documents, names, the database itself."""
         for stray in self.store.strays():
             self._problem("the run's row was removed; its entries are still there", stray)
         for name, written in self.store.documents():
-            self.documents.discard(name)
             if document_digest(written) != name:
                 self._problem(f"the document {name[:12]}… was changed")
-        for name in sorted(self.documents):
+        for name in sorted(self.missing):
             self._problem(f"the document {name[:12]}… was removed")
-        if self.store.named("", "\U0010ffff") != self.names:
-            self._problem("a name does not lead to the newest run that has it")
+        for name, run, began in self.store.beginnings():
+            if not _bears(began, name):
+                self._problem("a name leads to a run that does not have it", run)
+        for fault in self.store.faults():
+            self._problem(fault)
 
-    def run(self, row: Run, previous: bytes) -> None:
-        """One run: its chain, and the row that sums it up."""
-        entries = self.store.entries(row.id)
-        self.runs += 1
-        self.entries += len(entries)
-        self.pruned += sum(entry.pruned for entry in entries)
+    def some(self, rows: list[Run], previous: bytes, *, at_home: bool = True) -> bytes:
+        """A few runs, each of which follows the one before; what the next one follows."""
+        every = self.store.entries_of([row.id for row in rows])
+        found = {run: [*entries] for run, entries in groupby(every, attrgetter("run"))}
+        names, needed = dict[str, int](), set[str]()
+        for row in rows:
+            entries = found.get(row.id, [])
+            self.runs += 1
+            self.entries += len(entries)
+            self._chain(row, entries, previous)
+            previous = row.first
+            try:
+                bodies = read_bodies([entry.body for entry in entries])
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self._problem("an entry cannot be read", row.id)
+                continue
+            began = self._compare(row, entries, bodies)
+            if began is not None and began.name:
+                names[began.name] = row.number
+            if began is not None and began.documents and needs_documents(entries):
+                needed.update(began.documents.values())
+            if pruned := [at for at, e in enumerate(entries, 1) if e.matter is None and e.seal]:
+                self.pruned += len(pruned)
+                self._prunes(row, pruned, bodies, at_home=at_home)
+        self.missing |= needed - self.store.have_documents(needed)
+        newest = self.store.numbers_of(names) if at_home else names
+        if any(newest.get(name, 0) < number for name, number in names.items()):
+            self._problem("a name does not lead to the newest run that has it")
+        return previous
+
+    def _chain(self, row: Run, entries: list[Entry], previous: bytes) -> None:
+        """Whether each entry is what it was, and follows the one before."""
         seq = 0
         for count, entry in enumerate(entries, 1):
             if entry.n != count:
@@ -136,51 +199,119 @@ class _Check:
                 break
             if entry.seq <= seq:
                 self._problem("the entry was moved", row.id, entry.n)
-            if not is_sealed(entry):
+            if not is_sealed(entry, sha256):
                 self._problem("the matter or its salt was changed", row.id, entry.n)
-            if digest(entry.run, entry.n, previous, entry.body, entry.seal) != entry.digest:
+            made = digest(entry.run, entry.n, previous, entry.body, entry.seal, sha256)
+            if made != entry.digest:
                 more = ", or a run before this one was changed or removed" if count == 1 else ""
                 self._problem(f"the entry was changed{more}", row.id, entry.n)
             previous, seq = entry.digest, entry.seq
-        if len(entries) != row.n:
+        if len(entries) != row.n or not entries:
             text = f"there are {len(entries)} entries, and the run's row knows of {row.n}"
             self._problem(text, row.id, len(entries))
         elif entries[-1].digest != row.head or entries[0].digest != row.first:
             self._problem("the run's row knows of other entries than there are", row.id, row.n)
-        try:
-            bodies = [entry.read() for entry in entries]
-        except Unreadable:
-            self._problem("an entry cannot be read", row.id)
-        else:
-            self._compare(row, entries, bodies)
 
-    def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> None:
+    def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> Began | None:
+        """Whether the row says what the entries come to; how the run began."""
+        standing = Standing()
         for entry, body in zip(entries, bodies, strict=True):
             if kind_of(body) != entry.kind:
                 self._problem("the kind of the entry was changed", row.id, entry.n)
-            if isinstance(body, Began):
-                self.documents.update(body.documents.values() if needs_documents(entries) else ())
-                self.names |= {body.name: row.id} if body.name else {}
-                if replace(row, **describe_beginning(body)) != row:
-                    self._problem("the run's row does not say how the run began", row.id)
-        if replace(history(bodies).row(row), n=row.n) != row:
+            fold(standing, entry.n, body)
+        began = standing.began
+        if began is None or replace(row, **describe_beginning(began)) != row:
+            self._problem("the run's row does not say how the run began", row.id)
+        if replace(standing.row(row), n=row.n) != row:
             self._problem("the run's row does not say where the run stands", row.id)
+        return began
 
-    def expected(self, expect: str) -> None:
+    def _prunes(self, row: Run, pruned: list[int], bodies: list[AnyBody], *, at_home: bool) -> None:
+        """Whether texts are missing that no prune takes, or that none on record took.
+
+        Of a run that was written elsewhere, the record is there. What could not be read when a
+        damaged store was recovered is told in the run itself. A copy of another store's run is
+        pruned as a whole, once a newer one has taken its place.
+        """
+        lost = {n for body in bodies if isinstance(body, Noted) for n in body.lost}
+        prunes = {prune.keep for prune in self.prunes if may_prune(row, prune)}
+        name = getattr(bodies[0], "name", "")
+        is_copy = row.flow == IMPORT
+        is_replaced = is_copy and self.store.named(name).get(name) != row.id
+        for n in pruned:
+            body = bodies[n - 1]
+            goes = is_replaced if is_copy else is_prunable(row.flow, body, "codes")
+            if n in lost:
+                continue
+            if not goes or not may_prune(row, _ANY):
+                self._problem("its texts were removed, which no prune does", row.id, n)
+            elif at_home and not any(is_copy or is_prunable(row.flow, body, k) for k in prunes):
+                self._problem("its texts were removed, and no prune on record did it", row.id, n)
+
+    def expected(self, expect: str, made: str) -> None:
         """Compare with a digest from before."""
         moment, _, rest = expect.partition("-")
         if not moment.isdecimal() or len(rest) != 64:
             self._problem(f"{expect} is no digest of a store; copy what `quandary verify` printed")
-        elif store_digest(self.store, int(moment)) != expect:
+        elif (newest := _moment(made)) < int(moment):
+            text = f"the store is older than the expected digest: it ends with entry {newest}, and "
+            self._problem(f"{text}what came up to entry {moment} is missing")
+        elif not self._had(expect, made):
             self._problem("what was written up to the expected digest is not what is there now")
+
+    def seen(self, made: str) -> None:
+        """Compare with what was seen of the store here, as long as it is the same one."""
+        anchor = self.store.keeper.read() if self.store.keeper is not None else None
+        if self.store.missing:
+            self._problem(self.store.missing)
+        elif anchor is not None and anchor.verified != NONE:
+            moment = _moment(anchor.verified)
+            if not self._had(anchor.verified, made):
+                text = f"what was verified here up to entry {moment} is not what is there now"
+                self._problem(f"{text}: it was altered since")
+            elif gaps := self.store.gaps(moment):
+                self._problem(f"entries that came after entry {moment} were removed: {gaps}")
+
+    def _had(self, digest: str, made: str) -> bool:
+        """Whether the store, or its newest entry, had this digest at the moment that it names."""
+        moment = _moment(digest)
+        if digest in (made, EMPTY, f"{moment}-{self.store.digest_at(moment)}"):
+            return True
+        return store_digest(self.store, moment) == digest
 
     def _problem(self, text: str, run: str = "", n: int = 0) -> None:
         self.problems.append(Problem(text, run, n))
 
 
-def needs_documents(entries: Iterable[Entry]) -> bool:
-    """Whether a run needs what it began with: as long as anything said in it is left.
+def _moment(digest: str) -> int:
+    return int(digest.partition("-")[0])
 
-    What the house did itself is left in any case and says nothing.
-    """
-    return any(entry.matter is not None and entry.kind != "called" for entry in entries)
+
+def _recorded_prunes(store: Store) -> Iterator[Wanted]:
+    """What was to be pruned, whenever somebody pruned."""
+    for row in store.each_run(flow=PRUNE):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # told when its turn comes
+            began, arguments = read_beginning(store, row.id)
+            if began.flow == PRUNE:
+                yield msgspec.convert(arguments, Wanted)
+
+
+def _batches(rows: Iterable[Run]) -> Iterator[list[Run]]:
+    batch: list[Run] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += row.n
+        if size >= _MANY:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _bears(began: bytes | None, name: str) -> bool:
+    """Whether a run began under this name."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        body = read_body(began or b"")
+        return isinstance(body, Began) and body.name == name
+    return False

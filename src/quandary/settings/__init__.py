@@ -160,6 +160,11 @@ def data_folder() -> str:
     return _folder("XDG_DATA_HOME", os.path.join(".local", "share"), "user_data_dir")
 
 
+def state_folder() -> str:
+    """Where is kept what was seen of the user's stores."""
+    return _folder("XDG_STATE_HOME", os.path.join(".local", "state"), "user_state_dir")
+
+
 def _folder(variable: str, usual: str, elsewhere: str) -> str:
     """On most systems the convention is short enough to follow without a package."""
     if sys.platform in ("darwin", "win32"):

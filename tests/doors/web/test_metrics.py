@@ -344,3 +344,13 @@ def test_agents(site: Site) -> None:
     assert figures["quandary_agent_failures_total", "claude"] == 0
     assert figures["quandary_agent_calls_under_way",] == 3
     assert figures["quandary_waiting", "small", "agent"] == 1
+
+
+def test_the_newest_entry_is_told_with_its_digest(site: Site) -> None:
+    """Whoever keeps it elsewhere can see later that nothing was taken back."""
+    site.ask("Login")
+    seq, digest = site.store.head() or (0, b"")
+    with site.visitor() as visitor:
+        figures = scrape(visitor)
+    assert figures["quandary_newest_entry", digest.hex()] == seq > 0
+    assert figures["quandary_store_older",] == 0

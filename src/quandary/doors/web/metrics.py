@@ -91,6 +91,7 @@ class Metrics:
     """All figures of one server."""
 
     def __init__(self, store: Store, events: Events, fleet: Callable[[], Fleet] | None) -> None:
+        self._store = store
         self._events = events
         self._fleet = fleet
         self._counting = Counting(store)
@@ -114,11 +115,21 @@ class Metrics:
             waiting = _waiting_families(self._waiting.now())
             counted = self._counting.up_to_now(PIECE)
             told = _fleet_families(self._fleet()) if self._fleet is not None else []
+            head = self._store.head()
+            newest = {(head[1].hex(),): head[0]} if head is not None else {}
+            missing, told_of = (
+                int(bool(self._store.missing)),
+                "Whether it is not what was seen here.",
+            )
+            kept = [
+                _gauge("newest_entry", "The number of the newest entry.", newest, "digest"),
+                _gauge("store_older", told_of, missing),
+            ]
             behind = _gauge("journal_behind", "Entries that were not counted yet.", counted.behind)
             self._whole = self._whole or not counted.behind
             # Figures that are far too low would look as if they had been reset.
             happened = list(_journal_families(counted)) if self._whole else []
-            return [*waiting, *told, behind, *happened]
+            return [*waiting, *told, *kept, behind, *happened]
         return []
 
     def _of_the_server(self, *, up: bool) -> list[Metric]:
