@@ -41,6 +41,7 @@ class Way(NamedTuple):
     pairs: tuple[str, ...]
     answers: str | None
     origin: str | None
+    require: str | None
     proof: bool
     expires: str | None
     where: str | None
@@ -72,6 +73,11 @@ _OPTIONS = (
     ),
     click.option(
         "--from", "origin", metavar="RUN", help="Take over answers of that run, where they fit."
+    ),
+    click.option(
+        "--require",
+        type=click.Choice(["person"]),
+        help="Only a person's own answer counts, at a terminal or in the browser.",
     ),
     click.option("--proof", is_flag=True, help="When done, print only what the proof asks for."),
     store_option,
@@ -170,6 +176,7 @@ def ask_command(
         extras=list(extra_texts),
         kind=kind or UNSET,
         values=way.values,
+        require_person=bool(way.require),
     )
     return begin(way, desk.decide(wanted, way.showing))
 
@@ -204,24 +211,19 @@ def split_command(
     the person chooses is checked against what the options require and rule out.
     """
     rows = msgspec.json.decode(msgspec.json.encode(given.read_options(options)))
-    wanted = desk.Splitting(rows, context, relation, skill, number, way.values)
+    person = bool(way.require)
+    wanted = desk.Splitting(rows, context, relation, skill, number, way.values, person)
     return begin(way, desk.split(wanted, way.showing))
 
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 refused or not proven, 2 wrong usage.")
 @click.argument("folder", metavar="DIR")
 @click.option("--custom", metavar="'Label | Description'", help="Offer an action of your own.")
-@click.option(
-    "--require",
-    type=click.Choice(["person"]),
-    help="Only a person's own answer counts, at a terminal or in the browser.",
-)
 @item_options("What to review, in place of the files in DIR.", "The same from a file.")
 @asking_options
 def gate_command(
     folder: str,
     custom: str | None,
-    require: str | None,
     texts: tuple[str, ...],
     file: str | None,
     way: Way,
@@ -237,7 +239,7 @@ def gate_command(
     shown = tracks.read_proof("" if taken else read_pipe(tracks.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
-    wanted = desk.Gating(folder, shown.values, custom or "", bool(require), rows, way.values)
+    wanted = desk.Gating(folder, shown.values, custom or "", bool(way.require), rows, way.values)
     typed = shown.values if shown.lines else ()
     beginning = desk.gate(console.open_journal(way.where), wanted, way.showing, typed)
     for stuck in beginning.warnings:

@@ -500,7 +500,10 @@ def _tree(tree: Tree) -> dict[str, Any]:
             for decision in tree.decisions
         ],
     }
-    further = {name: getattr(tree, name) for name in ("title", "question", "keywords", "extends")}
+    further = {
+        name: getattr(tree, name)
+        for name in ("title", "question", "keywords", "extends", "require")
+    }
     return shown | {name: value for name, value in further.items() if value}
 
 

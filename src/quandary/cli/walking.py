@@ -460,6 +460,7 @@ def _begin(
     store: Store, walk: plans.Walk, way: Way, through: str, item: Item, **further: object
 ) -> State:
     """Begin a run for an item, just before there is room for its first call."""
+    further |= {"require": way.require or ""}
     return begin_run(store, way, walk.beginning(item, way.showing, **further), through)
 
 

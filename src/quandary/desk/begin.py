@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
     from quandary.journal.store import State, Store
+    from quandary.model.asks import Required
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -36,6 +37,9 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 Items = Annotated[
     list[dict[str, Any]],
     Meta(description="One object each: id, label, title, context, question; others fill {slots}."),
+]
+Person = Annotated[
+    bool, Meta(description="Only a person's own answer, at a terminal or in the browser, counts.")
 ]
 Values = Annotated[dict[str, str], Meta(description="What fills {slots} in questions.")]
 
@@ -57,6 +61,7 @@ class Asking(Struct, forbid_unknown_fields=True):
         Meta(description="advisory asks in plain text, which disturbs less."),
     ] = UNSET
     values: Values = {}
+    require_person: Person = False
     expires: Annotated[str, Meta(description="Withdraw it after 30m, 12h, 2d …")] = ""
 
 
@@ -81,6 +86,7 @@ class Splitting(Struct, forbid_unknown_fields=True):
     skill: Annotated[str, Meta(description="Who asks; ids of questions begin with it.")] = ""
     number: Annotated[int, Meta(ge=1, description="Which decision of yours this is.")] = 1
     values: Values = {}
+    require_person: Person = False
 
 
 class Gating(Struct, forbid_unknown_fields=True):
@@ -89,9 +95,7 @@ class Gating(Struct, forbid_unknown_fields=True):
     folder: Annotated[str, Meta(description="The folder of the track.")]
     proof: Annotated[dict[str, Any], Meta(description="The proof fields of the phase.")] = {}
     custom: Annotated[str, Meta(description="An action of yours: 'Label | Description'.")] = ""
-    require_person: Annotated[
-        bool, Meta(description="Only an answer at a terminal or in the browser counts.")
-    ] = False
+    require_person: Person = False
     items: Items = []
     values: Values = {}
 
@@ -106,6 +110,7 @@ class Walking(Struct, forbid_unknown_fields=True):
     page: Annotated[str, Meta(description="The page of the chart to begin on.")] = ""
     cli: Annotated[str, Meta(description="The agent where the chart names none.")] = ""
     workdir: Annotated[str, Meta(description="Where agents work; by default here.")] = ""
+    require_person: Person = False
 
 
 Wanted = Asking | Splitting | Gating | Walking
@@ -251,6 +256,7 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
         limits=showing.limits(as_text=(kind or tree.kind) == "advisory"),
         trees=tuple(others),
         values=wanted.values,
+        require=_required(wanted),
     )
     return _beginning("decide", terms, "tree", "trees")
 
@@ -267,6 +273,7 @@ def split(wanted: Splitting, showing: Showing) -> Beginning:
         context=wanted.context,
         limits=showing.limits(),
         values=wanted.values,
+        require=_required(wanted),
     )
     return _beginning("split", terms, "options")
 
@@ -298,7 +305,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         since=kept.history[-1].at if kept.history else "",
         custom=gates.Custom(label, description) if label else None,
         items=tuple(sources.from_rows("items", wanted.items)),
-        require="person" if wanted.require_person else "",
+        require=_required(wanted),
         at_hand=showing.via == "terminal",
         proof=tracks.convert_typed(phase.proof, wanted.proof, typed),
         limits=showing.limits(),
@@ -326,7 +333,11 @@ def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
     )
     walk.plan.require_sound()
     agents.require_logins(list(walk.plan.commands), walk.folder)
-    return walk.beginning(item, showing)
+    return walk.beginning(item, showing, require=_required(wanted))
+
+
+def _required(wanted: Wanted) -> Required:
+    return "person" if wanted.require_person else ""
 
 
 def _beginning(flow: str, terms: Struct, *documents: str) -> Beginning:

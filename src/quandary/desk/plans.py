@@ -113,7 +113,7 @@ class Plan(NamedTuple):
 
 _SHOWN = (
     "id name kind page prompt validate_prompt cli validate_cli retry_cli retries timeout votes "
-    "on_exhausted routes"
+    "on_exhausted routes require"
 )
 
 
@@ -128,6 +128,8 @@ def _about(step: Planned) -> Iterator[str]:
     said = [f"by {who}", again, f"{step.timeout:g} s"]
     if step.validates:
         said.append(f"checked by {step.validate_cli}")
+    if step.require:
+        said.append("a person's own answer is required")
     yield ", ".join(said)
     for label, target in zip(step.routes, step.targets, strict=True):
         yield f"{label} -> {target}"

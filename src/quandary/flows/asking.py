@@ -34,13 +34,13 @@ from quandary.model.tree import Extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Literal
 
     from quandary.flows import Steps
-    from quandary.model.asks import Kind, Limits
+    from quandary.model.asks import Kind, Limits, Required
 
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
+PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
 NO_ANSWER = "This question has no answer yet."
 _DECIDING = (None, "force", "add")
 
@@ -94,15 +94,15 @@ class Asking(ABC, Generic[P]):
     """Asks the questions of one run. Each showing of a place has a key of its own."""
 
     kind: Kind = "transition"
-    require: Literal["", "person"] = ""
     advisor: str = ""
     """An agent that answers what people ask back."""
     skips = False
     """Whether a question can be left without an answer."""
 
-    def __init__(self, context: str, limits: Limits) -> None:
+    def __init__(self, context: str, limits: Limits, require: Required = "") -> None:
         self.context = context
         self.limits = limits
+        self.require = require
         self.notes: list[Note] = []
         """What the next Ask, or the result, has to say."""
         self.comment = ""
@@ -181,6 +181,8 @@ class Asking(ABC, Generic[P]):
         notes, self.notes = self.notes, []
         notes += [note for place, _ in asked for note in place.notes]
         questions = _unique([question for _, question in asked])
+        if self.require:
+            notes.append(Note("person", PERSON, questions[0].item))
         extras = dict.fromkeys(extra for question in questions for extra in question.extras)
         hints = [wording.BLANK] if any(question.menu for question in questions) else []
         hints += ["Q: asks something", "? explains"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.flows import tell_hands, wording
 from quandary.flows.asking import Asking, Place, page_of
 from quandary.model import keys
-from quandary.model.asks import Choice, Hand, Item, Kind, Limits, Question
+from quandary.model.asks import Choice, Hand, Item, Kind, Limits, Question, Required
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     trees: tuple[Tree, ...] = ()
     advisor: str = ""
     values: dict[str, str] = {}
-    require: Literal["", "person"] = ""
-    """Who has to answer; see `Ask.require`."""
+    require: Required = ""
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -68,11 +67,13 @@ def decide(
     trees: Sequence[Tree] = (),
     advisor: str = "",
     values: Mapping[str, str] | None = None,
+    require_person: bool = False,
 ) -> Flow:
     """Ask about every item until each has a path through the tree."""
     about, offered = tuple(items), None if extras is None else tuple(extras)
     shown, known, given = limits or Limits(), tuple(trees), dict(values or {})
-    terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given)
+    who: Required = "person" if require_person else ""
+    terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given, who)
     return _flow(terms)
 
 
@@ -234,8 +235,8 @@ class Decider(Asking[Level]):
         *,
         take_only: bool = True,
     ) -> None:
-        super().__init__(terms.context, terms.limits)
         tree = terms.tree
+        super().__init__(terms.context, terms.limits, terms.require or tree.require)
         self.terms = terms
         self.prefix = prefix
         self.depth = depth
@@ -243,7 +244,7 @@ class Decider(Asking[Level]):
         self.take_only = take_only
         """Whether a blank takes the only option behind Other unseen."""
         self.kind = terms.kind or ("advisory" if tree.kind == "advisory" else "transition")
-        self.require, self.advisor = terms.require, terms.advisor
+        self.advisor = terms.advisor
         self.extras = tree.extras if terms.extras is None else terms.extras
         self.records = {item.id: Record(item) for item in terms.items}
         self._several = len(tree.decisions) > 1
@@ -450,7 +451,8 @@ class Decider(Asking[Level]):
         tree = next((tree for tree in self.terms.trees if tree.name == name), None)
         if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
             return self.again(place, f"There is no tree {name} here.")
-        terms = replace(self.terms, tree=tree, items=(place.item,), question="", extras=None)
+        same = replace(self.terms, require=self.require)
+        terms = replace(same, tree=tree, items=(place.item,), question="", extras=None)
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
         self.records[place.item.id].asides += [

@@ -16,7 +16,17 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows import decide, send, tell_hands, wording
 from quandary.model import keys
-from quandary.model.asks import Answer, Ask, Choice, Item, Limits, Note, Preamble, Question, Reply
+from quandary.model.asks import (
+    Answer,
+    Ask,
+    Choice,
+    Item,
+    Limits,
+    Preamble,
+    Question,
+    Reply,
+    Required,
+)
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
 from quandary.model.text import count as counted
@@ -32,7 +42,6 @@ if TYPE_CHECKING:
     Ending = Steps[Result | None]
 
 VERSION = 1
-PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
 RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
 OUTPUT = Extra("A", "Show what this phase has produced so far")
@@ -74,7 +83,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     custom: Custom | None = None
     items: tuple[Item, ...] = ()
     """What to walk through, where it is not the files of the folder."""
-    require: Literal["", "person"] = ""
+    require: Required = ""
     at_hand: bool = False
     """Whether the person can be asked for proof; else what is missing is handed back."""
     proof: dict[str, Any] = {}
@@ -114,7 +123,7 @@ def gate(
 
     The flow yields `move-phase` and `list-artifacts` deeds, which whoever drives it does.
     """
-    who: Literal["", "person"] = "person" if require_person else ""
+    who: Required = "person" if require_person else ""
     about, given, room = tuple(items), dict(proof or {}), limits or Limits()
     return _flow(Terms(folder, track, seen, since, custom, about, who, at_hand, given, room))
 
@@ -162,8 +171,6 @@ class _Gate:
         if not self.phase.gate and not self.terms.require:
             result = yield from self._proceed()
         while result is None:
-            if self.terms.require:
-                self.asking.notes.append(Note("person", PERSON, self.item.id))
             record = self.asking.records[self.item.id] = decide.Record(self.item)
             level, self.why = self.asking.level(self.item, why=self.why), ""
             yield from self.asking.settle([level])

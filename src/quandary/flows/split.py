@@ -17,7 +17,7 @@ from quandary.flows import tell_hands
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.flows.wording import CODES, VERBS, Breach, Links, Words, fill, require_filled
 from quandary.model import keys as made
-from quandary.model.asks import Choice, Item, Limits, Note
+from quandary.model.asks import Choice, Item, Limits, Note, Required
 from quandary.model.candidates import Bucket, Candidate, problem
 from quandary.model.keys import SplitIds
 
@@ -63,6 +63,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     context: str = ""
     limits: Limits = Limits()
     values: dict[str, str] = {}
+    require: Required = ""
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -79,10 +80,12 @@ def split(
     context: str = "",
     limits: Limits | None = None,
     values: Mapping[str, str] | None = None,
+    require_person: bool = False,
 ) -> Flow:
     """Ask about every option until each is included, deferred or cut."""
     given, room = dict(values or {}), limits or Limits()
-    return _flow(Terms(tuple(options), skill, relation, number, context, room, given))
+    who: Required = "person" if require_person else ""
+    return _flow(Terms(tuple(options), skill, relation, number, context, room, given, who))
 
 
 def _flow(terms: Terms) -> Flow:
@@ -125,7 +128,7 @@ class _Split:
         self.words = Words(terms.options, self.links, self.buckets)
         self.ids = SplitIds(terms.skill, self.keys, _FURTHER_IDS)
         context = terms.context.strip() or self.words.context(terms.relation == "alternatives")
-        self.chooser = Chooser(context, terms.limits)
+        self.chooser = Chooser(context, terms.limits, terms.require)
 
     def flow(self) -> Flow:
         """The shape that fits, then whatever does not go together, then a look at the whole."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from quandary.flows.wording import CHECK
+from quandary.model.asks import Required
 from quandary.model.calls import HUMAN, fold, is_human
 from quandary.model.chart import QUIET, Kind, Map, named
 
@@ -64,6 +65,8 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a decision can be answered with."""
     targets: tuple[str, ...] = ()
     """The names of the steps that the routes lead to."""
+    require: Required = ""
+    """Whether a person themselves has to do the step, or to judge it."""
     problems: tuple[str, ...] = ()
     """What is wrong with the step's own settings."""
 
@@ -119,8 +122,14 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     kind = ways.kind(step)
     known = {fold(name): name for name in (*codenames, HUMAN)} if step.tags else {}
     tagged = next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
-    cli = (field("cli") or tagged or defaults.cli).strip()
+    said = field("require")
+    require: Required = "" if said is None else "person"
+    if said is not None and said.strip().casefold() != "person":
+        problems.append(f"{named(step)}: require is person, or left out, not {said.strip()[:60]!r}")
+    own = (field("cli") or tagged).strip()
+    cli = own or (HUMAN if require else defaults.cli.strip())
     judge = (field("validate_cli") or defaults.validate_cli).strip()
+    retry = (field("retry_cli") or defaults.retry_cli).strip() or cli
     silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
     # A person is not asked whether they are content with themselves.
     checked = kind == "process" and not silent and bool(judge or not is_human(cli))
@@ -129,6 +138,17 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     if votes and not choices:
         problems.append(f"{named(step)}: votes is for decisions, but no route from it has a label")
         votes = ()
+    votes = tuple(vote or cli for vote in votes)
+    if require and (kind in QUIET or (kind == "subprocess" and not choices)):
+        problems.append(f"{named(step)}: require is person, but nobody is asked at it")
+    if require and not (checked and is_human(judge)):
+        # Without a person who judges it, the step is a person's alone, whoever else is named.
+        named_here = (own, field("retry_cli") or "", *votes)
+        if others := [name for name in named_here if name and not is_human(name)]:
+            remedy = "leave that out, or have HUMAN check it"
+            problems.append(f"{named(step)}: require is person, and {others[0]} is none; {remedy}")
+        cli = retry = HUMAN
+        votes = () if others else votes
     return Planned(
         id=step.id,
         name=step.name,
@@ -138,13 +158,14 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
         validate_prompt=(field("validate_prompt") or CHECK) if checked else "",
         cli=cli,
         validate_cli=judge or cli,
-        retry_cli=(field("retry_cli") or defaults.retry_cli).strip() or cli,
+        retry_cli=retry,
         retries=read("retries", _retries, otherwise=defaults.retries),
         timeout=read("timeout", _seconds, otherwise=defaults.timeout),
-        votes=tuple(vote or cli for vote in votes),
+        votes=votes,
         on_exhausted=read("on_exhausted", _exhausted, otherwise=defaults.on_exhausted),
         routes=tuple(way.label for way in choices),
         targets=tuple(ways.follow(way).name for way in choices),
+        require=require,
         problems=tuple(problems),
     )
 

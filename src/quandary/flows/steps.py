@@ -395,6 +395,7 @@ class Visit:
             chain=False,
             assignment=self._assign(name, role),
         )
+        self.chooser.require = terms.require or plan.require
         chosen = yield from self.chooser.inquire(inquiry)
         self.hands += chosen.hands
         return chosen.code, "\n".join(comments[before:])

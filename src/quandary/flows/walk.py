@@ -18,7 +18,7 @@ from quandary.flows.asking import Chooser
 from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, plan_step
 from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
-from quandary.model.asks import Item, Limits, Note
+from quandary.model.asks import Item, Limits, Note, Required
 from quandary.model.calls import fold
 from quandary.model.chart import QUIET, Chart, Map, Page, check
 
@@ -59,6 +59,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     person: bool = True
     """Whether somebody can be asked where agents cannot agree."""
+    require: Required = ""
+    """Who has to answer wherever somebody is asked."""
 
     @property
     def about(self) -> str:
@@ -127,6 +129,7 @@ def walk(
     max_seconds: float | None = None,
     limits: Limits | None = None,
     person: bool = True,
+    require_person: bool = False,
 ) -> Flow:
     """Walk a chart once, for one item: yields Calls for agents and Asks for people.
 
@@ -136,7 +139,8 @@ def walk(
     defaults = Defaults(cli, validate_cli, retry_cli, retries, timeout, max_visits, on_exhausted)
     budget = Budget(max_calls, max_tokens, max_seconds)
     names, shown = tuple(codenames), limits or Limits()
-    return _flow(Terms(chart, item or Item("1"), defaults, names, budget, shown, person))
+    who: Required = "person" if require_person else ""
+    return _flow(Terms(chart, item or Item("1"), defaults, names, budget, shown, person, who))
 
 
 def _flow(terms: Terms) -> Flow:

@@ -122,6 +122,7 @@ def _fields(page: Canvas, tree: Tree) -> None:
         *(("" if n else "also", f"{e.letter}: {e.text}") for n, e in enumerate(tree.extras)),
         ("keywords", ", ".join(tree.keywords)),
         ("extends", tree.extends),
+        ("require", tree.require),
     ]
     fields = [(name, value) for name, value in fields if value.strip()]
     column = max((len(name) for name, _ in fields), default=0) + 2

@@ -332,10 +332,11 @@ _noted(
 _noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
 _noted("decision-missing", "options without a decision heading; put `## Decision: Name` above them")
 _noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
+_noted("require-unknown", "Require: {} is unknown, so a person is required; write person")
 _noted("extras-format", "write extras as `Extras: A: text | B: text | C: text`")
 _noted(
     "key-unknown",
-    "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends; "
+    "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends, Require; "
     "put an empty line above it if it is prose",
 )
 _noted("key-duplicate", "a second {}: line; the first one counts")

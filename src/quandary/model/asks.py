@@ -10,6 +10,8 @@ from quandary.model.calls import Assignment
 from quandary.model.tree import Extra
 
 Kind = Literal["transition", "advisory"]
+Required = Literal["", "person"]
+"""Who has to answer: only a person themselves, or, with nothing, also somebody on their behalf."""
 MORE = "…"
 """The code of the choice that leads to the next page."""
 
@@ -122,8 +124,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
     questions: tuple[Question, ...]
     notes: tuple[Note, ...] = ()
     """What happened since the Ask before."""
-    require: Literal["", "person"] = ""
-    """Who has to answer: only a person themselves, or also somebody on their behalf."""
+    require: Required = ""
     assignment: Assignment | None = None
     """Which part of a walk it is."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -118,12 +118,19 @@ class Tree(Content, frozen=True, gc=False, eq=False):
     question: str = ""
     keywords: tuple[str, ...] = ()
     extends: str = ""
+    require: Literal["", "person"] = ""
+    """Who has to answer: only a person themselves, or also somebody on their behalf."""
     bare: bool = False
     """Declared by a `## Decision:` heading alone, with no ¶ASK heading."""
     fenced: bool = False
     """Stands in a code fence: an example rather than a declaration."""
     line: int = 0
     column: int = 1
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The values that say something; what few trees say changes no digest of the others."""
+        return (*super().content, self.require) if self.require else super().content
 
     def decision(self, name: str) -> Decision | None:
         """The decision of that name."""
@@ -198,7 +205,7 @@ def extend(tree: Tree, base: Tree) -> Tree:
         replace(decision, options=tuple(_inherit(o, known) for o in decision.options))
         for decision in tree.decisions
     )
-    names = ("trigger", "extras", "kind", "question", "keywords")
+    names = ("trigger", "extras", "kind", "question", "keywords", "require")
     values = {name: getattr(tree, name) or getattr(base, name) for name in names}
     return replace(tree, decisions=decisions or base.decisions, **values)
 

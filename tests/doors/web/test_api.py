@@ -202,6 +202,18 @@ def test_asking_with_a_tree_that_is_sent_along(site: Site) -> None:
     assert (body.who, body.through, body.by) == ("api", "web", "token")
 
 
+def test_what_requires_a_person_is_not_answered_by_a_program(site: Site) -> None:
+    """Whoever asks over HTTP can have it held to, and then no token answers it."""
+    with site.visitor(Authorization=f"Bearer {TOKEN}") as visitor:
+        begun = visitor.post("/api/asks", json={**ASKING, "require_person": True})
+        assert begun.status_code == 201
+        run, key = begun.json()["run"], begun.json()["ask"]["key"]
+        sent = {"to": key, "text": "1"}
+        refused = visitor.post(f"/api/runs/{run}/reply", json=sent)
+        assert refused.status_code in {403, 409}, refused.text
+        assert "only a person" in refused.json()["detail"]
+
+
 @pytest.mark.parametrize("source", ["REVIEW", "trees/review.md", "trees/review.md#REVIEW"])
 def test_asking_with_a_tree_of_the_project(site: Site, source: str) -> None:
     """By its name or by its file."""

@@ -273,6 +273,7 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
     steps: list[Step] = []
     routes: list[Route] = []
     problems: list[Problem] = []
+    held = {"require": tree.require} if tree.require else {}
     for number, decision in enumerate(tree.decisions, 1):
         onward = str(number + 1) if number < len(tree.decisions) else ""
         question = decision.question or tree.question or f"{decision.name}: which one?"
@@ -285,7 +286,8 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
                 message = f"several may be chosen at {where}; in a chart, one way is taken"
                 problems.append(Problem("multi-select", "warning", message, (), line))
             labelled = _label(options)
-            steps.append(Step(at, _level_text(question, chosen, labelled), "decision", line=line))
+            asked = _level_text(question, chosen, labelled)
+            steps.append(Step(at, asked, "decision", metadata=dict(held), line=line))
             below: list[_Level] = []
             for option, label in labelled:
                 key = f"{at}/{option.code}"

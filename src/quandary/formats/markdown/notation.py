@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from quandary.formats.markdown.blocks import Block
 
 MARK = "¶ASK_"
-KEYS = ("Trigger", "Extras", "Kind", "Question", "Keywords", "Extends")
+KEYS = ("Trigger", "Extras", "Kind", "Question", "Keywords", "Extends", "Require")
 KINDS = ("transition", "advisory")
+PERSON = "person"
 
 _BOLD = r"(?:\*\*|__)?"
 _KEY = re.compile(rf"{_BOLD}({'|'.join(KEYS)}){_BOLD}[ \t]?:{_BOLD}(?:[ \t]+|$)", re.IGNORECASE)

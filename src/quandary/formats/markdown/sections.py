@@ -254,6 +254,8 @@ class Reader:
                     self.note("extras-format", key.line, key.column)
             elif key.name == "Kind" and kind not in notation.KINDS:
                 self.note("kind-unknown", key.line, key.column, key.value)
+            elif key.name == "Require" and key.value.strip().casefold() != notation.PERSON:
+                self.note("require-unknown", key.line, key.column, key.value)
         line, column = self.place(opened.heading.line, opened.heading.column)
         tree = Tree(
             name=opened.name if not opened.bare else opened.decisions[0].name,
@@ -265,6 +267,8 @@ class Reader:
             question=values.get("Question", ""),
             keywords=notation.read_keywords(values.get("Keywords", "")),
             extends=notation.plain_name(values.get("Extends", "")),
+            # Whatever it says, somebody wanted this to be held to; so it is.
+            require="person" if "Require" in values else "",
             bare=opened.bare,
             fenced=self.fences > 0,
             line=line,

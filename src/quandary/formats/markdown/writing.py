@@ -35,6 +35,7 @@ def format(tree: Tree) -> str:
         "Kind": tree.kind,
         "Question": tree.question,
         "Keywords": ", ".join(tree.keywords),
+        "Require": tree.require,
     }
     values = [f"{name}: {value}" for name, value in keys.items() if value]
     if not tree.bare:
