@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
@@ -155,13 +157,15 @@ def send(visitor: TestClient[Any], run: str, **fields: Any) -> Response:  # noqa
 class Server:
     """`quandary serve` in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, at_terminal: bool = True) -> None:
         self.folder = folder
         self.words = words
+        self.at_terminal = at_terminal
+        """Whether it is started at a terminal, which is shown codes, or what it says is kept."""
         self.port = _free_port()
         self.said: list[str] = []
         self._news = threading.Condition()
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
@@ -170,6 +174,7 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it takes requests."""
+        screen, its_end = pty.openpty() if self.at_terminal else os.pipe()
         folders = {"XDG_DATA_HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder)}
         self.process = subprocess.Popen(
             [*PROGRAM, "serve", "--port", str(self.port), *self.words],
@@ -177,10 +182,10 @@ class Server:
             env=environment({**folders, "QUANDARY_STORE": str(self.folder / "journal.db")}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=its_end,
         )
-        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+        os.close(its_end)
+        threading.Thread(target=self._listen, args=(screen,), daemon=True).start()
         self.code()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -194,9 +199,8 @@ class Server:
                 time.sleep(0.05)
         raise TimeoutError("\n".join(self.said))
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stderr is not None
-        with process.stderr as said:
+    def _listen(self, screen: int) -> None:
+        with open(screen, encoding="utf-8") as said, suppress(OSError):  # how a terminal ends
             for line in said:
                 with self._news:
                     self.said.append(line)

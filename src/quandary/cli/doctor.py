@@ -28,7 +28,7 @@ from quandary.desk import notices
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
-from quandary.doors.web.tokens import Keys
+from quandary.doors.web.tokens import Keys, read_proxies
 from quandary.errors import ParseError, QuandaryError
 from quandary.journal.store import NoStore, open_store, place_of
 from quandary.journal.verify import verify
@@ -295,7 +295,8 @@ def _check_questions(table: dict[str, Any]) -> None:
 
 
 def _check_serve(table: dict[str, Any]) -> None:
-    _require_keys("serve", table, ("hosts", "metrics"))
+    _require_keys("serve", table, ("hosts", "metrics", "trusted_proxies"))
+    read_proxies(table.get("trusted_proxies", []))
     hosts = table.get("hosts", [])
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')

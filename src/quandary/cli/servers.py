@@ -16,7 +16,7 @@ import click
 
 from quandary import fleet
 from quandary.cli import INTERRUPTED, console
-from quandary.cli.program import log_options, store_option
+from quandary.cli.program import PATH, log_options, store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
@@ -43,19 +43,36 @@ if TYPE_CHECKING:
     from quandary.logging import Form
 
 log = logging.getLogger("quandary.serve")
+NO_CODE = (
+    "no code is shown, as this is no terminal; log in with the token of a user in [users.NAME]"
+)
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True)
-@click.option("--token", help="A token for programs (also QUANDARY_TOKEN).")
-@click.option("--hash", "to_hash", metavar="TOKEN", help="Print a token as [users.NAME] has it.")
+@click.option(
+    "--token-file",
+    type=PATH,
+    metavar="FILE",
+    help="Where a token for programs is kept (or the token itself in QUANDARY_TOKEN).",
+)
+@click.option("--token", help="The token itself; others on this machine can see it.")
+@click.option("--require-login", is_flag=True, help="Serve nobody without a login or a token.")
+@click.option(
+    "--hash",
+    "to_hash",
+    metavar="TOKEN",
+    help="Print a token as [users.NAME] has it; - reads it from standard input.",
+)
 @log_options
 @store_option
 def serve_command(
     host: str,
     port: int,
+    token_file: str | None,
     token: str | None,
+    require_login: bool,
     to_hash: str | None,
     log_format: Form,
     log_level: str | None,
@@ -63,48 +80,55 @@ def serve_command(
 ) -> int:
     """Show the questions that wait in a browser, and take the answers.
 
-    Only this machine can reach it, unless --host says otherwise; then everybody has to log in: with
-    the code that is printed here, with a user's token, or with --token. Users are defined in your
-    own settings, by a table [users.NAME] with the token as --hash prints it. Monitoring finds
-    /healthz, /readyz, and Prometheus metrics at /metrics.
+    Only this machine can reach it, unless --host says otherwise. Then, and wherever your settings
+    name other hosts or proxies, everybody has to log in: with the code that is shown here on a
+    terminal, or with a user's token; programs send a token. Users are defined in your own settings,
+    by a table [users.NAME] with the token as --hash prints it. Monitoring finds /healthz, /readyz,
+    and Prometheus metrics at /metrics.
     """
     try:
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
-        from quandary.doors.web.access import LOOPBACK  # noqa: PLC0415 - the same
+        from quandary.doors.web.access import LOOPBACK, name_of  # noqa: PLC0415 - the same
         from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
-        from quandary.doors.web.tokens import Keys, hashed, signing_key  # noqa: PLC0415 - the same
+        from quandary.doors.web.tokens import (  # noqa: PLC0415 - the same
+            Keys,
+            hashed,
+            read_proxies,
+            signing_key,
+        )
     except ImportError as missing:
         raise QuandaryError(
             f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
         ) from None
     if to_hash is not None:
-        put(f"{hashed(to_hash)}\n")
+        put(f"{hashed(_typed_token() if to_hash == '-' else to_hash)}\n")
         return 0
+    if token:
+        tell("--token shows in the list of processes; use --token-file or QUANDARY_TOKEN instead")
     settings = user_settings()  # a repository has no say in who may come in
+    table = settings.table("serve")
     keys = Keys(
         signing_key(data_folder()),
-        token=token or os.environ.get("QUANDARY_TOKEN", ""),
+        token=token or _read_token(token_file) or os.environ.get("QUANDARY_TOKEN", ""),
         users=settings.table("users"),
-        metrics=settings.table("serve").get("metrics", ""),
+        metrics=table.get("metrics", ""),
     )
     near = host.casefold() in LOOPBACK
     if not near and not keys.guarded:
         raise QuandaryError(
-            f"{host} can be reached by others: give --token, or [users.NAME] in your settings"
+            f"{host} can be reached by others: give --token-file, or [users.NAME] in your settings"
         )
-    hosts = settings.table("serve").get("hosts", [])
+    hosts, proxies = table.get("hosts", []), read_proxies(table.get("trusted_proxies", []))
     if not isinstance(hosts, list) or not all(isinstance(name, str) for name in hosts):
         raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
     named = frozenset(name.casefold() for name in hosts)
     own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
+    outside = str(settings.table("notify").get("address", "")).rpartition("://")[2].split("/")[0]
+    elsewhere = named or proxies or not near or (outside and name_of(outside) not in LOOPBACK)
 
     def print_code() -> None:
-        # A code is for whoever sees the terminal; logs for programs go to others, who could use it.
-        if log_format == "json" and not sys.stderr.isatty():
-            log.info("no code is written to this log; log in with a user's token")
-        else:
-            tell(f"To log in, enter this code within 15 minutes: {keys.new_code()}")
+        tell(f"To log in, enter this code within 15 minutes: {keys.new_code()}")
 
     log_as(log_format, log_level)
     bound = _bind(host, port)
@@ -117,8 +141,9 @@ def serve_command(
         scope_of(os.curdir),
         hosts=LOOPBACK | own | named,
         addresses=not near,
-        strangers=near and not named,
-        new_code=print_code,
+        strangers=not elsewhere and not require_login,
+        proxies=proxies,
+        new_code=print_code if sys.stderr.isatty() else None,
         tools=_tools(store, walks),
         fleet=fleet.depths_of(store),
         walks=walks,
@@ -129,10 +154,38 @@ def serve_command(
         log.info("serving on %s", here, extra={"address": here})
     else:
         tell(f"Serving on {here} (Ctrl-C to stop)")
-    print_code()
+    # A code is for whoever sees the terminal; a file or a log goes to others, who could use it.
+    if sys.stderr.isatty():
+        print_code()
+    elif log_format == "json":
+        log.info(NO_CODE)
+    else:
+        tell(NO_CODE)
     with notices.announce(here):
         _run(app, bound, walks)
     return 0
+
+
+def _read_token(path: str | None) -> str:
+    """The token in a file."""
+    if path is None:
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            token = file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise QuandaryError(f"{path}: the token cannot be read ({why})") from None
+    if not token:
+        raise QuandaryError(f"{path} is empty; write a token into it")
+    return token
+
+
+def _typed_token() -> str:
+    """A token from standard input, which is not shown as it is typed."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Token", hide_input=True, err=True))
+    return sys.stdin.readline()
 
 
 def _tools(store: Store, walks: Walks) -> Mounted | None:

@@ -279,10 +279,11 @@ def test_the_servers_token_opens_no_login(site: Site) -> None:
         assert log_in(visitor, TOKEN).status_code == 401
 
 
-def test_guessing_tokens_is_stopped(site: Site) -> None:
-    """After ten wrong ones not even the right one is looked at, from that address."""
+def test_guessing_tokens_is_slowed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten wrong ones the next wait for each other; behind too many, none is looked at."""
+    monkeypatch.setattr(keys, "LONGEST_WAIT", 0.0)
     with site.visitor() as visitor:
-        for number in range(keys.FAILURES):
+        for number in range(keys.FAILURES + 1):
             headers = {"Authorization": f"Bearer {number}"}
             assert visitor.get("/api/inbox", headers=headers).status_code == 401
         refused = visitor.get("/api/inbox", headers={"Authorization": f"Bearer {TOKEN}"})
@@ -291,13 +292,20 @@ def test_guessing_tokens_is_stopped(site: Site) -> None:
         assert visitor.get("/api/inbox").status_code == 200
 
 
-def test_guessing_codes_is_stopped(site: Site) -> None:
-    """And wrong codes count together with wrong tokens."""
+def test_wrong_logins_lock_nobody_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same address: no code, no token in use, and no first login that waits its turn."""
+    monkeypatch.setattr(keys, "PAUSE", 0.001)
     with site.visitor(**PAGE) as visitor:
-        for number in range(keys.FAILURES - 1):
+        for number in range(3 * keys.FAILURES):
             assert log_in(visitor, f"wrong {number}").status_code == 401
-        visitor.get("/", headers={"Authorization": "Bearer wrong"})
-        assert log_in(visitor, site.keys.new_code()).status_code == 429
+        known = {"Authorization": f"Bearer {TOKEN}"}
+        assert visitor.get("/api/inbox", headers=known).status_code == 200
+        assert log_in(visitor, ADAS).status_code == 303
+        monkeypatch.setattr(keys, "LONGEST_WAIT", -1.0)
+        assert log_in(visitor, "wrong").status_code == 429
+        assert log_in(visitor, site.keys.new_code()).status_code == 303
+        assert log_in(visitor, ADAS).status_code == 303
+        assert visitor.get("/api/inbox", headers=known).status_code == 200
 
 
 # -- strangers -----------------------------------------------------------------------------------
@@ -334,7 +342,7 @@ def test_a_server_for_others_serves_those_it_knows(far: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "X-Forwarded-Host"]
+    "header", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "X-Forwarded-Host", "Via", "CF-Ray"]
 )
 def test_who_comes_through_another_server_is_a_stranger(site: Site, header: str) -> None:
     """Such a server stands on this machine, and the world stands behind it."""

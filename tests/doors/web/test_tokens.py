@@ -170,40 +170,100 @@ def test_forms_belong_to_their_session() -> None:
     assert not house.is_own_form(one, "")
 
 
-def test_guessing_has_to_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After ten wrong guesses an address waits a minute; others do not."""
+def test_guesses_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten wrong ones each waits for its turn, and behind too many none is looked at."""
     house = Keys(SECRET)
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    for number in range(keys.FAILURES):
+        assert house.wait("token", "192.0.2.1", str(number)) == 0
+        house.failed("token", "192.0.2.1")
+    waits = [house.wait("token", "192.0.2.1", str(number)) for number in range(12)]
+    assert waits == [*map(float, range(11)), None]
+    assert house.wait("token", "192.0.2.2", "another address") == 0
+    assert house.wait("login", "192.0.2.1", "in the form") == 0
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0 + keys.MEMORY + 1)
+    assert house.wait("token", "192.0.2.1", "later") == 0
+
+
+def test_what_was_right_does_not_wait_for_guesses() -> None:
+    """A token that was used from there before, and a code; not what was right elsewhere."""
+    house = Keys(SECRET, users=USERS)
+    house.succeeded("192.0.2.1", OWN)
+    code = house.new_code()
     for _ in range(keys.FAILURES):
-        assert house.may_try("192.0.2.1")
-        house.failed("192.0.2.1")
-    assert not house.may_try("192.0.2.1")
-    assert house.may_try("192.0.2.2")
-    later(monkeypatch, keys.PAUSE + 1)
-    assert house.may_try("192.0.2.1")
+        house.failed("login", "192.0.2.1")
+        house.failed("login", "192.0.2.2")
+    for _ in range(20):
+        assert house.wait("login", "192.0.2.1", OWN) == 0
+        assert house.wait("login", "192.0.2.1", code) == 0
+        house.wait("login", "192.0.2.2", OWN)
+    assert house.wait("login", "192.0.2.1", "a guess") == 0
+    assert house.wait("login", "192.0.2.2", OWN) is None
+
+
+def is_slowed(house: Keys, address: str) -> bool:
+    """Whether the second guess from an address has to wait."""
+    house.wait("token", address, "a guess")
+    return house.wait("token", address, "a guess") != 0
 
 
 def test_a_network_of_addresses_is_one_guesser() -> None:
     """Whoever has IPv6 has billions of addresses; an IPv4 address in IPv6 dress is its own."""
     house = Keys(SECRET)
     for number in range(keys.FAILURES):
-        house.failed(f"2001:db8::{number:x}")
-        house.failed("::ffff:192.0.2.1")
-    assert not house.may_try("2001:db8::ffff:1")
-    assert house.may_try("2001:db8:0:1::1")
-    assert not house.may_try("::ffff:192.0.2.1")
-    assert house.may_try("::ffff:192.0.2.2")
+        house.failed("token", f"2001:db8::{number:x}")
+        house.failed("token", "::ffff:192.0.2.1")
+    assert is_slowed(house, "2001:db8::ffff:1")
+    assert not is_slowed(house, "2001:db8:0:1::1")
+    assert is_slowed(house, "::ffff:192.0.2.1")
+    assert is_slowed(house, "192.0.2.1")
+    assert not is_slowed(house, "::ffff:192.0.2.2")
 
 
 def test_guessers_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is room for so many addresses, and no address is forgiven to make more."""
+    """There is room for so many addresses; none is forgiven, and all further ones are one."""
     monkeypatch.setattr(keys, "MOST_ADDRESSES", 3)
     house = Keys(SECRET)
     for _ in range(keys.FAILURES):
-        house.failed("192.0.2.1")
+        house.failed("token", "192.0.2.1")
     for number in range(2, 50):
-        house.failed(f"192.0.2.{number}")
-    assert len(house._failures) == 3
-    assert not house.may_try("192.0.2.1")
+        house.failed("token", f"192.0.2.{number}")
+    assert len(house._failures) == 4
+    assert is_slowed(house, "192.0.2.1")
+    assert is_slowed(house, "198.51.100.1")
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "sender"),
+    [
+        ("192.0.2.9", ["198.51.100.1"], "192.0.2.9"),
+        ("10.0.0.7", [], "10.0.0.7"),
+        ("10.0.0.7", ["198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.7", ["203.0.113.5, 198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.7", ["203.0.113.5", "198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.7", ["198.51.100.1, 10.0.0.8"], "198.51.100.1"),
+        ("10.0.0.7", ["10.0.0.9, 10.0.0.8"], "10.0.0.9"),
+        ("10.0.0.7", ["198.51.100.1, nonsense"], "10.0.0.7"),
+        ("10.0.0.7", ["198.51.100.1:4711"], "198.51.100.1"),
+        ("::ffff:10.0.0.7", ['"[2001:db8::1]:4711"'], "2001:db8::1"),
+        ("2001:db8:1::1", ["198.51.100.1"], "2001:db8:1::1"),
+        ("", ["198.51.100.1"], ""),
+    ],
+)
+def test_only_trusted_proxies_say_where_a_request_comes_from(
+    peer: str, forwarded: list[str], sender: str
+) -> None:
+    """The nearest address that is none of theirs, whatever the sender wrote before it."""
+    proxies = keys.read_proxies(["10.0.0.0/24"])
+    assert keys.find_sender(peer, forwarded, proxies) == sender
+    assert keys.find_sender(peer, forwarded, ()) == peer
+
+
+@pytest.mark.parametrize("given", ["10.0.0.7", [3], ["proxy.example"], {}])
+def test_proxies_that_cannot_be_used_are_told(given: object) -> None:
+    """They are addresses, in a list."""
+    with pytest.raises(ParseError, match="trusted_proxies is a list of addresses"):
+        keys.read_proxies(given)
 
 
 def test_the_signing_key_is_its_owners(tmp_path: Path) -> None:

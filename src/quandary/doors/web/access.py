@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 from dataclasses import dataclass
@@ -19,7 +20,15 @@ from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect, Template
 
 from quandary.desk.authority import Caller
-from quandary.doors.web.tokens import PAUSE, SESSION_SECONDS, Keys, Visitor
+from quandary.doors.web.tokens import (
+    MEMORY,
+    SESSION_SECONDS,
+    Keys,
+    Kind,
+    Network,
+    Visitor,
+    find_sender,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +138,11 @@ WATCHER = "metrics"
 """The name of whoever comes with the token for the metrics; it opens nothing else."""
 _STATIC = "/static/"
 """What even a stranger may see, beside those."""
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = (
+    *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+    *("x-forwarded-port", "x-forwarded-server", "x-real-ip", "x-client-ip", "x-cluster-client-ip"),
+    *("x-original-host", "true-client-ip", "cf-connecting-ip", "cf-ray", "cdn-loop"),
+)
 """What says that a request comes through another server, from who knows where."""
 
 
@@ -145,6 +158,8 @@ class Access(ASGIMiddleware):
     """Whether it also goes by any address: that is no name that a page could point here."""
     strangers: bool
     """Whether requests without a login are served: only on this very machine."""
+    proxies: tuple[Network, ...] = ()
+    """Those that are believed when they say where a request comes from."""
 
     async def handle(
         self, scope: AsgiScope, receive: Receive, send: Send, next_app: ASGIApp
@@ -156,7 +171,12 @@ class Access(ASGIMiddleware):
         self._require_known_host(connection)
         _require_small(connection)
         _require_no_foreign_page(connection, scope["method"])
-        visitor = self._visitor(connection)
+        scope["state"]["sender"] = find_sender(
+            connection.client.host if connection.client else "",
+            connection.headers.getall("x-forwarded-for", []),
+            self.proxies,
+        )
+        visitor = await self._visitor(connection)
         if scope["method"] not in _SAFE:
             _require_own_page(connection, visitor)
         known = visitor.session is not None or bool(visitor.bearer)
@@ -172,25 +192,26 @@ class Access(ASGIMiddleware):
 
     def _require_known_host(self, connection: Connection) -> None:
         """A page elsewhere can point a name of its own at this server; it cannot name ours."""
-        name = _name(connection.headers.get("host", ""))
+        name = name_of(connection.headers.get("host", ""))
         if name not in self.hosts and not (self.addresses and _is_address(name)):
             raise HTTPException(
                 "this server has another name; add it to hosts in [serve]", status_code=421
             )
 
-    def _visitor(self, connection: Connection) -> Visitor:
+    async def _visitor(self, connection: Connection) -> Visitor:
         kind, _, secret = connection.headers.get("authorization", "").partition(" ")
         if kind.casefold() != "bearer":
             cookie = connection.cookies.get(COOKIE, "")
             return Visitor(session=self.keys.unseal(cookie) if cookie else None)
-        address = connection.client.host if connection.client else ""
-        require_try(self.keys, address)
+        sender = connection.scope["state"]["sender"]
+        await wait_for_turn(self.keys, "token", sender, secret)
         name = self.keys.bearer(secret)
         if name is None and connection.scope["path"] == METRICS and self.keys.watches(secret):
             name = WATCHER
         if name is None:
-            self.keys.failed(address)
+            self.keys.failed("token", sender)
             raise NotAuthorizedException("unknown token", headers={"WWW-Authenticate": "Bearer"})
+        self.keys.succeeded(sender, secret)
         return Visitor(bearer=name)
 
 
@@ -204,14 +225,17 @@ def _require_small(connection: Connection) -> None:
         )
 
 
-def require_try(keys: Keys, address: str) -> None:
-    """Refuse an address that guessed wrong too often, whatever it has to say this time."""
-    if not keys.may_try(address):
+async def wait_for_turn(keys: Keys, kind: Kind, sender: str, secret: str) -> None:
+    """Hold a secret back while others from there are guessed, and refuse it behind too many."""
+    seconds = keys.wait(kind, sender, secret)
+    if seconds is None:
         raise HTTPException(
             "too many wrong tokens or codes; wait a minute",
             status_code=429,
-            headers={"Retry-After": f"{PAUSE:.0f}"},
+            headers={"Retry-After": f"{MEMORY:.0f}"},
         )
+    if seconds:
+        await asyncio.sleep(seconds)
 
 
 def _require_no_foreign_page(connection: Connection, method: str) -> None:
@@ -239,7 +263,7 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
         )
 
 
-def _name(host: str) -> str:
+def name_of(host: str) -> str:
     """The host without its port."""
     try:
         return (urlsplit(f"//{host}").hostname or "").casefold().removesuffix(".")
@@ -281,7 +305,14 @@ def login_form(request: Visit, site: TheSite, to: FromQuery[str] = "/") -> Templ
     """Where a code or a token is typed. Whoever opens it gets a code, on the server's terminal."""
     if site.new_code is not None and not site.keys.has_code:
         site.new_code()
-    return page(request, site, "login", problem="", to=way_back(to))
+    return _login_page(request, site, way_back(to))
+
+
+def _login_page(
+    request: Visit, site: Site, to: str, problem: str = "", status: int = 200
+) -> Template:
+    codes = site.new_code is not None
+    return page(request, site, "login", problem=problem, to=to, codes=codes, status=status)
 
 
 @post("/login", status_code=303, include_in_schema=False)
@@ -289,12 +320,13 @@ async def log_in(request: Visit, site: TheSite) -> Template | Redirect:
     """Open a login for a person."""
     fields = await own_form(request, site)
     to = way_back(one(fields, "to"))
-    address = request.client.host if request.client else ""
-    require_try(site.keys, address)
-    session = site.keys.log_in(one(fields, "code"))
+    sender, secret = request.scope["state"]["sender"], one(fields, "code")
+    await wait_for_turn(site.keys, "login", sender, secret)
+    session = site.keys.log_in(secret)
     if session is None:
-        site.keys.failed(address)
-        return page(request, site, "login", problem=UNKNOWN, to=to, status=401)
+        site.keys.failed("login", sender)
+        return _login_page(request, site, to, UNKNOWN, 401)
+    site.keys.succeeded(sender, secret)
     cookie = _cookie(request, site.keys.seal(session), SESSION_SECONDS)
     return Redirect(to, status_code=303, cookies=[cookie])
 

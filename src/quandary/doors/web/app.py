@@ -36,7 +36,7 @@ from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
 from quandary.doors.web.pages import PAGES, short
 from quandary.doors.web.run_pages import RUN_PAGES, cut
-from quandary.doors.web.tokens import Keys
+from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
 
@@ -75,6 +75,7 @@ def create_app(
     hosts: frozenset[str] = LOOPBACK,
     addresses: bool = False,
     strangers: bool = True,
+    proxies: tuple[Network, ...] = (),
     new_code: Callable[[], None] | None = None,
     tools: Tools | None = None,
     fleet: Callable[[], Fleet] | None = None,
@@ -118,7 +119,13 @@ def create_app(
         },
         middleware=[
             REQUESTS.middleware,
-            Access(keys=keys, hosts=hosts, strangers=strangers, addresses=addresses),
+            Access(
+                keys=keys,
+                hosts=hosts,
+                strangers=strangers,
+                addresses=addresses,
+                proxies=proxies,
+            ),
         ],
         exception_handlers={
             QuandaryError: refuse,

@@ -13,7 +13,8 @@ import ipaddress
 import os
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
 SESSION_SECONDS = 12 * 3600
 CODE_SECONDS = 15 * 60
 FAILURES = 10
-"""Wrong tokens or codes from one address before it has to wait."""
-PAUSE = 60.0
-"""Seconds that it has to wait then."""
+"""Wrong secrets of one kind, from one address, before others from there have to wait."""
+MEMORY = 60.0
+"""Seconds for which a wrong one counts."""
+PAUSE = 1.0
+"""Seconds from one to the next then."""
+LONGEST_WAIT = 10.0
 MOST_ADDRESSES = 10_000
 SERVERS = "token"
 """What the server's own token goes by."""
 _HASHED = "sha256:"
+Kind = Literal["login", "token"]
+"""Where a secret was given: in the form, or with a request."""
+Guesser = tuple[Kind, str]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -83,7 +91,11 @@ class Keys:
         """When each ends, by the clock on the wall and by one that nobody can set back."""
         self._ended: dict[str, float] = {}
         """The marks of sessions that were logged out of, and when they would have ended."""
-        self._failures: dict[str, list[float]] = {}
+        self._failures: dict[Guesser, list[float]] = {}
+        self._turns: dict[Guesser, float] = {}
+        """When the next secret of somebody who guesses is looked at."""
+        self._proven: set[tuple[str, bytes]] = set()
+        """Where each secret that was right came from."""
 
     @property
     def guarded(self) -> bool:
@@ -184,32 +196,95 @@ class Keys:
 
     # -- guessing --------------------------------------------------------------------------------
 
-    def may_try(self, address: str) -> bool:
-        """Whether an address may try another token."""
-        return len(self._recent(_network(address))) < FAILURES
+    def wait(self, kind: Kind, address: str, secret: str) -> float | None:
+        """Seconds until a secret is looked at; nothing where too many wait before it.
 
-    def failed(self, address: str) -> None:
-        """Remember a wrong token."""
-        network = _network(address)
+        Where many wrong ones come from, others of that kind are looked at one by one. What was
+        right there before does not wait for guesses of others, nor does a code: nobody guesses it.
+        """
+        digest, guesser = _hash(secret), self._guesser(kind, address)
+        if (_network(address), digest) in self._proven or (
+            kind == "login" and digest in self._codes
+        ):
+            return 0.0
+        if len(self._recent(guesser)) < FAILURES:
+            return 0.0
+        now = time.monotonic()
+        turn = max(now, self._turns.get(guesser, 0.0))
+        if turn - now > LONGEST_WAIT:
+            return None
+        self._turns[guesser] = turn + PAUSE
+        return turn - now
+
+    def succeeded(self, address: str, secret: str) -> None:
+        """Remember where a right secret came from."""
+        if len(self._proven) < MOST_ADDRESSES:
+            self._proven.add((_network(address), _hash(secret)))
+
+    def failed(self, kind: Kind, address: str) -> None:
+        """Remember a wrong one."""
         if len(self._failures) >= MOST_ADDRESSES:
             now = {one: self._recent(one) for one in self._failures}
             self._failures = {one: recent for one, recent in now.items() if recent}
-        if len(self._failures) < MOST_ADDRESSES:
-            self._failures[network] = [*self._recent(network), time.monotonic()][-FAILURES:]
+            self._turns = {one: turn for one, turn in self._turns.items() if one in self._failures}
+        guesser = self._guesser(kind, address)
+        self._failures[guesser] = [*self._recent(guesser), time.monotonic()][-FAILURES:]
 
-    def _recent(self, network: str) -> list[float]:
+    def _guesser(self, kind: Kind, address: str) -> Guesser:
+        """Who guesses; when there are too many to tell apart, all further ones are one."""
+        guesser = (kind, _network(address))
+        full = len(self._failures) >= MOST_ADDRESSES
+        return (kind, "") if full and guesser not in self._failures else guesser
+
+    def _recent(self, guesser: Guesser) -> list[float]:
         now = time.monotonic()
-        return [at for at in self._failures.get(network, ()) if now - at < PAUSE]
+        return [at for at in self._failures.get(guesser, ()) if now - at < MEMORY]
+
+
+def read_proxies(given: object) -> tuple[Network, ...]:
+    """The proxies whose word is taken for where a request comes from, as the settings name them."""
+    if isinstance(given, list) and all(isinstance(one, str) for one in given):
+        with suppress(ValueError):
+            return tuple(ipaddress.ip_network(one, strict=False) for one in given)
+    raise ParseError(
+        '[serve] trusted_proxies is a list of addresses or networks, like ["10.0.0.7"]'
+    )
+
+
+def find_sender(peer: str, forwarded: list[str], proxies: tuple[Network, ...]) -> str:
+    """Where a request comes from: the nearest address on its way that is no trusted proxy."""
+    if not proxies:
+        return peer
+    sender = peer
+    for hop in (peer, *reversed(",".join(forwarded).split(","))):
+        known = _read_address(hop)
+        if known is None:
+            break
+        sender = str(known)
+        if not any(known in proxy for proxy in proxies):
+            break
+    return sender
+
+
+def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address, perhaps with a port, as proxies write it."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        known = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(known, "ipv4_mapped", None) or known
 
 
 def _network(address: str) -> str:
     """Where an address belongs; somebody with IPv6 has a whole network of them."""
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if known.version == 4 or known.ipv4_mapped is not None:
-        return address
+    known = _read_address(address)
+    if known is None or known.version == 4:
+        return str(known or address)
     return str(ipaddress.ip_network((known, 64), strict=False))
 
 
