@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -136,6 +138,36 @@ def test_schemas_are_checked(schema: dict[str, Any], good: object, bad: object, 
     assert lacking(schema, good) == tracks.Gaps()
     if why:
         assert why in lacking(schema, bad).wrong["it"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("^(a+)+$", "must match"),
+        ("(a*)*b", "must match"),
+        ("(?:a|b)*a(?:a|b){900}$", "is too long to be compared with its pattern"),
+    ],
+)
+def test_no_pattern_takes_for_ever(pattern: str, said: str) -> None:
+    """What freezes other engines is refused or runs in no time."""
+    (field,) = tracks.read_fields([{"name": "a", "pattern": pattern}], "t")
+    begin = time.monotonic()
+    gaps = tracks.find_gaps([field], {"a": "a" * 100_000 + "!"}, nowhere)
+    assert gaps.wrong["a"].startswith(said)
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?=a)", r"(a)\1", "(?<!a)b", "(a{1000}){1000}", "[ab]{999}" * 9]
+)
+def test_a_pattern_that_cannot_be_checked_is_refused_when_a_track_begins(pattern: str) -> None:
+    """A track of before that has one is still read; only its phase cannot be left."""
+    phases = json.dumps([{"label": "1", "proof": [{"name": "a", "pattern": pattern}]}])
+    with pytest.raises(ParseError, match="phase 1: the proof field a: pattern is no regular"):
+        tracks.write_new(phases, "t", None, "p")
+    (phase,) = tracks.parse(f'{{"phases": {phases}}}', "t").track.phases
+    gaps = tracks.find_gaps(phase.proof, {"a": "b"}, nowhere)
+    assert "cannot be checked" in gaps.wrong["a"]
 
 
 def test_everything_is_reported_at_once() -> None:

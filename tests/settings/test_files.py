@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -605,3 +606,13 @@ def test_imports_stay_light() -> None:
     )
     heavy = {"pathlib", "subprocess", "tempfile", "fnmatch", "dataclasses", "shutil", "inspect"}
     assert not heavy & set(done.stdout.split())
+
+
+def test_no_pattern_of_git_takes_for_ever() -> None:
+    """A repository's list of what git ignores is somebody else's text."""
+    name = "a" * 200
+    make(f"{name}.md", f"{name}/x.md", "b.md")
+    Path(".gitignore").write_text("*a" * 40 + "*c\n" + "b*\n", encoding="utf-8")
+    begin = time.monotonic()
+    assert found(".") == [f"{name}.md", f"{name}/x.md"]
+    assert time.monotonic() - begin < 5

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.model.track import PATH_EXISTS, Field, Phase, Track, Transition, shown, split
-from quandary.settings.files import read_text, write_text
+from quandary.settings.files import compile_pattern, read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +44,9 @@ _NAMES: dict[type, str] = {
     dict: "an object",
     type(None): "null",
 }
+_LARGEST_PATTERN = 5_000
+_STEPS = 50_000_000
+"""No proof is compared with a pattern for longer than this, which is less than a second."""
 _UNFILLED = re.compile(r"_{3,}")
 _KEY = re.compile(r"[A-Za-z_][\w .-]*")
 
@@ -52,6 +55,15 @@ _KEY = re.compile(r"[A-Za-z_][\w .-]*")
 
 
 def read_fields(proof: object, where: str) -> tuple[Field, ...]:
+    """The fields that a phase declares, with patterns that can be checked."""
+    fields = _read_fields(proof, where)
+    for field in fields:
+        if problem := _pattern_problem(field):
+            raise ParseError(f"{where}: the proof field {field.name}: {problem}")
+    return fields
+
+
+def _read_fields(proof: object, where: str) -> tuple[Field, ...]:
     """The fields of a phase: names, schemas with a `name`, or schemas by name."""
     entries = proof if isinstance(proof, list) else [proof] if proof else []
     found: dict[str, Field] = {}
@@ -109,10 +121,17 @@ def _schema_problem(field: Field) -> str:
         return "minLength is a number from 0 on"
     if not isinstance(schema.get(PATH_EXISTS, True), bool):
         return f"{PATH_EXISTS} is true or false"
+    if not isinstance(schema.get("pattern", ""), str):
+        return "pattern is no regular expression (it is text)"
+    return ""
+
+
+def _pattern_problem(field: Field) -> str:
     try:
-        re.compile(schema.get("pattern", ""))
-    except (re.error, TypeError) as error:
-        return f"pattern is no regular expression ({error})"
+        if compile_pattern(field.schema.get("pattern", "")).programsize > _LARGEST_PATTERN:
+            raise ValueError("it is too large")  # noqa: TRY301 - like those that do not compile
+    except ValueError as error:
+        return f"pattern is no regular expression that can be checked here ({error})"
     return ""
 
 
@@ -179,14 +198,25 @@ def _misfit(field: Field, value: object, exists: Callable[[str], bool]) -> str:
     if isinstance(value, str):
         if len(value) < schema.get("minLength", 0):
             return f"must have at least {schema['minLength']} characters"
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            return f"must match {schema['pattern']}"
+        if "pattern" in schema and (why := _pattern_misfit(field, value)):
+            return why
     if schema.get(PATH_EXISTS):
         paths = value if isinstance(value, list) else [value]
         absent = [p for p in paths if not isinstance(p, str) or not exists(p)]
         if absent:
             return f"must name a path that exists, and {shown(absent[0])} does not"
     return ""
+
+
+def _pattern_misfit(field: Field, text: str) -> str:
+    """Why a text does not match; tracks of before may have a pattern that cannot be checked."""
+    if problem := _pattern_problem(field):
+        return f"cannot be checked: its {problem}; declare the track again"
+    pattern = compile_pattern(field.schema["pattern"])
+    if pattern.programsize * len(text) > _STEPS:
+        return "is too long to be compared with its pattern"
+    found = pattern.search(text.encode(errors="replace").decode())
+    return "" if found else f"must match {field.schema['pattern']}"
 
 
 def _has_type(value: object, kind: str) -> bool:
@@ -413,7 +443,7 @@ def _phase(entry: object, where: str) -> Phase:
         raise ParseError(f"{where}: gate is true or false")
     if approval not in (None, "", "person"):
         raise ParseError(f'{where}: approval is "person", or left out')
-    fields = read_fields(entry.get("proof"), where)
+    fields = _read_fields(entry.get("proof"), where)
     return Phase(label, " ".join(name.split()), fields, gate, "person" if approval else "")
 
 
@@ -460,7 +490,12 @@ def write_new(given: str, where: str, before: str | None, path: str) -> str:
     """The text of a new track with the phases of a file; `before` is what the folder had."""
     stripped = given.removeprefix("\ufeff").strip()
     new = _members(f'{{"phases": {stripped}}}' if stripped.startswith("[") else given, where)
-    read_phases(_value(new, "phases", where), where)
+    declared = _value(new, "phases", where)
+    read_phases(declared, where)
+    for number, entry in enumerate(declared, 1):
+        read_fields(
+            entry.get("proof") if isinstance(entry, dict) else None, f"{where}: phase {number}"
+        )
     for name in ("currentPhase", "phaseHistory"):
         if _value(new, name, where):
             raise QuandaryError(f"{where}: {name} is not for a file of phases; take it out")

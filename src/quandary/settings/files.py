@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterator
 
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
-    _Rules = tuple[tuple[list[GitIgnoreSpecPattern], str], ...]
+    _Rules = tuple[tuple["_Patterns", str], ...]
     """Patterns of each folder, innermost first, and the way from it to the folder looked at."""
     _Member = tuple[str, _Rules | None]
     _Report = Callable[[OSError], None]
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "__pycache__"})
+_PATTERN_MEMORY = 64 * 1024 * 1024
 ROOT_MARKS = ("quandary.toml", ".quandary", ".git")
 
 
@@ -105,6 +103,25 @@ def project_root(start: str) -> str | None:
     return folder
 
 
+def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - as one of `re`
+    """A regular expression that somebody else wrote, compiled by RE2, so that it always ends.
+
+    It takes at most as many steps as text and program are long, multiplied. What RE2 cannot compile
+    is a `ValueError`.
+    """
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few have patterns
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _PATTERN_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        said = error.args[0] if error.args else ""
+        raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
+    except UnicodeEncodeError:
+        raise ValueError("it is not Unicode") from None
+
+
 def _walk(waiting: list[_Member], report: _Report) -> Iterator[str]:
     while waiting:
         path, above = waiting.pop()
@@ -143,25 +160,37 @@ def _members(folder: str, rules: _Rules) -> list[_Member]:
 # -- what git ignores ----------------------------------------------------------------------------
 
 
+class _Patterns(NamedTuple):
+    """The patterns of a file of git's."""
+
+    all: Any
+    """Finds whatever one of them may be about."""
+    each: list[tuple[Any, bool]]
+    """The last first, and whether it ignores or not."""
+
+
 def _is_ignored(rules: _Rules, name: str) -> bool:
     """Whether git ignores a name in a folder: the last pattern of the innermost file decides."""
     for patterns, prefix in rules:
-        path = prefix + name
-        for pattern in reversed(patterns):
-            found = pattern.regex.search(path) if pattern.regex is not None else None
+        path = (prefix + name).encode(errors="replace").decode()
+        if patterns.all.search(path) is None:
+            continue
+        for pattern, ignores in patterns.each:
+            found = pattern.search(path)
             if found is not None and _is_meant(found, path):
-                return bool(pattern.include)
+                return ignores
     return False
 
 
-def _is_meant(found: re.Match[str], path: str) -> bool:
+def _is_meant(found: Any, path: str) -> bool:  # noqa: ANN401 - a match
     """Whether a pattern is about this path; pathspec also finds what is below a path.
 
     `a/**` is about whatever is in `a`, and not about `a`.
     """
-    if "ps_d" in found.re.groupindex:  # the slash behind a folder that the pattern names
-        return found.end("ps_d") in (-1, len(path))
-    return found.end() < len(path)
+    slash = found.re.groupindex.get("ps_d")  # behind a folder that the pattern names
+    if slash is not None:
+        return found.end(slash) in (-1, len(path))
+    return bool(found.end() < len(path))
 
 
 def _rules_of(folder: str, report: _Report) -> _Rules:
@@ -199,16 +228,23 @@ def _rules_below(above: _Rules, folder: str, report: _Report) -> _Rules:
     return ((_patterns(text), ""), *above) if text.strip() else above
 
 
-def _patterns(text: str) -> list[GitIgnoreSpecPattern]:
+def _patterns(text: str) -> _Patterns:
     """The patterns of a text; a line that is none has no meaning for git either."""
     from pathspec.patterns.gitignore import GitIgnorePatternError  # noqa: PLC0415 - slow
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
 
-    found = []
-    for line in text.split("\n"):
-        with suppress(GitIgnorePatternError):
-            found.append(GitIgnoreSpecPattern(line.removesuffix("\r")))
-    return found
+    found, written = [], []
+    for line in reversed(text.split("\n")):
+        with suppress(GitIgnorePatternError, ValueError):
+            expression, ignores = GitIgnoreSpecPattern.pattern_to_regex(line.removesuffix("\r"))
+            if expression is not None:
+                found.append((compile_pattern(expression), bool(ignores)))
+                written.append(expression.replace("(?P<ps_d>", "(?:"))
+    try:
+        either = compile_pattern("|".join(written))
+    except ValueError:  # too many to be compiled as one
+        either = compile_pattern("")
+    return _Patterns(either, found)
 
 
 def _contents(path: str, report: _Report) -> str:
