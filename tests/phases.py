@@ -23,7 +23,7 @@ PHASES: list[dict[str, Any]] = [
     {"label": "4", "name": "Watch", "proof": [{"name": "hours", "type": "integer"}]},
 ]
 PLANNED = {"scope": "all of it", "risk": "low"}
-EVERYTHING = {**PLANNED, "report": "phases.json", "hours": 1}
+EVERYTHING = {**PLANNED, "report": ".", "hours": 1}
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,

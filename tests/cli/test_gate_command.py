@@ -115,7 +115,8 @@ def test_paths_start_where_the_gate_was_begun(
 ) -> None:
     """Whoever answers may sit somewhere else, such as a server."""
     tried.stand("2")
-    run = begun(tried, proof={"report": "phases.json"})
+    run = begun(tried, proof={"report": "rel/report.md"})
+    (tried.folder / "rel" / "report.md").write_text("fine", encoding="utf-8")
     (tried.folder / "elsewhere").mkdir()
     monkeypatch.chdir(tried.folder / "elsewhere")
     assert answer(tried, run, "PRC", through="web").result["nextPhase"] == "3.A: Slowly"

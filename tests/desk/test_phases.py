@@ -64,6 +64,29 @@ def is_free(declared: list[str], here: str | None, there: str) -> bool:
     return there in declared and to[0] == ahead[0]
 
 
+def needs_person(track: tuple[str, ...], guarded: str, here: str | None, there: str) -> bool:
+    """Whether a move leaves a phase that only a person opens, or goes past it."""
+    if here == guarded:
+        return there != here
+
+    def fork(one: str, other: str) -> str:
+        """The branch of the other, where the two are on different ones."""
+        pairs = enumerate(zip(parts(one), parts(other), strict=False), 1)
+        part = next((n for n, (a, b) in pairs if a != b and a[0] == b[0] == 1), 0)
+        same = all(a == b for a, b in zip(parts(one)[: part - 1], parts(other), strict=False))
+        return ".".join(other.split(".")[:part]) if part and same else ""
+
+    def beside(label: str | None) -> bool:
+        branch = fork(guarded, label) if label is not None else ""
+        return bool(branch) and any(f"{known}.".startswith(f"{branch}.") for known in track)
+
+    def behind(label: str | None) -> bool:
+        return label is not None and parts(guarded) < parts(label) and not beside(label)
+
+    untaken = here is not None and beside(here) and not fork(there, here)
+    return behind(there) and not behind(here) and not untaken
+
+
 class Commands(RuleBasedStateMachine):
     """A track, the commands that move it, and somebody who keeps book beside it."""
 
@@ -113,7 +136,7 @@ class Commands(RuleBasedStateMachine):
         free = is_free(self.declared, here, to) or bool(approved.strip())
         forward = here is not None and parts(to) > parts(here)
         shown = proven or not forward or here not in self.proving
-        guarded = here == self.guarded and to != here
+        guarded = needs_person(self.proving, self.guarded, here, to)
         refused = ""
         try:
             phases.move_track(
@@ -159,24 +182,28 @@ class Commands(RuleBasedStateMachine):
         state = runs.begin(self.store, "gate", terms, who="agent", through="command")
         reply = Reply((Answer(str(state.key), (choice,)),))
         do = actions(self.store, state.run)
+        there = wanted.label if wanted is not None else "99"
+        alone = who[0] != "person" and needs_person(self.proving, self.guarded, self.here, there)
         try:
             state = runs.advance(
                 self.store, state.run, reply, to=state.key, who=who[0], through=who[1], deeds=do
             )
         except QuandaryError:
             assert self.file.read_bytes() == before
-            assert (wanted is None and choice != "PRC") or self._needs_person(who)
+            assert (wanted is None and choice != "PRC") or self._waits_for_person(who)
             return
-        assert state.status == "done"
-        assert not self._needs_person(who)
-        if state.result.get("missing"):
+        assert (state.status == "failed") == alone, state.error
+        if alone:
+            assert "only on a person's own word" in str(state.error)
+            assert self.file.read_bytes() == before
+        elif state.result.get("missing"):
             assert not proven
             assert choice in ("PRC", "OTH/SKP")
             assert self.file.read_bytes() == before
         else:
             self._moved(wanted.label if wanted is not None else str(self.here))
 
-    def _needs_person(self, who: tuple[Who, str]) -> bool:
+    def _waits_for_person(self, who: tuple[Who, str]) -> bool:
         return self.here == self.guarded and who[0] != "person"
 
     def _moved(self, target: str) -> None:

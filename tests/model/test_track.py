@@ -339,6 +339,45 @@ def test_who_leaves_a_phase_that_wants_a_person() -> None:
         assert judged.needs_person is needs
 
 
+@pytest.mark.parametrize(
+    ("at", "recorded", "to", "guards"),
+    [
+        ("1", None, "2.1", ""),
+        ("1", None, "2.2", ""),
+        ("2.1", None, "2.3", "2.2"),
+        ("2.1", None, "2.2.5", "2.2"),
+        ("1", None, "4", "2.2 3.A.1"),
+        ("2.3", None, "3.A", ""),
+        ("2.3", None, "3.A.2", "3.A.1"),
+        ("2.3", None, "3.B", ""),
+        ("3.B", None, "4", ""),
+        ("3.B", None, "3.A.2", "3.A.1"),
+        ("3.A", None, "4", "3.A.1"),
+        ("3.C", None, "4", ""),
+        ("2.3", None, "3.C", "3.A.1"),
+        ("4", None, "2.3", ""),
+        ("2.2", None, "2.1", "2.2"),
+        ("2.2", None, "2.2", ""),
+        ("4", "2.1", "4", "2.2 3.A.1"),
+        ("2.1", "4", "2.3", "2.2"),
+        ("2.3", "2.2", "3.B", "2.2"),
+        ("3.B", "", "4", "2.2 3.A.1"),
+        (None, None, "2.3", "2.2"),
+    ],
+)
+def test_what_only_a_person_opens_is_left_or_passed_over(
+    at: str | None, recorded: str | None, to: str, guards: str
+) -> None:
+    """By whichever move, and wherever the file and the journal have the track."""
+    guarded = ("2.2", "3.A.1")
+    labels = ("1", "2.1", "2.2", "2.3", "3.A", "3.A.1", "3.A.2", "3.B", "3.C", "4")
+    phases = [Phase(n, approval="person" if n in guarded else "") for n in labels]
+    track = Track(tuple(phases), recorded=recorded, added=("3.C",))
+    track = replace(track, current=track.find(at) if at else None)
+    found = rules.find_guards(track, to)
+    assert " ".join(phase.label for phase in found) == guards
+
+
 # -- any track -----------------------------------------------------------------------------------
 
 _SEGMENTS = st.one_of(st.integers(0, 12).map(str), st.sampled_from(("A", "B", "C", "AA")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,13 +12,15 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell
 from quandary.desk import phases
 from quandary.desk.timeline import moment
-from quandary.errors import QuandaryError, StoreError
+from quandary.errors import StoreError
 from quandary.formats import tracks
 from quandary.journal.entries import Source
 from quandary.model.text import printable
-from quandary.settings.files import read_input, read_text
+from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quandary.formats.tracks import Kept, Passage
     from quandary.journal.store import Store
     from quandary.model.track import Phase, Track
@@ -47,25 +48,22 @@ def phase_command() -> None:
 )
 @click.argument("folder", metavar="DIR")
 @click.option(
-    "--phases", required=True, metavar="FILE", help="A JSON list of phases, or an object with one."
+    "--phases",
+    "declared",
+    required=True,
+    metavar="FILE",
+    help="A JSON list of phases, or an object with one.",
 )
-def start(folder: str, phases: str) -> int:
+@store_option
+def start(folder: str, declared: str, where: str | None) -> int:
     """Begin a track in DIR with the phases that FILE declares.
 
     Each phase has a "label" and a "name"; "proof" lists what has to be shown on leaving it,
     "gate": false leaves out the menu, "approval": "person" lets only a person pass it.
     """
-    given = read_input(phases)
-    path = tracks.path_in(folder)
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise QuandaryError(f"{folder}: no folder can be made there ({error.strerror})") from None
-    with tracks.lock(folder):
-        before = read_text(path) if os.path.lexists(path) else None
-        text = tracks.write_new(given, phases, before, path)
-        tracks.save(folder, text)
-    _tell_stand(tracks.parse(text, path).track)
+    source = Source(**console.caller().source)
+    given, store = read_input(declared), console.open_journal(where)
+    _tell_stand(phases.start_track(store, folder, given, declared, source))
     return 0
 
 
@@ -82,15 +80,18 @@ def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
     """Move the track in DIR to a phase.
 
     Proof of the phase that is left is a JSON object on standard input. Going back, skipping ahead
-    and changing branches need --user-approved. Leaving a phase with "approval": "person" needs
-    --user-approved RUN, the run of a gate in which a person chose just that.
+    and changing branches need --user-approved. Leaving or passing over a phase with "approval":
+    "person" needs --user-approved RUN, the run of a gate in which a person chose just that.
     """
     given = tracks.read_proof(read_pipe(tracks.LARGEST))
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
+    store, real = console.open_journal(where), phases.folder_of(folder)
+    for line in phases.find_differences(store, real):
+        tell(f"note: {line}")
     passage, track = phases.move_track(
-        console.open_journal(where),
-        phases.folder_of(folder),
+        store,
+        real,
         target,
         approved=user_approved,
         given=given,
@@ -107,10 +108,11 @@ def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
 def status(folder: str, form: str, where: str | None) -> int:
     """Show where the track in DIR stands, what it has to prove, and who let it pass so far."""
     kept = tracks.load(folder)
-    real = phases.folder_of(folder)
+    real, differences = phases.folder_of(folder), list[str]()
     try:
         store = console.open_journal(where)
         real, kept, stuck = phases.open_track(store, folder)
+        differences = phases.find_differences(store, real)
         for problem in stuck:
             complain(problem)
     except StoreError as error:
@@ -120,9 +122,10 @@ def status(folder: str, form: str, where: str | None) -> int:
         listed = [_phase(kept.track, phase) for phase in kept.track.ordered]
         history = [_history(passage, store) for passage in kept.history]
         told = {"folder": real, **describe_stand(kept.track), "phases": listed, "history": history}
+        told |= {"warnings": differences} if differences else {}
         put(msgspec.json.encode(told) + b"\n")
     else:
-        put(draw_track(kept, store))
+        put(draw_track(kept, store, differences))
     return 0
 
 
@@ -172,7 +175,7 @@ def _history(passage: Passage, store: Store | None) -> dict[str, Any]:
 # -- for people ----------------------------------------------------------------------------------
 
 
-def draw_track(kept: Kept, store: Store | None) -> str:
+def draw_track(kept: Kept, store: Store | None, differences: Sequence[str] = ()) -> str:
     """The phases from top to bottom, and how the track came to where it stands."""
     track = kept.track
     labels = max(len(phase.label) for phase in track.phases)
@@ -191,6 +194,8 @@ def draw_track(kept: Kept, store: Store | None) -> str:
         last = kept.history[-1].label
         if last != (current.label if current is not None else ""):
             lines.append("  The history does not lead to the current phase: the file was edited.")
+    if differences:
+        lines += ["", *(f"Note: {printable(line)}." for line in differences)]
     return "\n".join(lines) + "\n"
 
 

@@ -288,7 +288,8 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
     from quandary.formats import tracks  # noqa: PLC0415 - the same
 
-    folder, kept, stuck = phases.open_track(store, wanted.folder)
+    folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
+    stuck += phases.find_differences(store, folder)
     track = kept.track
     if track.current is None:
         first = f"'{track.next.title}'" if track.next else "PHASE"
@@ -298,6 +299,8 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     label, _, description = (part.strip() for part in wanted.custom.partition("|"))
     if wanted.custom and not label:
         raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
+    guarded = wanted.require_person or any(phase.approval for phase in track.phases)
+    shown = phases.digest_artifacts(store, folder) if guarded else {}
     terms = gates.Terms(
         folder=folder,
         track=track,
@@ -310,8 +313,9 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         proof=tracks.convert_typed(phase.proof, wanted.proof, typed),
         limits=showing.limits(),
         values=wanted.values,
-        context=gates.describe(os.path.basename(folder), track, phase),
+        context=gates.describe(os.path.basename(folder), track, phase, shown),
         base=os.path.realpath(os.curdir),
+        shown=shown,
     )
     return _beginning("gate", terms, "track")._replace(warnings=stuck)
 

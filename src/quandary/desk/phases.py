@@ -1,8 +1,9 @@
 """Moving along a track: the rules, the proof and the approval, then the file and the journal.
 
-The file is the truth of where a track stands, the journal is the record of how it came there. The
-intent is journalled, then the file is replaced, then the outcome is journalled. Whoever comes after
-a crash finds the intent, sees in the file what became of it, and completes the record.
+The file says where a track stands. The journal says how it was declared, how it came there and who
+approved, and where the two disagree about that, the journal counts. The intent is journalled, then
+the file is replaced, then the outcome is journalled. Whoever comes after a crash finds the intent,
+sees in the file what became of it, and completes the record.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from quandary.desk.authority import is_inside
 from quandary.desk.reply import actions, arguments_of
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
-from quandary.journal.entries import Called, Source, read_beginning, sha256
+from quandary.journal.entries import Answered, Called, Noted, Source, read_beginning, sha256
+from quandary.journal.history import history
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
-from quandary.model.track import Move, Refusal, Track, Transition
+from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
-from quandary.settings.files import SKIPPED
+from quandary.settings.files import SKIPPED, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +42,160 @@ _moves: msgspec.json.Decoder[Move] = msgspec.json.Decoder(Move)
 _REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
 
 
+# -- a track as the journal has it ---------------------------------------------------------------
+
+_NAME = "track\n"
+"""Begins the name by which the declaration of a track is found; its folder follows."""
+_APPROVAL = "approval\n"
+"""Begins the name of the run that used an approval; the gate follows in which it was given."""
+_MOVED, _FINISHED = "moved", "finished"
+
+
+class Ledger(NamedTuple):
+    """A track as the journal has it: how it was declared, and where its moves led.
+
+    It is the run of `phase start`. Every move is noted behind it, and whatever was approved before
+    its newest entry is used up or out of date.
+    """
+
+    row: Run
+    seq: int
+    """Its newest entry among those of all runs."""
+    phases: tuple[Phase, ...]
+    label: str
+    """Where the track stands; nothing before any phase has begun."""
+    last: str = ""
+    """The run and the deed that moved it last."""
+    finished: bool = False
+    adopted: bool = False
+    """Whether it was declared by its file alone, before the journal first saw it."""
+
+
+def read_ledger(store: Store, folder: str) -> Ledger | None:
+    """The newest declaration of the track in a folder, and what became of it."""
+    run = store.named(_NAME + folder).get(_NAME + folder)
+    if run is None:
+        return None
+    row = store.require_run(run)
+    began = arguments_of(store, run)
+    if "phases" not in began:
+        raise StoreError(f"run {run} declared this track and its text is gone; see quandary verify")
+    entries = store.entries(run, upto=row.n)
+    bodies = [entry.read() for entry in entries]
+    moves = [b for b in bodies if isinstance(b, Noted) and b.kind in (_MOVED, _FINISHED)]
+    declared = msgspec.convert(began["phases"], tuple[Phase, ...])
+    known = (row, entries[-1].seq, declared)
+    if not moves:
+        return Ledger(*known, began["current"], adopted=began["adopted"])
+    return Ledger(*known, moves[-1].item, moves[-1].key, moves[-1].kind == _FINISHED)
+
+
+def start_track(store: Store, name: str, given: str, where: str, source: Source) -> Track:
+    """Declare a track with the phases that a text has, in the journal and in its file.
+
+    What only a person may open stays so until the track is finished, whoever declares it again,
+    unless that is a person.
+    """
+    try:
+        os.makedirs(name, exist_ok=True)
+    except OSError as error:
+        raise QuandaryError(f"{name}: no folder can be made there ({error.strerror})") from None
+    folder, path = folder_of(name), tracks.path_in(name)
+    with tracks.lock(name):
+        before = read_text(path) if os.path.lexists(path) else None
+        text = tracks.write_new(given, where, before, path)
+        track = tracks.parse(text, path).track
+        ledger = None if source.in_person else read_ledger(store, folder)
+        if not source.in_person:
+            store.require_newest()
+        if ledger is not None and not ledger.finished:
+            for phase in ledger.phases:
+                again = track.find(phase.label)
+                if phase.approval and not (again and again.approval):
+                    raise Rejected(
+                        f"{name}: the journal has a track there in which only a person lets "
+                        f"{phase.title} pass, and the new phases do not say so; have a person "
+                        "declare them at a terminal"
+                    )
+        _declare(store, folder, track.phases, source)
+        tracks.save(name, text)
+    return track
+
+
+def _declare(
+    store: Store, folder: str, phases: tuple[Phase, ...], source: Source, current: str | None = None
+) -> None:
+    arguments = {
+        "folder": folder,
+        "phases": msgspec.to_builtins(phases),
+        "current": current or "",
+        "adopted": current is not None,
+        "context": f"{os.path.basename(folder)}: {', '.join(phase.title for phase in phases)}",
+    }
+    project, said = project_of(os.curdir), source._asdict()
+    runs.begin(store, "track", arguments, project=project, name=_NAME + folder, **said)
+
+
+def _open_ledger(store: Store, folder: str) -> tuple[Kept, Ledger]:
+    """A track that is locked, as it counts; one from before is declared as its file has it."""
+    kept = tracks.load(folder)
+    if (ledger := read_ledger(store, folder)) is None:
+        label = kept.track.current.label if kept.track.current is not None else ""
+        _declare(store, folder, kept.track.phases, Source("policy", "track"), label)
+        ledger = read_ledger(store, folder)
+        assert ledger is not None  # noqa: S101 - it was just written
+    return _as_recorded(kept, ledger), ledger
+
+
+def _as_recorded(kept: Kept, ledger: Ledger) -> Kept:
+    """The track with its phases as they were declared, and those that were added since.
+
+    The file can ask for a person where the declaration does not, and never the other way round.
+    """
+    declared = {phase.label for phase in ledger.phases}
+    asking = {phase.label for phase in kept.track.phases if phase.approval}
+    strict = (
+        msgspec.structs.replace(phase, approval="person") if phase.label in asking else phase
+        for phase in ledger.phases
+    )
+    added = tuple(phase for phase in kept.track.phases if phase.label not in declared)
+    phases, here = (*strict, *added), kept.track.current
+    if here is not None:
+        here = next((phase for phase in phases if phase.label == here.label), here)
+    labels = tuple(phase.label for phase in added)
+    new = {"phases": phases, "current": here, "added": labels, "recorded": ledger.label}
+    return kept._replace(track=msgspec.structs.replace(kept.track, **new))
+
+
+def find_differences(store: Store, folder: str) -> list[str]:
+    """What the file of a track says otherwise than the journal, and that the journal counts."""
+    kept, ledger = tracks.load(folder), read_ledger(store, folder)
+    if ledger is None:
+        return []
+    track, lines = kept.track, []
+    if changed := [p.title for p in ledger.phases if track.find(p.label) != p]:
+        said = f"what phase start recorded in the journal still holds for {', '.join(changed)}"
+        lines.append(f"the phases in the state file were edited; {said}")
+    here = track.current.label if track.current is not None else ""
+    if here != ledger.label:
+        stands = f"at {ledger.label}" if ledger.label else "before its first phase"
+        said = f"the state file has the track at {here or 'no phase'}, the journal {stands}"
+        lines.append(f"{said}; for approvals the journal counts")
+    return lines
+
+
+def _note_move(
+    store: Store, ledger: Ledger, mark: str, label: str, source: Source, *, finished: bool = False
+) -> None:
+    """Note a move in the ledger, so that whatever was approved before it is out of date."""
+    kind = _FINISHED if finished else _MOVED
+    runs.note_behind(store, ledger.row, kind, mark, label, **source._asdict())
+
+
+def _mark(run: str, deed: str) -> str:
+    return f"{run} {deed}"
+
+
 # -- moves as the journal has them ---------------------------------------------------------------
 
 
@@ -49,6 +206,10 @@ class Ordered(NamedTuple):
     move: Move
     source: Source
     at: str
+    in_person: bool = False
+    """Whether a person chose it in this very run, with their own hand."""
+    counts: bool = True
+    """Whether the choice stands; it may have been amended."""
 
     @property
     def allowed_by(self) -> Source:
@@ -58,19 +219,24 @@ class Ordered(NamedTuple):
 
 def ordered_moves(store: Store, run: str) -> list[Ordered]:
     """Every move that a run ordered, whether or not it came about."""
-    found = []
-    for entry in store.entries(run, kinds=("called",)):
-        body, sent = entry.read(), entry.read_matter().sent
-        if isinstance(body, Called) and body.deed == "move-phase" and sent is not None:
-            move = _moves.decode(getattr(sent, "argument", ""))
-            found.append(Ordered(run, move, body.source, body.at))
+    found, own = [], False
+    entries = store.entries(run)
+    bodies = [entry.read() for entry in entries]
+    counting = history(bodies).counting
+    for entry, body in zip(entries, bodies, strict=True):
+        if isinstance(body, Answered):
+            own = body.source.in_person and not body.origin
+        elif isinstance(body, Called) and body.deed == "move-phase":
+            move = _moves.decode(getattr(entry.read_matter().sent, "argument", ""))
+            own = own and body.source.in_person
+            found.append(Ordered(run, move, body.source, body.at, own, body.key in counting))
     return found
 
 
 def choice_of(store: Store, run: str, move: Move) -> Ordered | None:
     """Where a run first ordered just this move: that was the choice; later comes only its proof."""
-    wanted = _way(move)
-    return next((found for found in ordered_moves(store, run) if _way(found.move) == wanted), None)
+    wanted, found = _way(move), ordered_moves(store, run)
+    return next((one for one in found if one.counts and _way(one.move) == wanted), None)
 
 
 def _way(move: Move) -> tuple[object, ...]:
@@ -119,29 +285,36 @@ def folder_of(name: str) -> str:
         raise ParseError(f"{name!a}: no folder that can be named in a journal") from None
 
 
-def open_track(store: Store, name: str) -> tuple[str, Kept, list[str]]:
+def open_track(store: Store, name: str, *, adopting: bool = False) -> tuple[str, Kept, list[str]]:
     """The folder of a track, the track as it stands, and what could not be repaired of its record.
 
     What was chosen at a gate and never done is carried out first, and the record of commands that
-    were killed on the way is completed.
+    were killed on the way is completed. With `adopting`, a track of before gets a declaration.
     """
     folder = folder_of(name)
     tracks.load(name)
     stuck = finish_gates(store, folder)
     with tracks.lock(folder):
-        return folder, load_and_repair(store, folder), stuck
+        kept = _repair(store, folder)
+        if adopting or read_ledger(store, folder) is not None:
+            kept, _ = _open_ledger(store, folder)
+        return folder, kept, stuck
 
 
-def load_and_repair(store: Store, folder: str) -> Kept:
-    """A track that is locked, once the record of commands that were killed on the way is complete.
+def _repair(store: Store, folder: str) -> Kept:
+    """Complete the record of commands that were killed on the way, of a track that is locked.
 
     A move that the file has was made. One that it has not never will be: its command is gone.
     """
-    kept = tracks.load(folder)
-    made = {passage.run for passage in kept.history}
+    kept, ledger = tracks.load(folder), read_ledger(store, folder)
+    made = {passage.run: passage.label for passage in kept.history}
     why = "the command was interrupted before the track had moved"
     for row in unfinished_runs(store, folder, "phase"):
         if row.id in made:
+            mark = _mark(row.id, str(row.key))
+            if ledger is not None and ledger.last != mark:
+                _note_move(store, ledger, mark, made[row.id], Source(**_REPAIR))
+                ledger = read_ledger(store, folder)
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         else:
             runs.withdraw(store, row.id, why, **_REPAIR)
@@ -179,9 +352,11 @@ def move_track(
     parts = rules.split(target)
     if parts is None:
         raise QuandaryError(f"{target!r} has no label; write 'LABEL: Name', such as '2: Build'")
+    store.require_newest()
     finish_gates(store, folder)
     with tracks.lock(folder):
-        kept = load_and_repair(store, folder)
+        _repair(store, folder)
+        kept, ledger = _open_ledger(store, folder)
         judged = rules.go(kept.track, *parts, approved)
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
@@ -190,7 +365,7 @@ def move_track(
         if lack.names:
             asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
             raise Rejected(f"{asked}; {lack.text}; pipe a JSON object with these fields")
-        chosen = _find_grant(store, folder, kept, judged)
+        chosen = _find_grant(store, folder, kept, ledger, judged)
         passage = Passage(
             judged.target.title,
             _title(judged.source),
@@ -200,17 +375,21 @@ def move_track(
             proof=values,
         )
         grant = chosen.run if chosen is not None else ""
-        passage = _carry_out(store, folder, kept, judged, passage, source, grant)
+        passage = _carry_out(store, folder, kept, ledger, judged, passage, source, grant)
     return passage, tracks.track_after(kept, judged)
 
 
 def _find_gaps(
     folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
 ) -> Gaps:
-    """What the proof lacks; paths are looked for below the track's folder and the caller's."""
+    """What the proof lacks; paths start from the track's folder or the caller's.
+
+    They lead to something below the track's folder, by whatever way.
+    """
 
     def exists(path: str) -> bool:
-        return any(os.path.exists(os.path.join(place, path)) for place in (folder, base))
+        named = (os.path.join(place, path) for place in (folder, base))
+        return any(is_inside(folder, one) and os.path.exists(one) for one in named)
 
     return tracks.find_gaps(transition.due, values, exists)
 
@@ -219,6 +398,7 @@ def _carry_out(
     store: Store,
     folder: str,
     kept: Kept,
+    ledger: Ledger,
     transition: Transition,
     passage: Passage,
     source: Source,
@@ -236,7 +416,9 @@ def _carry_out(
         "context": f"{os.path.basename(folder)}: {way}",
     }
     project, who = project_of(os.curdir), source._asdict()
-    state = runs.begin(store, "phase", arguments, project=project, **who)
+    name = _APPROVAL + grant if grant else ""  # an approval is used by beginning, and once
+    kind: dict[str, Any] = {"project": project, "name": name, "once": bool(grant)}
+    state = runs.begin(store, "phase", arguments, **kind, **who)
     passage = msgspec.structs.replace(passage, run=state.run)
     written = False
 
@@ -247,6 +429,7 @@ def _carry_out(
         except QuandaryError as error:
             return Done(deed.key, error=str(error))
         written = True
+        _note_move(store, ledger, _mark(state.run, deed.key), transition.target.label, source)
         return Done(deed.key)
 
     try:
@@ -259,7 +442,9 @@ def _carry_out(
     return passage
 
 
-def _find_grant(store: Store, folder: str, kept: Kept, transition: Transition) -> Ordered | None:
+def _find_grant(
+    store: Store, folder: str, kept: Kept, ledger: Ledger, transition: Transition
+) -> Ordered | None:
     """The choice of a person that lets a transition pass, where it needs one or names one.
 
     It is approval that an agent cannot give itself.
@@ -270,18 +455,57 @@ def _find_grant(store: Store, folder: str, kept: Kept, transition: Transition) -
     label = transition.source.label if transition.source is not None else ""
     wanted = Move(folder, label, transition.target.title, len(kept.history))
     chosen = choice_of(store, run, wanted) if run is not None else None
-    if chosen is not None and chosen.source.in_person:
+    how = "have them choose in quandary gate DIR, at a terminal or in the browser"
+    if run is None:
+        why = f": {how}, and name that run with --user-approved RUN"
+    elif chosen is None or not chosen.in_person:
+        goal = transition.target.title
+        why = f", and in run {run} no person chose to go to {goal} from where the track stands now"
+        why += "; have them choose in quandary gate DIR"
+    elif not _is_current(store, run, ledger):
+        why = f", and what they chose in run {run} was used, or the track has moved since; {how}"
+    elif changed := _list_changes(store, folder, chosen.move.shown):
+        why = f", and {changed} changed since run {run} showed it; {how}"
+    else:
         return chosen
-    if not transition.needs_person:
-        return None
-    why = (
-        ": have them choose in quandary gate DIR, at a terminal or in the browser, and name that "
-        "run with --user-approved RUN"
-        if run is None
-        else f", and in run {run} no person chose to go to {transition.target.title} from where "
-        "the track stands now; have them choose in quandary gate DIR"
+    if transition.needs_person:
+        raise Rejected(_refusal(transition) + why)
+    return None
+
+
+def _refusal(transition: Transition) -> str:
+    """What cannot be done without a person, and why."""
+    passed = transition.guards[0]
+    verb = "left" if passed.label == getattr(transition.source, "label", "") else "passed over"
+    return f"{passed.title} can be {verb} only on a person's own word"
+
+
+def _is_current(store: Store, run: str, ledger: Ledger) -> bool:
+    """Whether a gate was not used, and its track not moved or declared anew since it was begun.
+
+    A gate of before is one of a track that the journal has adopted; it counts until the first move,
+    unless it was used then.
+    """
+    if store.named(_APPROVAL + run):
+        return False
+    if store.entries(run, upto=1)[0].seq > ledger.seq:
+        return True
+    return ledger.adopted and not _was_used(store, run)
+
+
+def _was_used(store: Store, run: str) -> bool:
+    """Whether what was chosen at a gate was done, by itself or by a command that named it."""
+    for entry in store.entries(run, kinds=("returned",)):
+        if '"phase":' in getattr(entry.read_matter().came, "text", ""):
+            return True
+    gate = store.require_run(run)
+    return any(
+        row.flow == "phase"
+        and row.status == "done"
+        and arguments_of(store, row.id).get("approval") == run
+        for row in store.each_run(project=gate.project)
+        if row.number > gate.number
     )
-    raise Rejected(f"{_title(transition.source)} can be left only on a person's own word{why}")
 
 
 def _title(phase: rules.Phase | None) -> str:
@@ -297,16 +521,19 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
     chosen = choice_of(store, run, move)
     if chosen is None:
         return Done(deed.key, error="the journal does not have this move")
+    store.require_newest()
     with tracks.lock(move.folder):
-        kept = tracks.load(move.folder)
+        kept, ledger = _open_ledger(store, move.folder)
         try:
-            outcome = _judge_and_move(move, chosen, kept)
+            outcome = _judge_and_move(store, deed.key, move, chosen, kept, ledger)
         except Rejected as refused:
             return Done(deed.key, error=str(refused))
     return Done(deed.key, text=msgspec.json.encode(outcome).decode())
 
 
-def _judge_and_move(move: Move, chosen: Ordered, kept: Kept) -> dict[str, Any]:
+def _judge_and_move(
+    store: Store, key: str, move: Move, chosen: Ordered, kept: Kept, ledger: Ledger
+) -> dict[str, Any]:
     """What came of a move, for the flow that asked for it: where the track is, or what it lacks."""
     last = kept.history[-1] if kept.history else None
     if last is not None and last.run == chosen.run and last.phase == move.target:
@@ -316,12 +543,20 @@ def _judge_and_move(move: Move, chosen: Ordered, kept: Kept) -> dict[str, Any]:
     if (here, len(kept.history)) != (move.source, move.seen):
         stands = f"stands at {current.title}" if current is not None else "has not begun"
         raise Rejected(f"the track has moved since this was asked and now {stands}; ask again")
+    mark = _mark(chosen.run, key)
+    is_noted = ledger.last == mark  # by a process that was killed before it changed the file
+    if not is_noted and not _is_current(store, chosen.run, ledger):
+        stands = f"has it at {ledger.label}" if ledger.label else "has it before its first phase"
+        raise Rejected(f"the track has moved since this was asked: the journal {stands}; ask again")
     parts = rules.split(move.target) or ("", "")
     judged = rules.finish(track) if move.finish else rules.go(track, *parts, move.reason)
     if isinstance(judged, Refusal):
         raise Rejected(judged.reason)
-    if judged.needs_person and not chosen.source.in_person:
-        raise Rejected(f"{_title(judged.source)} can be left only by a person")
+    if judged.needs_person and not chosen.in_person:
+        how = "have them choose it in quandary gate DIR, at a terminal or in the browser"
+        raise Rejected(f"{_refusal(judged)}: {how}")
+    if judged.needs_person and (changed := _list_changes(store, move.folder, move.shown)):
+        raise Rejected(f"{changed} changed since it was shown here; ask again")
     values = tracks.convert_typed(judged.due, move.proof, move.typed)
     lack = _find_gaps(move.folder, judged, values, move.base or os.curdir)
     if lack.names:
@@ -336,6 +571,9 @@ def _judge_and_move(move: Move, chosen: Ordered, kept: Kept) -> dict[str, Any]:
         run=chosen.run,
         finished=move.finish,
     )
+    if not is_noted:
+        label, finished = judged.target.label, move.finish
+        _note_move(store, ledger, mark, label, chosen.source, finished=finished)
     tracks.save(move.folder, tracks.write_move(kept, judged, passage))
     return {"phase": passage.phase, "proven": len(passage.proof)}
 
@@ -361,7 +599,40 @@ def list_artifacts(store: Store, deed: Do) -> Done:
             artifact |= {name: said[name] for name in ("by", "through") if name in said}
     now, more = chance.stamp(chance.now()), max(len(found) - MOST, 0)
     listed = {"now": now, "artifacts": artifacts, "more": more}
+    listed["digests"] = digest_artifacts(store, folder)
     return Done(deed.key, text=msgspec.json.encode(listed).decode())
+
+
+def digest_artifacts(store: Store, folder: str) -> dict[str, str]:
+    """The artifacts of a track, each with the digest of its content; many more as one."""
+    own = {os.path.realpath(store.path) + end for end in ("", "-wal", "-shm", "-journal")}
+    found = {
+        printable(path): _digest(whole)
+        for path in _files(folder)
+        if (whole := os.path.realpath(os.path.join(folder, path))) not in own
+    }
+    rest = list(found.items())[MOST:]
+    if rest:
+        found = dict(list(found.items())[:MOST])
+        found[f"one of {len(rest)} more"] = sha256(msgspec.json.encode(rest)).hexdigest()
+    return found
+
+
+def _digest(path: str) -> str:
+    from hashlib import file_digest  # noqa: PLC0415 - slow to load, quick with large files
+
+    try:
+        with open(path, "rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _list_changes(store: Store, folder: str, shown: dict[str, str]) -> str:
+    """Which of the artifacts that somebody was shown are not the same any more."""
+    now = digest_artifacts(store, folder) if shown else {}
+    changed = [path for path, digest in shown.items() if now.get(path) != digest]
+    return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -49,6 +49,12 @@ def phase(arguments: dict[str, Any]) -> Flow:
     return {"from": source, "phase": target}
 
 
+def track(arguments: dict[str, Any]) -> Flow:
+    """A track as it was declared; every move along it is noted behind that."""
+    yield from ()
+    return {"folder": arguments["folder"], "phases": len(arguments["phases"])}
+
+
 def question(arguments: dict[str, Any]) -> Flow:
     """One question that is asked by somebody else, in a box of their own."""
     ask = msgspec.convert(arguments["ask"], Ask)

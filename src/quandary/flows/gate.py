@@ -30,11 +30,11 @@ from quandary.model.asks import (
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
 from quandary.model.text import count as counted
-from quandary.model.track import Field, Move, Phase, Track, order, shown
+from quandary.model.track import Field, Move, Phase, Track, find_guards, order, shown
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from quandary.flows import Flow, Steps
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
+MOST_NAMED = 12
+"""As many artifacts are named in the context of a gate."""
 RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
 OUTPUT = Extra("A", "Show what this phase has produced so far")
 AHEAD = Extra("B", "Show which phases remain")
@@ -92,6 +94,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     context: str = ""
     base: str = ""
     """Where the caller works, for paths in the proof."""
+    shown: dict[str, str] = {}
+    """The artifacts that the context names, with their digests; an approval is for these."""
 
     @property
     def phase(self) -> Phase:
@@ -138,7 +142,7 @@ def _flow(terms: Terms) -> Flow:
     if not terms.context.strip():
         name = terms.folder or "The track"
         terms = replace(terms, context=describe(name, terms.track, terms.phase))
-    if terms.phase.approval == "person":
+    if terms.phase.approval == "person" or _guards(terms.track, terms.track.next):
         terms = replace(terms, require="person")
     return _Gate(terms).flow()
 
@@ -158,6 +162,7 @@ class _Gate:
         self.asking = decide.Decider(asked, take_only=False)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
+        self.shown = terms.shown
         self.reviews: dict[tuple[str, str], dict[str, str]] = {}
         """Paths, and whose they are, by the title of a piece and by its digest, or the id that the
         caller gave it."""
@@ -223,7 +228,8 @@ class _Gate:
         goal = (target or self.phase).title
         way = (terms.folder, self.phase.label, goal, terms.seen, target is None, reason)
         while True:
-            move = Move(*way, self.proof, tuple(sorted(self.typed)), bool(label), terms.base)
+            given = (self.proof, tuple(sorted(self.typed)))
+            move = Move(*way, *given, bool(label), terms.base, self.shown)
             done = yield from self._do("move-phase", move.argument)
             lacking = done.get("lacking")
             if not lacking:
@@ -236,12 +242,12 @@ class _Gate:
                 result = self._result(choice, "left there, for want of proof", target)
                 said = "; ".join(f"{name} {why}" for name, why in problems.items())
                 return {**result, "proofProvided": f"no: {said}", "missing": list(problems)}
-            given = yield from self._ask_proof(problems)
-            if given is None:
+            values = yield from self._ask_proof(problems)
+            if values is None:
                 self.why = "Nothing moved: the proof is incomplete."
                 return None
-            self.proof |= given
-            self.typed |= given.keys()
+            self.proof |= values
+            self.typed |= values.keys()
 
     def _do(self, deed: Literal["list-artifacts", "move-phase"], argument: str) -> Steps[Result]:
         name = "move" if deed == "move-phase" else "artifacts"
@@ -341,6 +347,7 @@ class _Gate:
         found = yield from self._do("list-artifacts", self.terms.folder)
         if extra == SPENT.text:
             return time_spent(self.phase, self.terms.since, found.get("now", ""))
+        self.shown = found.get("digests", self.shown)
         lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
         if found.get("more"):
             lines.append(f"- and {found['more']} more")
@@ -385,6 +392,7 @@ class _Gate:
             titled = [(item.title or item.label or item.id, item) for item in self.terms.items]
             return [((title, item.id), replace(item, title=title)) for title, item in titled]
         found = yield from self._do("list-artifacts", self.terms.folder)
+        self.shown = found.get("digests", self.shown)
         pieces = []
         for number, one in enumerate(found.get("artifacts", []), 1):
             name = one["path"].rpartition("/")[2]
@@ -430,6 +438,8 @@ def menu(terms: Terms) -> Tree:
         others.append(Option("ALT", f"Switch to {label}", said, options=branches))
     if following is not None and beyond is not None:
         said = f"Skip {following.title}; choosing this approves it"
+        if guards := [p for p in _guards(track, beyond) if p != terms.phase]:
+            said = f"Skip {following.title}; only a person lets {guards[0].title} pass"
         others.append(Option("SKP", f"Skip ahead to {beyond.title}", said))
     options.append(Option(OTHER, "Other", options=tuple(others)))
     return Tree("PHASE_GATE", (Decision("Phase Gate", tuple(options)),), kind="transition")
@@ -448,6 +458,14 @@ def _branch(track: Track, path: str) -> Phase | None:
     return _branch_codes(track.branches).get(path.removeprefix(f"{TURN}/"))
 
 
+def _guards(track: Track, target: Phase | None) -> tuple[Phase, ...]:
+    """What only a person lets pass on the way to a phase, or to the end."""
+    current = track.current
+    assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
+    label = target.label if target is not None else current.label
+    return find_guards(track, label, leaving=target is None)
+
+
 def question(terms: Terms) -> str:
     """One or two sentences from which the menu can be answered."""
     following = terms.track.next
@@ -462,7 +480,7 @@ def question(terms: Terms) -> str:
     return f"{terms.phase.title} is at its end; {ahead}. What should happen next?"
 
 
-def describe(name: str, track: Track, phase: Phase) -> str:
+def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -> str:
     """What a person has to know of a track before they let it pass."""
     behind = [
         p for p in track.ordered if order(p.label) <= order(phase.label) and not track.passed_by(p)
@@ -474,6 +492,11 @@ def describe(name: str, track: Track, phase: Phase) -> str:
     lines = [f"**{name}** is at {phase.title}{at}."]
     if phase.proof:
         lines.append(f"Required proof: {', '.join(field.described for field in phase.proof)}.")
+    if names := [f"`{name.replace('`', '')}`" for name in shown]:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        lines.append(
+            f"A choice is for its files as they are now: {', '.join(names[:MOST_NAMED])}{more}."
+        )
     return "\n".join(lines)
 
 

@@ -54,7 +54,7 @@ IMPORT = "imported"
 """The flow that keeps a run of another store."""
 PRUNE = "prune"
 """The flow that records what was pruned."""
-RECORDS = frozenset({"prefer", "phase", PRUNE})
+RECORDS = frozenset({"prefer", "phase", "track", PRUNE})
 """Flows in which nobody is asked and no program runs: what they began with is what was decided."""
 RETOLD = frozenset({"walk"})
 """Flows whose result repeats what programs put out."""

@@ -42,6 +42,7 @@ FLOWS: dict[str, str] = {
     "gate": "quandary.flows.gate",
     "phase": "quandary.flows:phase",
     "split": "quandary.flows.split",
+    "track": "quandary.flows:track",
     "walk": "quandary.flows.walk",
     "question": "quandary.flows:question",
     "prefer": "quandary.flows:prefer",

@@ -327,6 +327,18 @@ def note(
         return handle.state
 
 
+def note_behind(
+    store: Store, row: Run, kind: str, key: str, item: str, **said: Unpack[Said]
+) -> None:
+    """Keep a note behind the end of a run; refused where somebody wrote since its row was read."""
+    draft = Draft(row, Source(**said))
+    draft.add(Noted(kind=kind, key=key, item=item, **draft.said))
+    try:
+        draft.append(store)
+    except Moved:
+        raise Rejected("somebody else was quicker; look again, then try again") from None
+
+
 @_until_appended
 def withdraw(store: Store, run: str, why: str, **said: Unpack[Said]) -> State:
     """End a waiting run that nobody needs any more."""

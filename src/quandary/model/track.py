@@ -124,6 +124,11 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
     visited: tuple[str, ...] = ()
     """The labels that it has stood at, in the order of going there."""
     finished: bool = False
+    added: tuple[str, ...] = ()
+    """The labels of phases that were not declared when the track began."""
+    recorded: str | None = None
+    """The label where the journal has the track, which may not be where its file has it; nothing
+    where there is no journal."""
 
     @property
     def ordered(self) -> tuple[Phase, ...]:
@@ -209,6 +214,8 @@ class Transition(msgspec.Struct, frozen=True):
     """The target was not declared before."""
     reason: str = ""
     """Why the user approved of it, where that was said."""
+    guards: tuple[Phase, ...] = ()
+    """The phases that it leaves or passes over and that only a person lets pass."""
 
     @property
     def due(self) -> tuple[Field, ...]:
@@ -218,8 +225,8 @@ class Transition(msgspec.Struct, frozen=True):
 
     @property
     def needs_person(self) -> bool:
-        """Whether only a person can let it pass: somebody leaves a phase that says so."""
-        return self.kind != "again" and self.source is not None and self.source.approval == "person"
+        """Whether only a person can let it pass."""
+        return bool(self.guards)
 
 
 class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
@@ -241,6 +248,8 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "f
     """Whether somebody chose it; a phase may also be declared to pass without."""
     base: str = ""
     """The folder that paths in the proof may start from, beside the track's own."""
+    shown: dict[str, str] = {}
+    """The artifacts that somebody saw who chose it, with their digests."""
 
     @property
     def argument(self) -> str:
@@ -269,7 +278,8 @@ def go(track: Track, label: str, name: str = "", approved: str = "") -> Transiti
     else:
         kind = "forward" if order(label) > order(current.label) else "back"
     added = declared is None and kind != "again"
-    return Transition(kind, _declared(track), target, added, approved.strip())
+    guards = find_guards(track, label)
+    return Transition(kind, _declared(track), target, added, approved.strip(), guards)
 
 
 def finish(track: Track) -> Transition | Refusal:
@@ -279,7 +289,44 @@ def finish(track: Track) -> Transition | Refusal:
         return Refusal(f"no phase has begun; {_allowed(track)}")
     if track.next is not None:
         return Refusal(f"{track.next.title} still lies ahead; go there first")
-    return Transition("finish", current, current)
+    guards = find_guards(track, current.label, leaving=True)
+    return Transition("finish", current, current, guards=guards)
+
+
+def find_guards(track: Track, label: str, *, leaving: bool = False) -> tuple[Phase, ...]:
+    """The phases with `approval: person` that going to a phase leaves or passes over.
+
+    Passed over is what lies on the way to it and was not on the way so far, whether that is told by
+    the file or by the journal, so that neither can be edited to have passed. A branch that was not
+    taken is on nobody's way, if the one that was taken is declared.
+    """
+    here = track.current.label if track.current is not None else ""
+    stands = {here, here if track.recorded is None else track.recorded}
+
+    def is_passed(guard: str, stand: str) -> bool:
+        if guard == stand:
+            return leaving or label != stand
+        if not _is_before(track, guard, label) or _is_before(track, guard, stand):
+            return False
+        return not _is_beside(track, guard, stand) or alternatives(label, stand)
+
+    guards = (phase for phase in track.ordered if phase.approval == "person")
+    return tuple(p for p in guards if any(is_passed(p.label, stand) for stand in stands))
+
+
+def _is_before(track: Track, label: str, stand: str) -> bool:
+    """Whether a phase lies on the way to where a track stands; nothing lies before the start."""
+    if not stand or order(label) >= order(stand):
+        return False
+    return not _is_beside(track, label, stand)
+
+
+def _is_beside(track: Track, label: str, stand: str) -> bool:
+    """Whether a phase lies on another branch than the declared one where a track stands."""
+    if not stand or not alternatives(label, stand):
+        return False
+    branch = f"{_branch(stand, label)}."
+    return any(f"{p.label}.".startswith(branch) for p in track.phases if p.label not in track.added)
 
 
 def objection(track: Track, label: str) -> str:
