@@ -15,6 +15,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import proxy
 
 import msgspec
 
@@ -57,7 +58,8 @@ class Means(NamedTuple):
 
 def watch_store(store: Store, watch: Watch | None = None) -> None:
     """From now on send a notice of every question that begins to wait in this store."""
-    runs.listen(store, lambda run, ask: send_notice(store, run, ask, watch))
+    same = proxy(store)  # whoever listens must not hold it open
+    runs.listen(store, lambda run, ask: send_notice(same, run, ask, watch))
 
 
 def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) -> None:

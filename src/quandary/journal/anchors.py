@@ -11,6 +11,7 @@ import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import proxy
 
 from quandary.errors import StoreError
 from quandary.journal.entries import sha256
@@ -49,7 +50,8 @@ class Keeper:
     """Keeps the anchor of one store."""
 
     def __init__(self, store: Store, place: str) -> None:
-        self._store, self._place = store, place
+        self._store: Store = proxy(store)  # which holds this, and is closed when nobody holds it
+        self._place = place
         self.folder = os.path.join(state_folder(), "stores")
         self.path = os.path.join(self.folder, sha256(os.fsencode(place)).hexdigest()[:32])
         self.missing = ""
