@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import program
+from quandary.journal import runs
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.asks import Answer, Reply
 from runs import Project
 
 if TYPE_CHECKING:
@@ -45,6 +48,15 @@ def project(
 def set_(project: Project, id_: str, preference: str, *more: str) -> program.Ended:
     """On behalf of a person."""
     return project.call("prefer", "set", id_, preference, "--origin", "user", *more)
+
+
+def answer_in_person(project: Project, run: str, code: str) -> None:
+    """As a person at a terminal does."""
+    store = SqliteStore(project.store)
+    state = runs.look(store, run)
+    assert state.ask is not None
+    reply = Reply(tuple(Answer(question.key, (code,)) for question in state.ask.questions))
+    runs.advance(store, run, reply, to=state.key, who="person", through="terminal")
 
 
 def verdict(project: Project, id_: str, *more: str) -> tuple[str, str | None]:
@@ -189,16 +201,47 @@ def test_a_decided_question_is_told_and_counted(project: Project) -> None:
     project.call("reply", state["run"], "loud")
     set_(project, "level", "never-ask")
     state = project.state(*words, "--via", "relay")
+    assert [note["kind"] for note in state["notes"]] == ["unbound"]
+    answer_in_person(project, state["run"], "LOW")
+    state = project.state(*words, "--via", "relay")
     assert state["status"] == "done"
     assert [note["kind"] for note in state["notes"]] == ["decided"]
     rows = project.state("log", "--questions", "--format", "json")["questions"]
     assert [(row["answer"], row["who"], row["followed"]) for row in rows] == [
         (["Quiet"], "policy", True),
+        (["Quiet"], "person", True),
         (["Loud"], "agent", False),
     ]
     assert "as recommended — policy (preference)" in project.call("log", "--questions").out
     found = project.call("log", "--questions", "--grep", "loud").out
     assert found.count("\n") == 1
     counts = project.state("stats", "--format", "json")
-    assert (counts["asked"], counts["questions"][0]["by"]) == (2, {"agent": 1, "policy": 1})
-    assert "advice followed 1 of 2" in project.call("stats").out
+    by = {"agent": 1, "person": 1, "policy": 1}
+    assert (counts["asked"], counts["questions"][0]["by"]) == (3, by)
+    assert "advice followed 2 of 3" in project.call("stats").out
+
+
+def test_an_id_that_was_silenced_lends_itself_to_no_other_question(project: Project) -> None:
+    """The id belongs to whoever asks: a tree of the same name is asked, and says why."""
+    words = ("ask", "level.md", "--context", "The web service has no log level.", "--via", "relay")
+    ended = set_(project, "level", "never-ask")
+    assert "once you have answered" in ended.err
+    other = RECOMMENDING.replace("Quiet (recommended)", "Copy it to the mirror (recommended)")
+    (project.folder / "other.md").write_text(other, encoding="utf-8")
+    copied = ("ask", "other.md", *words[2:])
+    assert project.state(*copied)["status"] == "waiting"
+    answer_in_person(project, project.state(*words)["run"], "LOW")
+    assert project.state(*words)["status"] == "done"
+    state = project.state(*copied)
+    assert state["status"] == "waiting"
+    assert [note["kind"] for note in state["notes"]] == ["changed"]
+    assert verdict(project, "level", "--summary", "Copy it to the mirror")[0] == "AUTO_DECIDE"
+
+
+def test_a_preference_says_what_it_is_bound_to(project: Project) -> None:
+    """Set after an answer, it names the question and what it takes."""
+    words = ("ask", "level.md", "--context", "The web service has no log level.", "--via", "relay")
+    answer_in_person(project, project.state(*words)["run"], "LOW")
+    ended = set_(project, "level", "never-ask")
+    assert "it takes “Quiet” for: The web service has no log level." in ended.err
+    assert project.state(*words)["status"] == "done"

@@ -13,6 +13,7 @@ from hosts.models import DONE, Call, Model
 from hosts.people import at_inbox
 from hosts.places import PATIENCE, Place, end
 from quandary.doors.hosts.hooks import question_id
+from quandary.journal.policy import set_preference
 
 if TYPE_CHECKING:
     import subprocess
@@ -206,16 +207,17 @@ def nobody_answers_in_time() -> None:
 
 @check(CLAUDE)
 def a_preference_answers() -> None:
-    """A preference answers its question, and nobody is asked."""
+    """A preference for what a person has seen answers its question, and nobody is asked."""
     with place("inbox") as at:
         at.quandary("install", "claude")
-        known = question_id(LEVEL)
-        at.quandary("prefer", "set", known, "never-ask", "--origin", "user")
+        answered_in_the_inbox(at)
+        said: dict[str, Any] = {"who": "person", "through": "terminal"}
+        set_preference(at.store, question_id(LEVEL), "never-ask", scope="", origin="", **said)
         with Model(ASKED) as model:
             Session(at, model, nobody)
         (result,) = model.results
         assert f'"{LEVEL}"="Info (Recommended)"' in result, result
-        state = at.only_run()
+        state = at.runs()[-1]
         assert at.answers(state.run) == [("policy", "preference")], at.entries(state.run)
 
 

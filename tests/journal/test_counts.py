@@ -136,12 +136,13 @@ def test_a_question_that_never_changed_an_answer_is_a_candidate(store: Store) ->
 
 def test_what_a_preference_decided_is_no_ones_opinion(store: Store) -> None:
     """It counts as asked and answered, not as a sign that people agree."""
+    reply(store, begin(store), "LOW")
     set_preference(store, "level", "never-ask", scope="here", origin="", **PERSON)
     for _ in range(6):
         assert begin(store).status == "done"
     found = statistics(store)
-    assert found.questions[0].by == {"policy": 6}
-    assert (found.candidates, found.last_hour) == ((), 0)
+    assert found.questions[0].by == {"person": 1, "policy": 6}
+    assert (found.candidates, found.last_hour) == ((), 1)
 
 
 # -- figures ---

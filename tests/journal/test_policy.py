@@ -23,7 +23,7 @@ from quandary.journal.policy import (
 )
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
-from quandary.model.asks import Ask, Choice, Preamble, Question, Reply
+from quandary.model.asks import Answer, Ask, Choice, Item, Preamble, Question, Reply
 from quandary.model.one_way import one_way
 from quandary.settings import Part, Settings, read_settings
 
@@ -45,6 +45,23 @@ def store(tmp_path: Path) -> SqliteStore:
 def prefer(store: SqliteStore, id_: str, preference: str, scope: str = "here") -> None:
     """A person sets a preference."""
     set_preference(store, id_, preference, scope=scope, origin="terminal", **PERSON)
+
+
+def see(store: SqliteStore, *questions: Question, project: str = "here", **who: Any) -> State:  # noqa: ANN401 - a source
+    """Somebody, a person at a terminal unless told otherwise, takes what is recommended."""
+    ask = Ask("1:", "transition", Preamble("A question that came up."), questions)
+    state = runs.begin(
+        store,
+        "question",
+        {"ask": msgspec.to_builtins(ask), "session": "", "call": ""},
+        project=project,
+        prefer=False,
+        who="agent",
+        through="command",
+    )
+    picked = [next(c.code for c in q.choices if c.recommended) for q in questions]
+    answers = tuple(Answer(q.key, (code,)) for q, code in zip(questions, picked, strict=True))
+    return runs.advance(store, state.run, Reply(answers), to="1:", **(who or PERSON))
 
 
 def registry(text: str, origin: Origin = "project") -> Settings:
@@ -144,6 +161,7 @@ def test_only_one_recommended_option_is_taken(
     """With none or several, a person has to say which."""
     prefer(store, "log-level", "never-ask")
     policy = Policy(store, None, "here")
+    see(store, question("B"))
     assert not policy.judge(question(*recommended)).decide
     assert policy.judge(question("B")).code == "B"
 
@@ -152,11 +170,15 @@ def test_dangerous_options_count_as_much_as_the_question(store: SqliteStore) -> 
     """In a label, a description, or behind Other."""
     prefer(store, "log-level", "never-ask")
     policy = Policy(store, None, "here")
-    bad = Choice("X", "Purge it")
-    assert not policy.judge(question("A", named=(bad,))).decide
-    plain = question("A")
+    hidden, plain = question("A", named=(Choice("X", "Purge it"),)), question("A")
     worse = (*plain.choices, Choice("D", "Fine", "This destroys the volume"))
-    assert not policy.judge(msgspec.structs.replace(plain, choices=worse)).decide
+    described = msgspec.structs.replace(plain, choices=worse)
+    for seen in (hidden, plain, described):
+        see(store, seen)
+    assert policy.judge(plain).decide
+    assert "purge" in policy.judge(hidden).note
+    assert "destroys" in policy.judge(described).note
+    assert "PyPI".casefold() in policy.judge(plain, "This uploads it to PyPI.").note
 
 
 def test_an_ask_is_decided_as_a_whole_or_not_at_all(store: SqliteStore) -> None:
@@ -167,12 +189,17 @@ def test_an_ask_is_decided_as_a_whole_or_not_at_all(store: SqliteStore) -> None:
     def ask(*questions: Question, require: Literal["", "person"] = "") -> Ask:
         return Ask("1:", "transition", Preamble("Why."), questions, require=require)
 
+    def is_decided(ask: Ask) -> bool:
+        verdicts = policy.judge_all(ask)
+        return bool(verdicts) and all(verdict.decide for verdict in verdicts.values())
+
     sure = question("A")
-    assert policy.judge_all(ask(sure)) is not None
+    see(store, sure)
+    assert is_decided(ask(sure))
     unsure = msgspec.structs.replace(sure, key="2:", id="other-one")
-    assert policy.judge_all(ask(sure, unsure)) is None
-    assert policy.judge_all(ask(msgspec.structs.replace(sure, chain=True))) is None
-    assert policy.judge_all(ask(sure, require="person")) is None
+    assert not is_decided(ask(sure, unsure))
+    assert not is_decided(ask(msgspec.structs.replace(sure, chain=True)))
+    assert not is_decided(ask(sure, require="person"))
 
 
 def test_a_store_that_the_project_chose_silences_nothing(
@@ -254,6 +281,8 @@ def test_nothing_makes_what_matters_decide_itself(
     values = {"questions": {id_: registered}} if registered is not None else {}
     known = Settings(None, (Part("project", "quandary.toml", values),))
     asked = question(*recommended, text=text, id=id_, chain=chain)
+    if recommended:
+        see(store, asked)
     verdict = Policy(store, known, "here").judge(asked)
     if verdict.decide:
         assert preference in ("never-ask", "ask-only-for-one-way")
@@ -298,9 +327,20 @@ def begin(store: SqliteStore, count: int = 2) -> State:
     )
 
 
+def answer(store: SqliteStore, state: State, code: str, **who: Any) -> State:  # noqa: ANN401 - a source
+    """Somebody, a person at a terminal unless told otherwise, takes this for all that waits."""
+    assert state.ask is not None
+    answers = tuple(Answer(question.key, (code,)) for question in state.ask.questions)
+    return runs.advance(store, state.run, Reply(answers), to=state.key, **(who or PERSON))
+
+
 def test_a_run_is_decided_by_preference_and_says_so(store: SqliteStore) -> None:
     """Booked as policy, shown in the result, open to amendment, and sound."""
     prefer(store, "level", "never-ask")
+    state = begin(store, 5)
+    while state.ask is not None:
+        assert {note.kind for note in state.notes} <= {"unbound", "changed"}
+        state = answer(store, state, "LOW")
     state = begin(store, 5)
     assert state.status == "done"
     assert [c["path"] for c in state.result["chosenItems"]] == ["LOW"] * 5
@@ -315,10 +355,10 @@ def test_a_run_is_decided_by_preference_and_says_so(store: SqliteStore) -> None:
 def test_a_preference_decides_only_its_own_level(store: SqliteStore) -> None:
     """A follow-up has an id of its own, and what was decided is told beside it."""
     prefer(store, "level-hig", "never-ask")
-    state = begin(store, 1)
-    assert state.status == "waiting"
-    reply = msgspec.convert({"answers": [{"key": "1:", "picked": ["HIG"]}]}, Reply)
-    state = runs.advance(store, state.run, reply, to="1:", **PERSON)
+    state = answer(store, begin(store, 1), "HIG")
+    assert "recommended option yourself" in state.notes[0].text
+    answer(store, state, "ALL")
+    state = answer(store, begin(store, 1), "HIG")
     assert state.result["chosenItems"][0]["path"] == "HIG/ALL"
     assert [note.kind for note in state.notes if note.kind == "decided"] == ["decided"]
     assert runs.look(store, state.run) == state
@@ -347,3 +387,197 @@ def test_settings_of_the_project_are_found(tmp_path: Path) -> None:
     """The registry is the one beside the work, not the one beside whoever looks."""
     (tmp_path / "quandary.toml").write_text('[questions.x]\ndoor = "one-way"\n', encoding="utf-8")
     assert read_settings(str(tmp_path)).table("questions") == {"x": {"door": "one-way"}}
+
+
+# -- what a preference is bound to -----------------------------------------------------------------
+
+
+MIRROR = TREE.replace("Quiet (recommended)", "Copy it to the mirror (recommended)")
+
+
+def ask_tree(store: SqliteStore, tree: str = TREE, project: str = "here", **more: Any) -> State:  # noqa: ANN401 - arguments
+    """An agent asks a tree of that id about one thing."""
+    (found,) = parse(tree).trees
+    arguments = {"context": "Each service has a log, and its level is to be set.", **more}
+    documents = {"tree": msgspec.to_builtins(found)}
+    said: dict[str, Any] = {"who": "agent", "through": "command"}
+    return runs.begin(store, "decide", arguments, documents=documents, project=project, **said)
+
+
+def bind(store: SqliteStore, tree: str = TREE, **more: Any) -> None:  # noqa: ANN401 - arguments
+    """A person takes what is recommended, once."""
+    assert answer(store, ask_tree(store, tree, **more), "LOW").status == "done"
+
+
+def test_a_preference_for_an_id_decides_nothing_that_was_never_answered(store: SqliteStore) -> None:
+    """The id belongs to whoever asks; once a person has answered, that form is decided."""
+    prefer(store, "level", "never-ask")
+    state = ask_tree(store, MIRROR)
+    assert state.status == "waiting"
+    assert [note.kind for note in state.notes] == ["unbound"]
+    bind(store)
+    assert ask_tree(store).status == "done"
+    state = ask_tree(store, MIRROR)
+    assert state.status == "waiting"
+    assert "has changed" in state.notes[0].text
+    assert runs.look(store, state.run).notes == state.notes
+    assert verify(store).ok
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        TREE.replace(
+            "## Decision: Level", "Question: Shall it go to the mirror?\n## Decision: Level"
+        ),
+        TREE.replace("Quiet (recommended)", "Quiet, and to the mirror (recommended)"),
+        TREE.replace("Quiet (recommended)", "Quiet (recommended)\n  It goes to the mirror too"),
+        TREE.replace("[LOW] Quiet", "[LOU] Quiet"),
+        TREE.replace("Quiet (recommended)", "Quiet").replace("As now", "As now (recommended)"),
+        TREE.replace("[WAI] Wait", "[WAI] Tell the mirror"),
+        TREE.replace("- [MID] As now\n", ""),
+    ],
+)
+def test_whatever_a_person_has_not_seen_is_asked(store: SqliteStore, changed: str) -> None:
+    """Another question, code, label, description or recommendation under the same id."""
+    assert changed != TREE
+    prefer(store, "level", "never-ask")
+    bind(store)
+    state = ask_tree(store, changed)
+    assert state.status == "waiting"
+    assert [note.kind for note in state.notes] == ["changed"]
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        {"who": "agent", "through": "relay"},
+        {"who": "api", "through": "http"},
+        {"who": "person", "through": "hook"},
+        {"who": "person", "through": "relay"},
+        {"who": "policy", "through": "preference"},
+    ],
+)
+def test_only_a_persons_own_answer_binds(store: SqliteStore, who: dict[str, Any]) -> None:
+    """An agent that answers first gains nothing, before the preference is set or after."""
+    answer(store, ask_tree(store), "LOW", **who)
+    prefer(store, "level", "never-ask")
+    answer(store, ask_tree(store), "LOW", **who)
+    assert ask_tree(store).status == "waiting"
+
+
+def test_what_a_person_refused_is_not_decided_for_them(store: SqliteStore) -> None:
+    """Only taking what is recommended binds; another answer, also an amended one, ends it."""
+    prefer(store, "level", "never-ask")
+    answer(store, ask_tree(store), "MID")
+    asked = ask_tree(store)
+    assert asked.status == "waiting"
+    answer(store, asked, "LOW")
+    decided = ask_tree(store)
+    assert decided.status == "done"
+    other = Reply((Answer("1:", ("MID",)),))
+    runs.amend(store, decided.run, other, key="1:", why="too quiet", **PERSON)
+    assert ask_tree(store).status == "waiting"
+
+
+def test_answers_that_were_taken_over_bind_nothing(store: SqliteStore) -> None:
+    """With --from, they come from another run, whose question may have had other options."""
+    state = ask_tree(store)
+    answer(store, state, "LOW")
+    changed = parse(TREE.replace("Loud", "To the mirror")).trees[0]
+    prefer(store, "level", "never-ask")
+    runs.begin(
+        store,
+        "decide",
+        {"context": "Each service has a log, and its level is to be set."},
+        documents={"tree": msgspec.to_builtins(changed)},
+        project="here",
+        origin=state.run,
+        **PERSON,
+    )
+    again = TREE.replace("Loud", "To the mirror")
+    assert ask_tree(store, again).status == "waiting"
+    prefer(store, "level", "never-ask")
+    assert ask_tree(store, again).status == "waiting"
+
+
+def test_a_preference_that_is_set_after_an_answer_keeps_what_was_seen(store: SqliteStore) -> None:
+    """It decides at once, in that form only; in the name of somebody else it has to be agreed."""
+    answer(store, ask_tree(store), "LOW")
+    prefer(store, "level", "never-ask")
+    assert ask_tree(store).status == "done"
+    assert ask_tree(store, MIRROR).status == "waiting"
+    answer(store, ask_tree(store, MIRROR), "MID")
+    relayed: dict[str, Any] = {"who": "agent", "through": "command"}
+    seen = set_preference(store, "level", "never-ask", scope="here", origin="user", **relayed)
+    assert seen is not None
+    assert seen.choices[0].label == "Quiet"
+    assert ask_tree(store, MIRROR).status == "waiting"
+
+
+def test_a_preference_for_everywhere_is_bound_as_well(store: SqliteStore) -> None:
+    """What was answered in one project is decided in all; a project's own is bound by itself."""
+    prefer(store, "level", "never-ask", scope="")
+    bind(store, project="there")
+    assert ask_tree(store).status == "done"
+    assert ask_tree(store, MIRROR).status == "waiting"
+    prefer(store, "level", "never-ask", scope="here")
+    assert ask_tree(store).status == "waiting"
+
+
+def test_another_preference_begins_with_nothing(store: SqliteStore) -> None:
+    """Cleared and set again by somebody else's hand, it rests on what a person answered."""
+    prefer(store, "level", "never-ask")
+    bind(store)
+    prefer(store, "level", "")
+    assert ask_tree(store).status == "waiting"
+    prefer(store, "level", "ask-only-for-one-way", scope="here")
+    assert ask_tree(store).status == "done"
+    prefer(store, "level", "always-ask")
+    assert ask_tree(store).status == "waiting"
+
+
+SLOTS = TREE.replace(
+    "## Decision", "Question: Which level for {service}, version {major}?\n## Decision"
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "decided"),
+    [
+        ({"service": "api", "major": "2"}, True),
+        ({"service": "worker-7", "major": "3.0.1"}, True),
+        ({"service": "the mirror too", "major": "2"}, False),
+        ({"service": "the\u00a0mirror", "major": "2"}, False),
+        ({"service": "api", "major": "2 and later"}, False),
+    ],
+)
+def test_a_slot_value_without_a_space_is_outside(
+    store: SqliteStore, values: dict[str, str], decided: bool
+) -> None:
+    """Numbers, versions and ids differ from one asking to the next; phrases count."""
+    prefer(store, "level", "never-ask")
+    bind(store, SLOTS, values={"service": "api", "major": "1"})
+    assert (ask_tree(store, SLOTS, values=values).status == "done") is decided
+
+
+def test_slots_side_by_side_are_a_phrase(store: SqliteStore) -> None:
+    """A sentence that is put together from words is bound as a whole."""
+    tree = TREE.replace("## Decision", "Question: {a} {b} {c}?\n## Decision")
+    prefer(store, "level", "never-ask")
+    bind(store, tree, values={"a": "Tabs", "b": "or", "c": "spaces"})
+    assert ask_tree(store, tree, values={"a": "Tabs", "b": "or", "c": "spaces"}).status == "done"
+    assert (
+        ask_tree(store, tree, values={"a": "Tell", "b": "the", "c": "mirror"}).status == "waiting"
+    )
+
+
+def test_what_stands_beside_a_question_is_judged_too(store: SqliteStore) -> None:
+    """A harmless question about a context that says danger is asked."""
+    tree = TREE.replace("## Decision", "Question: Shall I go on?\n## Decision")
+    prefer(store, "level", "never-ask")
+    bind(store, tree)
+    assert ask_tree(store, tree).status == "done"
+    assert ask_tree(store, tree, context="Going on uploads the wheel to PyPI.").status == "waiting"
+    items = [msgspec.to_builtins(Item("1", "Next", context="The customer table is dropped."))]
+    assert ask_tree(store, tree, items=items).status == "waiting"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -124,3 +125,53 @@ def test_long_texts_are_judged_in_time() -> None:
         one_way(text * (90_000 // len(text)))
     assert time.monotonic() - begun < 20
     assert one_way("a" * 200_000)
+
+
+def rate(name: str) -> float:
+    """Which part of the phrases of a file is caught."""
+    phrases = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    return sum(bool(one_way(phrase)) for phrase in phrases) / len(phrases)
+
+
+def test_nearly_all_of_many_irreversible_phrases_are_caught() -> None:
+    """Commands, releases, people, money, contracts, rights, protection, in many words."""
+    assert rate("irreversible.txt") >= 0.95
+
+
+def test_few_of_many_harmless_questions_are_caught() -> None:
+    """What coding agents ask every day."""
+    assert rate("harmless.txt") <= 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dеlete the files",  # the second letter is Cyrillic
+        "Soll ich das löschen?",
+        "удалить все файлы",
+        "删除数据库",
+        "ᴅᴇʟᴇᴛᴇ the files",
+        "🅳🅴🅻🅴🆃🅴 the files",
+        "d e l e t e it all",
+        "de-lete it all",
+        "d3lete the users",
+        "de\u2800lete it all",
+        "PyPI upload",
+        "uploadToPyPI",
+        "Upload it to PyPI",
+        "deployToProd",
+        "a\x07b",
+        "\ue000",
+    ],
+)
+def test_no_spelling_hides_what_is_done(text: str) -> None:
+    """Look-alike letters, other scripts, gaps, figures for letters, camelCase before and after."""
+    assert one_way(text)
+
+
+@pytest.mark.parametrize("verb", ["Deploy", "Ship", "Send", "Push", "Upload", "Pay for", "Release"])
+def test_an_idiom_excuses_nothing_beside_a_deed_that_carries_it_away(verb: str) -> None:
+    """A production build is harmless as long as nobody sends it anywhere."""
+    assert not one_way("production build with source maps?")
+    assert one_way(f"{verb} the production build")
+    assert one_way(f"Take the production build and {verb.lower()} it")

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.cli.screen import complain, is_terminal, put, tell
 from quandary.desk import notices
@@ -126,7 +127,7 @@ def ask_once(store: Store, state: State) -> State:
     from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    reply = terminal.ask(state.ask)
+    reply = terminal.ask(replace(state.ask, notes=state.notes))
     if isinstance(reply, Reply):
         return desk.record_reply(store, PERSON, state.run, reply, to=state.key)
     state = runs.note(store, state.run, reply, to=state.key, **PERSON.source)

@@ -21,6 +21,7 @@ from quandary.settings.files import read_standard_input
 if TYPE_CHECKING:
     from quandary.journal.counts import Tally
     from quandary.journal.store import Store
+    from quandary.model.asks import Question
 
 _origin = click.option(
     "--origin", metavar="user", help="Say that a person wants it, where there is no terminal."
@@ -58,8 +59,13 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
         for reason in policy.fixed_reasons(read_settings(), id_):
             raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
     scope = "" if everywhere else console.current_project()
-    _remember(console.open_journal(where), id_, preference, scope, origin)
+    seen = _remember(console.open_journal(where), id_, preference, scope, origin)
     tell(f"{preference} is set for {id_} {_where(scope)}")
+    if seen is not None:
+        taken = " or ".join(f"“{c.label}”" for c in seen.choices if c.recommended) or "nothing"
+        tell(printable(f"it takes {taken} for: {seen.text}"))
+    elif preference in policy.SUPPRESSING:
+        tell("it applies once you have answered that question yourself, with what is recommended")
     return 0
 
 
@@ -160,10 +166,12 @@ def stats(form: str, where: str | None) -> int:
     return 0
 
 
-def _remember(store: Store, id_: str, preference: str, scope: str, origin: str | None) -> None:
+def _remember(
+    store: Store, id_: str, preference: str, scope: str, origin: str | None
+) -> Question | None:
     source = console.caller().source
     said = "terminal" if is_terminal() else origin or ""
-    policy.set_preference(store, id_, preference, scope=scope, origin=said, **source)
+    return policy.set_preference(store, id_, preference, scope=scope, origin=said, **source)
 
 
 def _require_id(id_: str) -> None:

@@ -203,6 +203,9 @@ def _document(store: Store, digest: str | None) -> object:
 def _about(flow: str, arguments: dict[str, Any]) -> str:
     """What a run is for, as its arguments say."""
     if flow == "prefer":
+        if "bound" in arguments:
+            bound = "decides" if arguments["bound"] else "no longer decides"
+            return f"{arguments.get('id')} {bound}: {arguments.get('question')}"
         return f"{arguments.get('id')} {arguments.get('preference') or 'cleared'}"
     if flow == "question":
         questions = (arguments.get("ask") or {}).get("questions") or [{}]

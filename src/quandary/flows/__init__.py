@@ -79,7 +79,8 @@ def question(arguments: dict[str, Any]) -> Flow:
 def prefer(arguments: dict[str, Any]) -> Flow:
     """A preference, in the words of whoever set it."""
     yield from ()
-    return {name: arguments[name] for name in ("id", "preference", "origin")}
+    names = ("id", "preference", "origin", "bound", "question")
+    return {name: arguments[name] for name in names if name in arguments}
 
 
 def prune(arguments: dict[str, Any]) -> Flow:

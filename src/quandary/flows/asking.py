@@ -379,10 +379,17 @@ def _unique(questions: list[Question]) -> tuple[Question, ...]:
         if len(set(texts)) == len(texts):
             break
         questions = [
-            replace(q, text=f"{q.text} ({getattr(q, field)})") if texts.count(q.text) > 1 else q
-            for q in questions
+            _tell_apart(q, getattr(q, field)) if texts.count(q.text) > 1 else q for q in questions
         ]
     return tuple(questions)
+
+
+def _tell_apart(question: Question, value: str) -> Question:
+    text, template = f"{question.text} ({value})", ""
+    if question.decidable:
+        kept = wording.fill_phrases("({value})", {"value": value})
+        template = f"{question.template or question.text} {kept}"
+    return replace(question, text=text, template=template)
 
 
 # -- pages -----------------------------------------------------------------------------------------

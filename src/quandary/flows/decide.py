@@ -20,7 +20,7 @@ from quandary.model.asks import Choice, Hand, Item, Kind, Limits, Question, Requ
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from quandary.flows import Flow, Steps
     from quandary.flows.asking import Remarks
@@ -299,10 +299,13 @@ class Decider(Asking[Level]):
         item = place.item
         shown, further = self._page(place)
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
+        text, template = crumbs + self.root_text(item, place.root), ""
+        if any(choice.recommended for choice in shown):  # only then can a preference decide it
+            template = crumbs + self._word(item, place.root, wording.fill_phrases)
         return Question(
             key=self.new_key(key),
             header=wording.header(item, self.limits.header),
-            text=crumbs + self.root_text(item, place.root),
+            text=text,
             choices=shown,
             multi=place.multi,
             item=item.id,
@@ -314,6 +317,7 @@ class Decider(Asking[Level]):
             gathered=place.gathered,
             root=not place.path,
             id=self._id(place),
+            template="" if template == text else template,
         )
 
     def _page(self, place: Level) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
@@ -337,22 +341,25 @@ class Decider(Asking[Level]):
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
-        if text := self._texts.get((item.id, root)):
-            return text
+        if not (text := self._texts.get((item.id, root))):
+            text = self._texts[item.id, root] = self._word(item, root, wording.fill)
+        return text
+
+    def _word(self, item: Item, root: int, fill: Callable[[str, Mapping[str, str]], str]) -> str:
+        """The question in words, its slots filled like this."""
         terms = self.terms
         decision = terms.tree.decisions[root]
         title = item.title or item.label or item.id
         template = item.question or terms.question or decision.question or terms.tree.question
         if template:
             known = {**item.fields, "id": item.id, "label": item.label, "title": title}
-            text = wording.fill(template, {**known, "context": item.context, **terms.values})
-            if self._several and template != decision.question:
-                text = f"{decision.name}: {text}"
-        else:
-            asked = f"{decision.name}: {title}?" if title != decision.name else f"{title}?"
-            text = f"{wording.summary(item.context or terms.context)} {asked}"
-        self._texts[item.id, root] = text
-        return text
+            text = fill(template, {**known, "context": item.context, **terms.values})
+            named = self._several and template != decision.question
+            return f"{decision.name}: {text}" if named else text
+        about = wording.summary(item.context or terms.context)
+        if title == decision.name:
+            return f"{about} {title}?"
+        return f"{about} {decision.name}: {fill('{title}', {'title': title})}?"
 
     @cached_property
     def _keywords(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.errors import ContextRequired
@@ -48,6 +49,27 @@ def _cut(text: str, longest: int) -> str:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """A question with its `{slots}` filled; a slot without a value stays, to be refused."""
     return _SLOT.sub(lambda found: values.get(found[1].strip(), found[0]), template)
+
+
+def fill_phrases(template: str, values: Mapping[str, str]) -> str:
+    """The same, with slots left as they are where a value has no space: a number, a version, an id.
+
+    Slots with nothing but spaces and signs between them make up a phrase, so their values stay.
+    """
+    found = list(_SLOT.finditer(template))
+    between = [template[a.end() : b.start()] for a, b in pairwise(found)]
+    phrase = [bool(re.fullmatch(r"\W*\s\W*", gap)) for gap in between]
+    alone = {
+        slot.start(): not (before or behind)
+        for slot, before, behind in zip(found, [False, *phrase], [*phrase, False], strict=False)
+    }
+
+    def keep(slot: re.Match[str]) -> str:
+        value = values.get(slot[1].strip(), slot[0])
+        outside = alone[slot.start()] and " " not in value and value.isprintable()
+        return slot[0] if outside else value
+
+    return _SLOT.sub(keep, template)
 
 
 def summary(text: str) -> str:

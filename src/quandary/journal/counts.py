@@ -28,7 +28,6 @@ from quandary.journal.entries import (
     kind_of,
     read_body,
 )
-from quandary.model.asks import MORE
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 
@@ -101,7 +100,7 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
             answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
             for question, occasion in waiting.pop(run):
                 answer = answers.get(question.key)
-                if answer is not None and _settles(answer):
+                if answer is not None and answer.settles:
                     said = tuple(_said(question, answer))
                     who, through, _ = body.source_of(question.key)
                     yield occasion._replace(answered=body.at, who=who, through=through, answer=said)
@@ -120,13 +119,6 @@ def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
     about = (run, project, question.key, question.id, question.text, asked)
     recommended = tuple(choice.label for choice in question.choices if choice.recommended)
     return Occasion(*about, recommended=recommended, chain=question.chain)
-
-
-def _settles(answer: Answer) -> bool:
-    """Whether something was answered, rather than asked back, looked up or told by an agent."""
-    if answer.prefix:
-        return answer.prefix == "force"
-    return not (answer.advice or answer.among or answer.tree or MORE in answer.picked)
 
 
 def _said(question: Question, answer: Answer) -> Iterator[str]:

@@ -209,6 +209,9 @@ class Draft:
         self.parts: list[tuple[AnyBody, Matter]] = []
         self.decided: list[tuple[Question, str]] = []
         """Questions that a preference decided, and what to say about it."""
+        self.unseen: list[tuple[Question, str, str]] = []
+        """Those that one would decide, had the person seen them like this: the kind of the note
+        that says so, and its text."""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -240,14 +243,19 @@ class Draft:
 
     def tell_decided(self) -> None:
         """Record what is to be told beside what waits now, or beside the end."""
-        said = {"kind": "decided", "at": self.at, **BY_PREFERENCE._asdict()}
-        for question, text in self.decided:
-            self.add(Noted(key=question.key, item=question.item, **said), Matter(text=text))
+        said = {"at": self.at, **BY_PREFERENCE._asdict()}
+        for question, kind, text in self._told:
+            noted = Noted(kind=kind, key=question.key, item=question.item, **said)
+            self.add(noted, Matter(text=text))
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is to be told of what a preference decided."""
-        return tuple(Note("decided", text, question.item) for question, text in self.decided)
+        """What is to be told of what a preference decided, and of what it did not."""
+        return tuple(Note(kind, text, question.item) for question, kind, text in self._told)
+
+    @property
+    def _told(self) -> list[tuple[Question, str, str]]:
+        return [*((question, "decided", text) for question, text in self.decided), *self.unseen]
 
     def came(self, response: Output | Done) -> None:
         """Record what a program or a deed gave back."""

@@ -4,15 +4,28 @@ A preference is what a person wants to be asked. Each change of one is a run of 
 its name; the newest run of a name is what holds. The order is fixed: what cannot be taken back is
 always asked, then whatever belongs to a split, and only then a preference counts; and it decides
 only where exactly one option is recommended. Whatever is unclear, damaged or missing means: ask.
+
+An id belongs to whoever asks, so a preference is bound to the content that the person saw. It
+decides a question in the forms in which that person themselves took what is recommended, and in no
+other. What it is bound to is a run too, named after the preference's own run and the form, so that
+another preference begins with nothing.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from quandary.errors import QuandaryError
-from quandary.journal.entries import read_beginning
+from quandary.journal.entries import (
+    Answered,
+    Source,
+    document_bytes,
+    document_digest,
+    read_beginning,
+)
+from quandary.journal.history import given
 from quandary.journal.store import chosen_by_project
 from quandary.model.one_way import one_way
 from quandary.settings import read_settings
@@ -23,7 +36,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.runs import Said
     from quandary.journal.store import Store
-    from quandary.model.asks import Ask, Question
+    from quandary.model.asks import Answer, Ask, Question, Reply
     from quandary.settings import Settings
 
 Preference = Literal["always-ask", "never-ask", "ask-only-for-one-way"]
@@ -31,8 +44,13 @@ PREFERENCES: tuple[Preference, ...] = get_args(Preference)
 SUPPRESSING: frozenset[str] = frozenset({"never-ask", "ask-only-for-one-way"})
 ID = re.compile(r"[a-z0-9-]{1,64}")
 _NAME = "prefer\n"
+_BOUND = "bound\n"
+_LATELY = 1000
+"""Among so many runs, the newest first, a question is looked for that a preference is set for."""
+_DAMAGE = (QuandaryError, ValueError, KeyError, TypeError)
 _SPLIT = re.compile(r"(?:^|-)split-")
 _IN_A_SPLIT = "every option of a split is asked about"
+_RECORDS = frozenset({"prefer", "phase", "prune", "imported"})
 _UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
 """What can be said of a registered question; the last three are for people."""
 
@@ -66,12 +84,100 @@ def list_preferences(store: Store, project: str | None = None) -> list[SetPrefer
 
 def set_preference(
     store: Store, id_: str, preference: str, *, scope: str, origin: str, **said: Unpack[Said]
-) -> None:
-    """Set a preference, or clear it with an empty one; each change is a run of its own."""
+) -> Question | None:
+    """Set a preference, or clear it with an empty one; each change is a run of its own.
+
+    The question that it is bound to, where the person has answered it before.
+    """
     from quandary.journal import runs  # noqa: PLC0415 - which uses this module in turn
 
+    seen = None
+    if preference in SUPPRESSING:
+        seen = _find_seen(store, id_, scope, by_hand=Source(**said).in_person)
     arguments = {"id": id_, "preference": preference, "origin": origin}
     runs.begin(store, "prefer", arguments, project=scope, name=_name(scope, id_), **said)
+    found = _read(store, _name(scope, id_)) if seen else None
+    if seen is not None and found is not None:
+        _bind(store, found, seen, bound=True, **said)
+    return seen
+
+
+def bind_preferences(
+    store: Store, project: str, ask: Ask, reply: Reply, **said: Unpack[Said]
+) -> None:
+    """Bind preferences to what a person has just answered with their own hand.
+
+    From now on a preference decides a question in the form in which they took the one recommended
+    option; where they said something else, it no longer does. Damage means that it is asked.
+    """
+    with suppress(*_DAMAGE):
+        for question in ask.questions:
+            answer = reply.to(question.key)
+            if not question.decidable or answer is None or not answer.settles or answer.blank:
+                continue
+            found, agreed = find_preference(store, question.id, project), _agrees(question, answer)
+            suppressing = found is not None and found.preference in SUPPRESSING
+            if found and suppressing and agreed != is_bound(store, found, question):
+                _bind(store, found, question, bound=agreed, **said)
+
+
+def is_bound(store: Store, found: SetPreference, question: Question) -> bool:
+    """Whether a person has seen the question in this form and wants it decided."""
+    name = _bound_name(found, question)
+    run = store.named(name).get(name)
+    if run is None:
+        return False
+    body, said = read_beginning(store, run)
+    return (body.flow, body.name) == ("prefer", name) and bool(said["preference"])
+
+
+def _bind(
+    store: Store, found: SetPreference, question: Question, *, bound: bool, **said: Unpack[Said]
+) -> None:
+    from quandary.journal import runs  # noqa: PLC0415 - the same
+
+    arguments = {"id": found.id, "preference": found.preference if bound else "", "bound": bound}
+    arguments |= {"origin": found.origin, "question": question.text}
+    name = _bound_name(found, question)
+    runs.begin(store, "prefer", arguments, project=found.scope, name=name, **said)
+
+
+def _bound_name(found: SetPreference, question: Question) -> str:
+    return f"{_BOUND}{found.run}\n{document_digest(document_bytes(question.content))}"
+
+
+def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question | None:
+    """The question of that id that a person answered last, as they saw it.
+
+    What was taken over or passed on is not their answer. Whoever sets a preference `by_hand` is
+    shown the question, so that there what a host reports of its own question will do, and so will
+    any answer; for a preference that somebody else types, it has to be the recommended one.
+    """
+    reported = None
+    for row in store.runs(project=scope or None, newest=True, limit=_LATELY):
+        entries = store.entries(row.id, kinds=("asked",)) if row.flow not in _RECORDS else ()
+        if not any(q.id == id_ for e in entries if (a := e.read_matter().ask) for q in a.questions):
+            continue
+        every = store.entries(row.id)
+        bodies = [entry.read() for entry in every]
+        elsewhere = {body.key for body in bodies if isinstance(body, Answered) and body.origin}
+        for one in reversed(given(row.id, every, whole=False)[1]):
+            question, source, answer = one.question, one.source, one.answer
+            if question.id != id_ or one.ask.key in elsewhere:
+                continue
+            if not answer.settles or answer.blank:
+                continue
+            if source.in_person and (by_hand or _agrees(question, answer)):
+                return question
+            if by_hand and row.flow == "question" and source.through == "hook":
+                reported = reported or question
+    return reported
+
+
+def _agrees(question: Question, answer: Answer) -> bool:
+    """Whether the one recommended option was taken, and nothing else said."""
+    recommended = tuple(choice.code for choice in question.choices if choice.recommended)
+    return len(recommended) == 1 and answer.picked == recommended and not answer.text
 
 
 def _name(scope: str, id_: str) -> str:
@@ -101,6 +207,8 @@ class Verdict(NamedTuple):
     note: str = ""
     code: str = ""
     """The option that is taken."""
+    unseen: Literal["", "unbound", "changed"] = ""
+    """It is asked because the person has not answered it yet, or not in this form."""
 
 
 ASK = Verdict(decide=False)
@@ -115,8 +223,13 @@ class Policy(NamedTuple):
     trouble: str = ""
     """Why nothing can be decided."""
 
-    def check(self, id_: str, *texts: str, chain: bool = False) -> Verdict:
-        """Judge by the id and by words alone; which option would be taken is not looked at."""
+    def check(
+        self, id_: str, *texts: str, chain: bool = False, shown: Question | None = None
+    ) -> Verdict:
+        """Judge by the id and by words alone, unless it is told how the question is `shown`.
+
+        Which option would be taken is not looked at.
+        """
         if self.store is None or self.trouble or self.store.missing:
             trouble = self.trouble or "the store cannot be read"
             if self.store is not None and self.store.missing:
@@ -128,17 +241,22 @@ class Policy(NamedTuple):
                 return ASK
             for reason in self._find_reasons(id_, texts, chain=chain):
                 return ASK._replace(note=f"{reason}; your {found.preference} does not apply")
-        except (QuandaryError, ValueError, KeyError, TypeError) as error:
+            if shown is not None and not is_bound(self.store, found, shown):
+                return _judge_unseen(self.store, found)
+        except _DAMAGE as error:
             return ASK._replace(note=f"the preferences cannot be read ({error}), so it is asked")
         return Verdict(decide=True, note=f"{found.preference} is set for {id_}")
 
-    def judge(self, question: Question) -> Verdict:
-        """Judge a question as it would be shown, down to the option that would be taken."""
+    def judge(self, question: Question, *beside: str) -> Verdict:
+        """Judge a question as it would be shown, down to the option that would be taken.
+
+        What stands `beside` it on the screen is looked at for words that say danger.
+        """
         if not question.id:
             return ASK
-        words = [question.text, question.header, question.title]
-        words += [f"{choice.label} {choice.description}" for choice in question.options]
-        verdict = self.check(question.id, *words, chain=question.chain)
+        words = [question.text, question.header, question.title, *beside]
+        words += [f"{choice.label}. {choice.description}" for choice in question.options]
+        verdict = self.check(question.id, *words, chain=question.chain, shown=question)
         if not verdict.decide:
             return verdict
         recommended = [choice.code for choice in question.choices if choice.recommended]
@@ -147,12 +265,12 @@ class Policy(NamedTuple):
             return ASK._replace(note=f"{many} recommended, so it has to be asked")
         return verdict._replace(code=recommended[0])
 
-    def judge_all(self, ask: Ask) -> dict[str, Verdict] | None:
-        """What to take for each question of an Ask, if every one of them may be decided."""
+    def judge_all(self, ask: Ask) -> dict[str, Verdict]:
+        """What to do with each question of an Ask; nothing where not all of them can be decided."""
         if ask.require or not all(question.decidable for question in ask.questions):
-            return None
-        verdicts = {question.key: self.judge(question) for question in ask.questions}
-        return verdicts if all(verdict.decide for verdict in verdicts.values()) else None
+            return {}
+        beside = (ask.preamble.context, *ask.preamble.blocks)
+        return {question.key: self.judge(question, *beside) for question in ask.questions}
 
     def _find_reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
         yield from fixed_reasons(self.settings, id_, texts)
@@ -162,6 +280,19 @@ class Policy(NamedTuple):
             yield from (text for _, text in _registered(self.settings, id_))
             if self.store and chosen_by_project(self.settings) == self.store.path:
                 yield "the store was chosen by the project's own settings"
+
+
+def _judge_unseen(store: Store, found: SetPreference) -> Verdict:
+    """Say why a preference does not decide a question in this form."""
+    which, how = f"{found.preference} for {found.id}", "at a terminal or in the browser"
+    kept = f"{_BOUND}{found.run}\n"
+    if store.named(kept, f"{kept}~"):
+        note = (
+            f"This question has changed since you answered it, so your {which} does not decide it."
+        )
+        return Verdict(decide=False, note=note, unseen="changed")
+    note = f"Your {which} decides once you have taken the recommended option yourself, {how}."
+    return Verdict(decide=False, note=note, unseen="unbound")
 
 
 def read_policy(store: Store, project: str) -> Policy:

@@ -285,7 +285,7 @@ def advance(
         try:
             _require_waiting(handle, to)
             pending = tuple(call.key for call in handle.progress.calls)
-            draft = Draft(handle.row, source, pending)
+            draft, asked = Draft(handle.row, source, pending), handle.progress.request
             _record(handle, draft, response, to, token=token, request=request)
             handle.move(draft.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
@@ -293,6 +293,8 @@ def advance(
                 raise
             known = None  # somebody else may have been here; look
             continue
+        if isinstance(asked, Ask) and isinstance(response, Reply):
+            _bind(store, draft, asked, response)
         return _do_deeds(handle, source, deeds, draft.notes)
 
 
@@ -385,7 +387,9 @@ def amend(
     draft.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
     recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
     progress = resume(store, run, heard(run, recorded + draft.recorded))
-    return _append(store, draft, progress, deeds)
+    state = _append(store, draft, progress, deeds)
+    _bind(store, draft, ask, changed)
+    return state
 
 
 @_until_appended
@@ -561,16 +565,30 @@ def _decide(store: Store, draft: Draft, progress: Progress) -> None:
     """Answer what waits by preference, as often as that may be, and say so beside what is next."""
     policy: Policy | None = None
     while isinstance(ask := progress.request, Ask) and all(q.decidable for q in ask.questions):
-        from quandary.journal.policy import read_policy  # noqa: PLC0415 - most recommend nothing
+        from quandary.journal.policy import ASK, read_policy  # noqa: PLC0415 - most recommend nothing
 
         policy = policy or read_policy(store, draft.run.project)
-        if (verdicts := policy.judge_all(ask)) is None:
+        verdicts = policy.judge_all(ask)
+        if not verdicts or not all(verdict.decide for verdict in verdicts.values()):
+            draft.unseen = [
+                (question, one.unseen, one.note)
+                for question in ask.questions
+                if (one := verdicts.get(question.key, ASK)).unseen
+            ]
             break
         reply = Reply(tuple(Answer(key, (verdict.code,)) for key, verdict in verdicts.items()))
         draft.decide(ask, reply)
         progress.take(_by(BY_PREFERENCE, reply))
         draft.stand(progress)
     draft.tell_decided()
+
+
+def _bind(store: Store, draft: Draft, ask: Ask, reply: Reply) -> None:
+    """Let preferences know what a person has answered with their own hand."""
+    if draft.source.in_person and any(question.decidable for question in ask.questions):
+        from quandary.journal.policy import bind_preferences  # noqa: PLC0415 - the same
+
+        bind_preferences(store, draft.run.project, ask, reply, **draft.source._asdict())
 
 
 def _record(handle: OpenRun, draft: Draft, response: Response, to: str | None, **sent: str) -> None:

@@ -74,11 +74,23 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     """What preferences and statistics know the question by; the same in every run."""
     chain: bool = False
     """It is part of a split, so that no preference ever decides it."""
+    template: str = ""
+    """The text with the names of slots in place of values without a space, which can differ from
+    one asking to the next; nothing where that is the text itself."""
 
     @property
     def decidable(self) -> bool:
         """Whether a preference could decide it at all; most recommend nothing."""
         return bool(self.id) and not self.chain and any(c.recommended for c in self.choices)
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What a preference is bound to: the question, and each option with its recommendation.
+
+        On which page of a host's box an option stands is no part of it.
+        """
+        options = sorted((c.code, c.shown, c.description) for c in self.options)
+        return self.template or self.text, self.multi, options
 
     @property
     def options(self) -> tuple[Choice, ...]:
@@ -167,6 +179,13 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         """Other was chosen and left empty."""
         said = self.picked or self.prefix or self.extra or self.tree or self.among or self.advice
         return not said and not (self.text or "").strip()
+
+    @property
+    def settles(self) -> bool:
+        """Whether it answers, rather than asks back, looks something up or is told by an agent."""
+        if self.prefix:
+            return self.prefix == "force"
+        return not (self.advice or self.among or self.tree or MORE in self.picked)
 
 
 Hand = tuple[str, str]

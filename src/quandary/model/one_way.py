@@ -1,9 +1,10 @@
 """One-way doors: what cannot be taken back is known by its words, whatever the question is called.
 
 The net is wide on purpose: a false alarm costs one more question, and a miss lets a preference
-decide what nobody can undo. It has two kinds of mesh: words that say it by themselves (`delete`,
-`force-push`), and words that say it of certain things (`rotate` a key, not the logs; `deploy` to
-production, not to staging).
+decide what nobody can undo. It has four kinds of mesh: words that say it by themselves (`delete`),
+deeds that say it of certain things (`rotate` a key, not the logs), phrases (`take it offline`), and
+commands of a shell. What cannot be read for certain is never harmless: other letters than Latin
+ones, and signs that are not text.
 """
 
 from __future__ import annotations
@@ -11,151 +12,436 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from typing import NamedTuple
 
 _LONGEST = 100_000
 """As much of a text as is looked at; nobody reads a longer one before saying yes to it."""
-_TOKEN = re.compile(r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+")
+_TOKEN = re.compile(r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+|[.,;:!?\n]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SIGNS = frozenset(".,;:!?\n")
 _APART = 6
 """How many words may stand between a deed and what it is done to."""
 _BEFORE = 4
 """The same where the thing comes first: “the key should be rotated”."""
+_AROUND = 80
+"""So many characters hold that many words."""
+
+# -- words -----------------------------------------------------------------------------------------
 
 _ALONE = """
     delete* deletion* destroy* destruction destructive erase* erasing erasure wipe* wiping purge*
     purging truncate* truncating truncation obliterate* nuke* nuking shred* annihilate* eradicate*
-    irreversible irreversibly irrevocable irrevocably permanent permanently unrecoverable
-    overwrite* overwriting overwrote overwritten clobber* discard* publish* unpublish* republish*
-    yank* buy* bought purchase* purchasing pay pays paid paying prepay* repay* refund* rmdir mkfs
-    dropdb truncatedb deltree rmtree unlink* decommission* deprovision* drop* terminate* terminating
-    termination revoke* revoking revocation foreclose* liquidate* donate* bribe*
-    loschen geloscht supprimer borrar eliminar
+    expunge* scrub* scrubbing zap* zapping incinerate* vaporise* vaporize* demolish* trash*
+    dispose* irreversible irreversibly irrevocable irrevocably permanent permanently unrecoverable
+    forever overwrite* overwriting overwrote overwritten clobber* discard* unlink* rmdir mkfs
+    wipefs dropdb truncatedb deltree rmtree drop* dropped dropping uninstall* deinstall* unenroll*
+    reformat* repartition* reinitiali* reimage* reflash* anonymise* anonymize* anonymising
+    anonymizing publish* unpublish* republish* yank* ship* shipped shipping release* releasing
+    deploy* redeploy* rollout* announce* announcing announcement* tweet* retweet* broadcast*
+    disclose* disclosing unsubscribe* unfollow* unfriend* whistleblow* decommission* deprovision*
+    deactivate* deactivating suspend* terminate* terminating termination shutdown shutdowns
+    poweroff sunset* sunsetting rollback* failover* cutover* reboot* buy* bought purchase*
+    purchasing pay pays paid paying prepay* repay* refund* reimburse* reimbursing donate* donating
+    donation* sell sells selling sold bribe* liquidate* foreclose* payroll payout* mainnet mint
+    minting revoke* revoking revocation ban bans banned banning blacklist* evict* eviction* expel*
+    hire hires hiring resign resigns resigning sudo sudoer sudoers visudo setenforce flushall
+    flushdb dropdatabase userdel groupdel deluser lvremove vgremove production prod prd detonate*
+    administer* dispatch* notarise* notarize* automerge loschen losche loscht geloscht vernichten
+    uberschreiben veroffentlichen bezahlen uberweisen kundigen supprimer supprime supprimez
+    effacer detruire publier payer resilier borrar borra eliminar elimina destruir publicar pagar
+    cancellare eliminare distruggere pubblicare pagare apagar excluir verwijderen verwijder
+    vernietigen publiceren betalen
 """
 """Words that say it by themselves; a star stands for the usual endings."""
 
 _PHRASES = r"""
     (?:delete|destroy|purge|truncate|overwrite)\w*
     force (?:-|with )?push\w*
-    --force\S*
-    push\w* (?:\S+ ){0,4}(?:-f|(?:by|with) force)
-    rm (?:-\S+ )*-\w*[rf]\w*
-    (?:hard|factory) reset
-    reset\w* (?:\S+ ){0,3}--hard
-    git clean
-    checkout --
-    filter (?:branch|repo)
+    force (?:it|them|this|the \S+) through
+    push\w* (?:\S+ ){0,4}(?:by|with) force
+    (?:hard|factory) reset\w*
     (?:can ?not|can't|never) (?:be )?(?:undone|undo|reversed|restored|recovered|revert\w*)
-    (?:no|without) (?:way back|undo|backup|return)
+    (?:no|without) (?:a )?(?:way back|undo|backup|return|approval|review|confirmation)s?
     point of no return
-    get rid of
-    (?:throw|blow)\w* (?:\S+ ){0,4}away
+    (?:for good|for ever|once and for all|on (?:my|our|their|his|her) behalf|on behalf of)
+    get(?:ting)? rid of
+    start\w* (?:over|afresh|anew) (?:\S+ ){0,2}(?:empty|blank|clean|fresh|new)
+    (?:throw|threw|blow|blew|giv|sign)\w* (?:\S+ ){0,4}away
+    (?:lose|losing|lost) (?:\S+ ){0,3}(?:data|work|change|write|commit|history|record|file)s?
     go(?:es|ing)? live
     (?:went|gone) live
-    (?:make|making|made|turn\w*|set) (?:\S+ ){0,5}public
-    open source (?:it|this|the|our)
-    chmod 777
-    wir(?:e|es|ed|ing) (?:\S+ )?\d+
+    (?:tak|bring|brought|took|pull|tear|torn|tor|shut|clos|wind|power)\w* (?:\S+ ){0,5}down
+    (?:tak|bring|took|put|go)\w* (?:\S+ ){0,5}offline
+    (?:turn|switch|power)\w* (?:\S+ ){0,4}(?:off|on) (?:\S+ ){0,6}(?:cluster|server|service|host|\
+        site|system|machine|database|everyone|everybody|allusers|tenant|customer|protection|backup|recovery)s?
+    pull\w* the plug
+    flip\w* the switch
+    roll\w* (?:it |them |this |that |the \S+ (?:\S+ )?)?(?:back|out)
+    (?:back|onto|over) (?:on ?to )?the (?:current|existing|old|original|live|present) \S+
+    (?:mak|made|turn|set|giv)\w* (?:(?!function|method|class|field|attribute|property|constructor|\
+        member|module|interface|type|helper|constant)\S+ ){0,5}public(?:ly)?
+    publicly
+    world (?:readable|writable|writeable|wide)
+    open sourc(?:e|ing) (?:it|this|the|our)
+    (?:anyone|anybody|everyone|everybody) (?:who has|with) the link
+    (?:straight|directly|right) to (?:main|master|users?|customers?|clients?)
+    (?:merg|push|land|commit|rebas|squash)\w* (?:\S+ ){0,6}(?:main|master|trunk|upstream|remote|\
+        shared|released|published)
+    (?:main|master|trunk|remote|shared) (?:\S+ ){0,4}(?:merg|push|rebas|squash|overwrit)\w*
+    auto merg\w*
+    (?:amend|rewrit|rebas|squash)\w* (?:\S+ ){0,4}(?:published|pushed|shared|history|released)
+    cut(?:ting)? (?:\S+ ){0,4}release
+    tag(?:ging)? v?\d+
+    let\w* (?:\S+ ){1,5}(?:lapse|expire|know)
+    (?:lower|reduc|shorten|set|chang|cut)\w* (?:\S+ ){0,3}retention
+    (?:sourc|remot|their|our)\w* (?:side )?wins?
+    reply all
+    hand\w* (?:\S+ ){0,4}over
+    (?:in|into) plain ?text
+    (?:write|writing|wrote) off
+    (?:clos|lock|freez)\w* (?:\S+ ){0,2}(?:books|thread|price)
+    lock\w* in (?:\S+ ){0,2}(?:price|rate|order|deal)
+    top\w* up
+    sign\w* off on
+    wir(?:e|es|ed|ing) (?:\S+ )?(?:money|\d+)
+    print\w* (?:\d+ ){1,3}cop(?:y|ies)
+    0 0 0 0
 """
 """Several words that say it together."""
 
-_SECRETS = """secret key token password passphrase credential certificate cert pat apikey
-    login cookie session permission access passcode pin keypair mfa 2fa otp"""
-_HOLDINGS = """database db databases schema table column index collection keyspace partition bucket
-    volume disk snapshot backup record row data dataset cluster server instance node vm machine
-    environment env namespace stack branch tag repo repository history commit stash worktree
-    user allusers account customer tenant member org organization organisation team workspace
-    file folder directory dir everything all queue topic stream index log production prod live
-    migration state dns domain zone infrastructure infra deployment pod container image release
-    package version mailbox message email contact invoice order"""
-_PRODUCTION = "production prod live prd"
+_SHELL = r"""
+    rm (?:-\S+ ){0,4}\S+
+    --(?:force|hard|delete|purge|prune|no-verify|yes|auto-approve|prod|production|remove|\
+        overwrite|no-preserve-root|admin|volumes|replicas 0)\S*
+    -delete
+    (?:git )?push (?:\S+ ){0,4}(?:-f|-d|--tags|--all|--mirror)
+    push origin :
+    git push origin : \S+
+    git (?:branch|tag) -d
+    git (?:clean|gc|reflog|restore|rebase|filter|update ref|replace|prune)
+    git stash (?:drop|clear)
+    git (?:remote|worktree|submodule) (?:rm|remove|set|deinit)
+    git commit (?:\S+ ){0,3}--amend
+    checkout (?:-- |-f|\. ?$)
+    filter (?:branch|repo)
+    reset\w* (?:\S+ ){0,3}--hard
+    gh (?:repo|release|pr|secret|run|issue|workflow) (?:delete|create|merge|archive|rename|set|\
+        edit|close|run|transfer|upload|approve)
+    (?:chmod|chown|chgrp|setfacl) (?:\S+ ){0,8}(?:-r|--recursive|777|666|o w|a w|a rwx)
+    dd (?:if|of|bs|count)
+    dev (?:sd\w*|nvme\w*|null|zero|disk\d*|hd\w*|mapper|vd\w*)
+    (?:mkfs|fdisk|parted|gdisk|sfdisk|blkdiscard|cryptsetup|hdparm|flashrom|fastboot|zpool|zfs|\
+        swapoff)
+    (?:mkfs|format) (?:ext\d|xfs|btrfs|ntfs|fat\d*|vfat|exfat)
+    (?:kill|pkill|killall|halt)(?: -\S+)* \S+
+    crontab -r
+    (?:iptables|ip6tables|nft|ufw|firewall cmd) (?:-\S|\w+)
+    (?:systemctl|service|launchctl|supervisorctl) (?:\S+ ){0,2}(?:stop|disable|mask|restart|kill|\
+        unload)
+    (?:curl|wget) (?:\S+ ){0,8}(?:sudo|bash|sh|-x (?:delete|post|put|patch))
+    (?:echo|cat|printf) (?:\S+ ){0,8}etc (?:passwd|shadow|hosts|sudoers|fstab)
+    mv (?:\S+ ){0,8}dev null
+    update \S+ set \S+
+    (?:alter|rename) (?:table|database|schema|column|role|user)
+    grant \S+ (?:\S+ ){0,5}to
+    replicas 0
+    (?:pg|db) (?:drop|reset|wipe|purge|rollback|migrate|flush|restore|push|remove)\S*
+    db (?:\S+ )?(?:remove|drop|delete\w*|update\w*)
+"""
+"""Commands that change what others rely on, or what nobody has a copy of."""
 
-_PUBLIC = "customer subscriber everyone everybody allusers press mailinglist newsletter public"
-_PAIRS = (
-    (
-        """rotate* rotating rotation reset* resetting regenerate* regenerating expire* expiring
-        invalidate* invalidating reissue* reissuing""",
+_TOOLS = """
+    terraform tofu terragrunt pulumi cdk cloudformation serverless sls sam eb heroku fly flyctl
+    vercel netlify firebase wrangler railway render kubectl oc k9s kustomize argocd flux helm
+    helmfile docker podman compose nerdctl aws gcloud gsutil bq az doctl linode hcloud ansible
+    salt chef puppet nomad consul vault etcdctl psql mysql mysqladmin mariadb mongo mongosh redis
+    rabbitmqctl kafka cqlsh influx rails rake alembic manage django flask artisan prisma flyway
+    liquibase knex sequelize npm yarn pnpm bun cargo gem twine poetry uv hatch flit nuget dotnet
+    mvn gradle pod dart hex luarocks vsce snapcraft brew apt yum dnf pacman rclone rsync restic
+    borg velero gpg openssl certbot s3 stripe
+"""
+_MUTATING = """
+    apply destroy up down delete del rm rb remove drain cordon scale replace patch rollout
+    uninstall upgrade rollback undo push prune deploy publish unpublish deprecate yank terminate
+    stop kill reset flush drop downgrade migrate migration purge import taint restore force sync
+    mirror release promote upload submit revoke renew rotate owner disable restart wipe clean
+    forget destroyed seed setup transfer update-stack delete-stack payouts refunds charges
+"""
+"""Programs that run machines and stores, and what they are told to change them."""
+
+# -- deeds and things ------------------------------------------------------------------------------
+
+_SECRETS = """secret key token password passphrase credential certificate cert pat apikey login
+    cookie session permission access passcode pin keypair mfa 2fa otp"""
+_HOLDINGS = """database db schema table column index collection keyspace partition bucket volume
+    disk drive snapshot backup record row data dataset cluster server instance node vm machine
+    host laptop phone tablet environment env namespace stack branch tag repo repository history
+    commit stash worktree user allusers account customer tenant member collaborator org
+    organization organisation team workspace file folder directory dir everything all queue topic
+    stream log production live migration state dns domain zone infrastructure infra deployment
+    pod container image release package version mailbox inbox message email contact invoice order
+    object archive event trail conversation original source document evidence site website
+    service api endpoint app application job process query queries subscription subscriber plan
+    slot replica lock key trash bin photo video ticket channel post page profile work change
+    device system fleet store warehouse lake model checkpoint registry artifact artefact bill
+    list booking registration"""
+_PRODUCTION = "production prod live prd"
+_MACHINES = """server host cluster node database db replica primary secondary region instance vm
+    machine device fleet environment load balancer traffic dns domain network router switch
+    volume disk firewall rule cdn tenant allusers system everyone everybody queue broker gateway
+    proxy service storage bucket postgres mysql mongo redis kafka kubernetes firmware bios rack
+    slot site website infrastructure terraform manifest manifests plan"""
+_PEOPLE = """customer client subscriber everyone everybody anyone anybody allusers press
+    mailinglist newsletter public team channel vendor supplier partner lawyer attorney regulator
+    bank landlord candidate applicant investor shareholder board contact recipient thirdparty
+    staff employee student patient member colleague boss manager reporter journalist court police
+    government authority authorities slack twitter linkedin facebook reddit mastodon discord
+    instagram youtube tiktok whatsapp telegram socialmedia forum blog hackernews list oncall
+    people person world internet external outside company companies contractor user community
+    audience family doctor school phone"""
+_PAPERS = """email mail invoice contract nda letter newsletter reminder announcement application
+    complaint notification sms attachment quote offer proposal patent claim statement
+    pressrelease notice receipt survey payment paper tax return form report app build package
+    order bid tender resignation verdict vote ballot manuscript grant thesis visa"""
+_MONEY = """payment money fund dollar euro usd eur gbp chf btc bitcoin eth crypto coin payout
+    payroll amount budget salary salaries wage bonus invoice refund loan credit debt cash deposit
+    withdrawal price fee fine rent donation share shares stock bond asset wallet transaction
+    cheque check"""
+_DEALS = """contract agreement lease terms offer licence license nda application applicant
+    candidate order booking purchase deployment withdrawal transaction claim patent invoice
+    refund vendor price policy deal tender settlement result results subscription account
+    membership meeting flight reservation appointment event request invitation bid loan mortgage
+    insurance plan trial date expense release pr pullrequest merge deploy vote resignation
+    proposal treaty will"""
+_PROTECTION = """backup mfa 2fa twofactor auth authentication authorization authorisation
+    firewall encryption protection auditlog audit tls ssl https verification certificate cert
+    security review approval antivirus selinux apparmor sandbox recovery retention lock safety
+    guard guardrail ratelimit captcha csrf cors waf monitoring alarm alert interlock softdelete
+    deletion signature permission policy policies quota password login"""
+_SENSITIVE = """secret password credential passphrase apikey privatekey sshkey envfile ssn
+    customer customerlist pii userdata personaldata token medical passport"""
+
+
+class Deed(NamedTuple):
+    """Something that is done, and the things that it must not be done to unasked."""
+
+    verbs: str
+    """A star stands for the endings of a verb. With `^` it counts only where a clause begins, since
+    elsewhere it is a noun: “email the team”, and not “the email field”."""
+    things: str
+    near: bool = False
+    """Whether it is harmless where it is said to happen on a machine for development."""
+
+
+_DEEDS = (
+    Deed(
+        """rotate* rotating rotation reset* resetting regenerate* regenerating expire*
+        expiring invalidate* invalidating reissue* reissuing""",
         _SECRETS,
     ),
-    ("change* changing replace* replacing roll* rolling", "password passphrase credential secret"),
-    (
-        """remove* removing removal clear* empty* emptied emptying kill* killing shut shutdown tear
-        teardown cleanup clean* flush* evict* reset* resetting reinitiali* recreate* recreating
-        scrap* trash* prune* pruning rewrite* rewriting""",
+    Deed(
+        "change* changing replace* replacing roll* rolling renew*",
+        "password passphrase credential secret certificate cert",
+    ),
+    Deed(
+        """remove* removing removal clear* empty* emptied emptying kill* killing shut shutdown
+        tear teardown cleanup clean* flush* evict* reset* resetting recreate* recreating scrap*
+        prune* pruning rewrite* rewriting retire* retiring stop* stopping halt* trim* detach*
+        unmount* strip* stripping deduplicate* deduplicating dedupe* compact* vacuum* redact*
+        forget forgetting lose kick* abort* abandon* sweep reclaim* expire* disconnect* burn*
+        flash* archive* archiving unregister* deregister* cancel* cancelled cancelling void*
+        withdraw* deprecate* deprecating dissolve* dismantle* dismiss*""",
         _HOLDINGS,
     ),
-    (
-        """deploy* deployment release* releasing ship* shipping push* promote* promoting promotion
-        merge* merging migrate* migrating migration apply applied applying run running execute*
-        executing restart* reboot* modify* modifying alter* change* changing update* updating
-        upgrade* upgrading switch* cut cutover write writing restore* restoring rollback roll
-        rolled rolling launch* connect* edit* patch* scale* scaling swap* swapping seed* import*
-        load* copy* sync* test* experiment* enable* enabling disable* disabling""",
-        _PRODUCTION,
+    Deed("format* formatting", "disk drive partition volume filesystem sdcard usb card stick it"),
+    Deed(
+        """restore* restoring downgrade* downgrading revert* reverting rewind* recover*
+        recovering failover replay* requeue* rerun* re reprocess* backfill*""",
+        f"""{_PRODUCTION} backup snapshot database db schema base revision dump volume over
+        onto customer payment order event queue release deployment migration row table""",
     ),
-    ("ship* release* releasing roll* launch* push* expose* exposing", f"{_PUBLIC} internet world"),
-    (
-        """mail* email* send* sent notify* notified announce* announcing post* tweet* broadcast*
-        message*""",
-        f"{_PUBLIC} socialmedia twitter linkedin",
+    Deed(
+        """replace* replacing merge* merging import* load* sync* convert* reencode* encode*
+        migrate* migrating move* moving""",
+        f"""{_PRODUCTION} table database db record row customer account contact allusers user
+        tenant original originals over existing bucket data server host everything system""",
+        near=True,
     ),
-    (
-        """make making made send* sent submit* process* approve* release* authorize* authorise* wire
-        wiring transfer* spend* spent""",
-        "payment money fund dollar euro usd eur btc bitcoin crypto payout payroll",
+    Deed(
+        """upgrade* upgrading convert* edit* rewrite* migrate* modify* change* update*
+        updating install*""",
+        f"{_PRODUCTION} place machine machines device devices dns firewall rule fleet everywhere",
+        near=True,
     ),
-    ("charge* charging debit* bill billed billing", "card customer client user account"),
-    (
-        "upload* submit* push*",
-        "pypi npm crates registry appstore playstore maven marketplace dockerhub",
+    Deed(
+        """push* promote* promoting promotion merge* merging migrate* migrating migration
+        apply applied applying run running execute* executing restart* modify* modifying alter*
+        change* changing update* updating upgrade* upgrading switch* cut write writing restore*
+        restoring roll rolled rolling launch* connect* edit* patch* scale* scaling swap*
+        swapping seed* import* load* copy* sync* test* experiment* enable* enabling disable*
+        disabling point* start* open* kick trigger* activate*""",
+        "live",
     ),
-    ("transfer* hand", "ownership domain repo repository"),
-    (
-        "cancel* cancelled cancelling terminate* close* closing end ended",
-        "subscription contract account order booking license licence membership lease policy",
+    Deed(
+        """apply applied applying restart* resize* resizing scale* scaling drain* promote*
+        promoting switch* swap* swapping point* pointing upgrade* migrate* migrating cut fail
+        failing failed bounce* cycle* power* reconfigure* rename* move* flash* patch*""",
+        _MACHINES,
+        near=True,
     ),
-    ("sign* accept*", "contract agreement lease"),
-    (
-        "grant* give giving gave given add* adding assign*",
-        "admin administrator root owner superuser sudo sudoer",
+    Deed(
+        "run running rerun apply applying execute* executing start* starting trigger* kick launch*",
+        """migration migrations backfill playbook pipeline deploy deployment payment payments
+        payroll campaign manifest manifests terraform reactor engine motor furnace pump turbine
+        cron""",
+        near=True,
     ),
-    (
+    Deed(
+        """enable* enabling turn turned turning activate* activating switch* open* opening
+        start* starting launch* expose* exposing unlock* flip* roll* push*""",
+        """everyone everybody allusers customer tenant tenants public internet world
+        registration registrations signup signups payment payments billing autopay port door
+        gate valve safe vault reactor campaign dashboard phones phone devices merge""",
+    ),
+    Deed("launch*", "missile rocket product campaign site app store beta attack drone satellite"),
+    Deed(
+        """block* blocking ban* freeze* freezing lock* locking close* closing suspend* limit*
+        throttle* fire* firing kick* reject* rejecting decline* declining punish* sue sues
+        suing""",
+        """user customer traffic country countries ip account accounts card member employee
+        contractor applicant candidate offer vendor supplier partner client subscriber thread
+        contract everyone store office ticket""",
+    ),
+    Deed(
+        """send* sent ^mail* ^email* ^message* ^text* notify* notified notifying tell telling
+        told ^post* ^share* sharing forward* ^reply* respond* ^fax* ^call* ^invite* inviting
+        ^dm ^contact* inform* warn* alert* remind* submit* promise* promising commit*
+        committing deliver* escalate* export* leak* ^ping* hand upload*""",
+        _PEOPLE,
+    ),
+    Deed(
+        """send* sent submit* ^mail* ^fax* ^file* filing deliver* lodge* resend* serve*
+        distribute* distributing ^email*""",
+        _PAPERS,
+    ),
+    Deed(
+        """make making made send* sent submit* process* approve* release* authorize*
+        authorise* wire wiring transfer* spend* spent increase* increasing raise* raising
+        lower* issue* issuing deposit* withdraw* invest* settle* settling move* give lend*
+        borrow* sign* void* write double* cut""",
+        _MONEY,
+    ),
+    Deed("^charge* charging debit* ^bill* billed billing invoice*", "card customer client account"),
+    Deed(
+        "^order* ordering reorder* ^book* booking reserve* reserving rent* renting place placing",
+        """laptop server hardware part parts supply supplies copies unit units food pizza
+        flight hotel room table ticket meeting appointment venue car trip seat order bet bid
+        ten twenty dozen new more another""",
+    ),
+    Deed(
+        "renew* renewing subscribe* upgrade* start extend*",
+        "subscription plan licence license lease",
+    ),
+    Deed("bid* bidding", "auction item lot contract on"),
+    Deed(
+        "upload* submit* push* distribute*",
+        """pypi npm crates registry appstore playstore maven marketplace dockerhub store index
+        rubygems image tag tags notification release firmware config package wheel sdist
+        testflight""",
+    ),
+    Deed("transfer* transferring give gave hand move*", "ownership domain repo repository owner"),
+    Deed("rename* renaming", "organization organisation org repo repository domain account bucket"),
+    Deed(
+        """cancel* cancelled cancelling close* closing end ended sign* signing accept*
+        accepting agree* agreeing approve* approving authorize* authorise* authorising
+        authorizing confirm* confirming decline* declining reject* rejecting withdraw*
+        finalise* finalize* finalising award* extend* submit* break breach* renegotiate*""",
+        _DEALS,
+    ),
+    Deed("change* changing switch* relicense*", "licence license ownership governance pricing"),
+    Deed(
+        """grant* give giving gave given add* adding assign* make making allow* allowing
+        permit* elevate* promote* set""",
+        """admin administrator root owner superuser sudo sudoer sudoers access permission
+        permissions rights privilege privileges ownership everyone anyone public anonymous
+        maintainer collaborator editor""",
+    ),
+    Deed(
+        "allow* allowing accept* open* enable*",
+        "inbound traffic root anonymous remote external all",
+    ),
+    Deed("invite* inviting add* adding", "external guest guests outsiders outside partner"),
+    Deed(
         """disable* disabling turn* switch* bypass* skip* skipping weaken* remove* removing
-        suspend*""",
-        """backup mfa 2fa twofactor auth authentication authorization authorisation firewall
-        encryption protection auditlog""",
+        suspend* ignore* ignoring lower* relax* loosen* deactivate* circumvent* override*
+        overriding unlock* pause* silence* mute*""",
+        _PROTECTION,
     ),
-    ("format* formatting", "disk drive partition volume filesystem sdcard usb"),
+    Deed(
+        """commit* committing print* printing store* storing upload* share* sharing paste* put
+        include* send* email* push* log logging expose* exposing export* check reveal* dump*
+        post*""",
+        _SENSITIVE,
+    ),
+    Deed("upload* share* post* commit* push* send*", "env dotenv key keys"),
+    Deed("open* opening unlock* close* closing", "valve door gate lock safe vault hatch port"),
+    Deed("^unlock*", "front door house car bootloader account"),
 )
-"""Deeds, and the things that they must not be done to unasked."""
 
 _SMALL = """
-    border button cache caches comma commas comment comments console file's filter filters icon
-    import import's imports line lines log logs margin padding paragraph prefix semicolon
-    sentence space spaces suffix temp temporary tmp warning warnings whitespace word words
+    annotation annotations argument arguments bit border button cache caches class classes comma
+    commas comment comments console constant css decorator docstring docstrings file's filter
+    filters fixture fixtures flag function functions helper icon import import's imports
+    indentation line lines logger margin method methods mock mocks padding parameter parameters
+    paragraph prefix semicolon sentence snippet space spaces string stub stubs suffix temp
+    temporary test tests tmp typo unused variable variables warning warnings whitespace word words
+    wrapper
 """
 """What can be removed, cleared or cleaned without a thought, where it comes sooner."""
 
 _LABELS = """
-    binding bindings board budget count counts field fields form format forms handler handlers
-    icon icons label labels length limit limits name names order page pages press shortcut
-    shortcuts size timeout type types value values
+    binding bindings board budget class classes count counts docs documentation example examples
+    field fields form format formats forms function handler handlers helper icon icons interface
+    label labels length limit limits method mock mocks module name names names? order page pages
+    parameter parser press schema shortcut shortcuts size style test tests timeout type types
+    value values variable wrapper
 """
 """After a secret's or a holding's name: then it is only a word for something small."""
 
+_NEARBY = """
+    dev development local locally localhost test testing tests staging sandbox demo mock sample
+    example preview fixture fixtures ci docker-compose emulator simulator playground
+"""
+"""Where nobody else is hurt."""
+
 _JOINED = re.compile(
-    "(?:app|play) store|all (?:the |our )?users|mailing list|social media|two factor|audit log"
-    "|sd card|docker hub"
+    r"(?:app|play) store|(?:all|every|each|real|our|existing) (?:of )?(?:the |our )?users?|\
+        mailing list"
+    r"|social media|two factor|audit (?:log|trail)|sd card|docker hub|press release|\
+        third part(?:y|ies)"
+    r"|hacker news|on call|pull request|rate limits?|soft deletes?|customer list|user data|py pi"
+    r"|personal data"
+    r"|(?:private|api|ssh|signing) keys?|env file|x com"
 )
 """Things whose name is more than one word."""
 
+_BEGINS = """
+    and then to i we you they please yes just also now ok okay shall or but go let's lets will can
+    could must would should ll i'll we'll it's it no later first
+"""
+"""Behind these a verb stands, rather than the noun that is spelt like it."""
+
+# -- idioms ----------------------------------------------------------------------------------------
+
 _SHOWN = (
-    "(?:delete|deletion|drop|publish|purchase|buy|pay|discard|overwrite|erase|purge|revoke|wipe)"
+    "(?:delete|deletion|drop|publish|purchase|buy|pay|discard|overwrite|erase|purge|revoke|wipe|"
+    "release|deploy|deployment|ship|shipping|cancel|send|submit|remove|announcement|payment)"
 )
 _PART = (
     "(?:buttons?|icons?|dialogs?|labels?|menus?|links?|tooltips?|pages?|screens?|forms?|"
-    "shortcuts?|wording|copy|colou?rs?|hovers?|toolbars?)"
+    "shortcuts?|wording|copy|colou?rs?|hovers?|toolbars?|fields?|text|confirmation|modal|spinner)"
 )
-_HARMLESS = rf"""
+_IDIOMS = r"""
     drop ?(?:downs?|shadows?|caps?|in|zones?|lets?|box|outs?|targets?)\b
     drag and drop(?:p\w+)?
     drop (?:a|an|me|us|them|you) (?:quick |short )?(?:line|note|hint|message|comment|mail)s?
@@ -165,14 +451,34 @@ _HARMLESS = rf"""
     pay (?:per|as)\b
     buy(?:s|ing)? (?:us |me |you )?(?:some |more )?time
     buy in
-    permanent (?:link|url|redirect|marker)s?
     (?:non|not) destructive(?:ly)?|nondestructive
-    (?:production|prod) (?:build|mode|bundle|config\w*|profile|readme|docs?|checklist)s?
+    pub(?:lisher|lication)s?\b
+    dispatch(?:ers?| table| function| method| events?)\b
+    (?:deploy|ship|release|launch)\w* (?:\S+ ){0,4}(?:to|on|in) (?:the |our |a )?(?:staging|dev|\
+        development|local|localhost|preview|sandbox|test)(?: \S+)?
+"""
+"""What is said like a deed, and is none."""
+_NAMES = rf"""
+    permanent (?:link|url|redirect|marker)s?
+    (?:production|prod) (?:build|mode|bundle|config\w*|profile|readme|docs?|checklist|code)s?
     production (?:like|ready|grade|quality)
     live (?:reload|preview|region|demo|chat|template|share|search)\w*
-    (?:the|a|an|our|its|this|that|your|each|every|no) (?:\S+ )?{_SHOWN} {_PART}
-    pub(?:lisher|lication)s?\b
+    release (?:notes?|candidates?|dates?|names?|titles?|cycles?|schedules?|mode|builds?|\
+        checklists?|headings?)
+    deploy(?:ment)?s? (?:docs?|documentation|guides?|diagrams?|scripts?|sections?|notes?|logs?)
+    (?:before|after|since|until|in|for|of) (?:the |a |an |this |each |every )?(?:next |last |\
+        first |previous |latest )?release
+    (?:the|a|an|our|its|this|that|your|each|every|no|which|what) (?:\S+ )?{_SHOWN} {_PART}
+    published (?:at|on|date)\b
 """
+"""Things that are called after a deed; beside one that carries them away, this is no excuse."""
+_CARRIES = """
+    deploy* redeploy* ship* shipping push* promote* promoting release* releasing launch* roll
+    rolling rolled publish* upload* send* sending sent mail* email* submit* distribute* transfer*
+    wire wired pay paid paying buy buying purchase* press* click* tap* hit confirm*
+"""
+"""A production build that is sent somewhere is more than a name."""
+_MONEY_SIGN = re.compile(r"[$€£¥₿]\s?\d|\d\s?[€£¥₿]")
 
 
 def one_way(*texts: str) -> str:
@@ -180,43 +486,135 @@ def one_way(*texts: str) -> str:
     for text in texts:
         if len(text) > _LONGEST:
             return "a text too long to be judged"
-        words = _plain(text)
-        # Idioms are looked for only where there is something to be excused.
-        if _caught(words):
-            idioms = _pattern(_HARMLESS, r"[\w']")
-            if found := _caught(" ".join(idioms.sub(" ", words).split())):
+        if strange := _strange(text):
+            return strange
+        for words in _readings(text):
+            # Idioms are looked for only where there is something to be excused.
+            if _caught(words) and (found := _caught(_excuse(words))):
                 return found
     return ""
 
 
-def _plain(text: str) -> str:
-    """A text as words with single spaces.
+# -- how a text reads ------------------------------------------------------------------------------
 
-    Signs that are not seen, wide letters, accents, camelCase and snake_case hide no word.
+
+@cache
+def _letter(sign: str) -> str:
+    """What a sign looks like, where it is a form of a Latin letter; itself otherwise."""
+    found = re.search(r"\bLETTER (?:.* )?([A-Z])(?: WITH .*)?$", unicodedata.name(sign, ""))
+    return found[1].lower() if found and "LATIN" in unicodedata.name(sign) else sign
+
+
+def _fold(text: str) -> str:
+    """A text without accents, invisible signs, and other shapes of Latin letters."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKD", text.replace("’", "'").replace("ß", "ss"))
+    kept = (c for c in text if unicodedata.category(c) not in ("Cf", "Mn", "Me"))
+    return "".join(c if c.isascii() else _letter(c) for c in kept)
+
+
+def _strange(text: str) -> str:
+    """What cannot be read for certain: letters of other scripts, and what is no text at all."""
+    if text.isascii() and text.isprintable():
+        return ""
+    for sign in _fold(text):
+        kind = unicodedata.category(sign)
+        if kind in ("Co", "Cn", "Cs") or (kind == "Cc" and sign not in "\t\n\r\f"):
+            return "signs that are no text"
+        if kind in ("Lo", "Lm", "Lu", "Ll", "Lt") and "LATIN" not in unicodedata.name(sign, ""):
+            return "letters other than Latin ones"
+    return ""
+
+
+_SPELT = re.compile(r"\b[a-z](?:[^\w\n]{1,2}[a-z]\b){3,}")
+_SPLIT = re.compile(
+    r"(?<![a-z])[a-z]+(?:[^\s\w,;:!?/'\"()]|_)[a-z]+(?:(?:[^\s\w,;:!?/'\"()]|_)[a-z]+)*"
+)
+_LEET = str.maketrans("013457@$", "oieastas")
+_MIXED = re.compile(r"[a-z0-9@$]+")
+
+
+def _readings(text: str) -> list[str]:
+    """A text as words with single spaces: before and after camelCase and snake_case are split.
+
+    Letters with gaps between them, and figures in the place of letters, are read together too.
     """
-    text = unicodedata.normalize("NFKD", text)
-    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn"))
-    text = _CAMEL.sub(" ", text.replace("’", "'").replace("_", " "))
-    words = " ".join(_TOKEN.findall(text.casefold()))
-    return _JOINED.sub(lambda found: re.sub(" (?:the |our )?", "", found[0]), words)
+    text = _MONEY_SIGN.sub(" money 1", _fold(text))
+    small = text.casefold()
+    spelt = [re.sub(r"[^a-z]", "", found) for found in _SPELT.findall(small)]
+    spelt += [re.sub(r"[^a-z]", "", found) for found in _SPLIT.findall(small)]
+    spelt += [found.translate(_LEET) for found in _MIXED.findall(small) if not found.isalpha()]
+    spelt = [word for word in spelt if word in _forms(_ALONE)]
+    parted = _CAMEL.sub(" ", text.replace("_", " ")).casefold()
+    found = [_plain(parted)]
+    if parted != small:
+        found.append(_plain(small))
+    return [*found, *spelt]
+
+
+def _plain(text: str) -> str:
+    words = " ".join(_TOKEN.findall(text))
+    return _JOINED.sub(lambda found: found[0].replace(" ", "").replace("’", ""), words)
+
+
+def _excuse(words: str) -> str:
+    """The words without idioms, and without names that stand near no deed that carries them."""
+    words = " ".join(_pattern(_IDIOMS, r"[\w']").sub(" ", words).split(" "))
+    carrying = _forms(_CARRIES)
+
+    def excuse(found: re.Match[str]) -> str:
+        before = words[max(found.start() - _AROUND, 0) : found.start()].split()[-_BEFORE:]
+        behind = words[found.end() : found.end() + _AROUND].split()[:_BEFORE]
+        return " " if carrying.isdisjoint((*before, *behind)) else found[0]
+
+    return _pattern(_NAMES, r"[\w']").sub(excuse, words)
+
+
+# -- what gives it away ----------------------------------------------------------------------------
 
 
 def _caught(words: str) -> str:
-    """What gives it away: a word, a phrase, or a deed and what it is done to."""
+    """What gives it away: a word, a command, a phrase, or a deed and what it is done to."""
     listed = words.split()
     alone = next((word for word in listed if word in _forms(_ALONE)), "")
-    phrase = _pattern(_PHRASES, r"\w").search(words)
-    return alone or _pair(listed) or (phrase[0].strip() if phrase else "")
+    if alone or (found := _tool(listed) or _pair(listed)):
+        return alone or found
+    bare = " ".join(word for word in listed if word not in _SIGNS or word == ":")
+    for patterns in (_SHELL, _PHRASES):
+        if phrase := _pattern(patterns, r"\w").search(bare):
+            return phrase[0].strip()
+    return ""
+
+
+def _tool(words: list[str]) -> str:
+    """A program for machines and stores that is told to change something."""
+    for at, word in enumerate(words):
+        if word in _words(_TOOLS):
+            told = next((w for w in words[at + 1 : at + 5] if w in _words(_MUTATING)), "")
+            if told and not (word in ("docker", "compose") and told == "up"):
+                return f"{word} … {told}"
+    return ""
 
 
 def _pair(words: list[str]) -> str:
     """A deed and, within a few words, what it must not be done to unasked."""
-    for deeds, things in _pairs():
-        for at, word in enumerate(words):
-            if word not in deeds:
+    verbs = _verbs()
+    nearby = not _words(_NEARBY).isdisjoint(words)
+    for at, word in enumerate(words):
+        for number, begins in verbs.get(word, ()):
+            if (
+                begins
+                and at
+                and words[at - 1] not in _words(_BEGINS)
+                and words[at - 1] not in _SIGNS
+            ):
                 continue
+            if nearby and _DEEDS[number].near:
+                continue
+            things = _things(number)
             behind = _thing(words, at + 1, min(at + 1 + _APART, len(words)), things)
-            before = _thing(words, max(at - _BEFORE, 0), at, things)
+            before = "" if begins else _thing(words, max(at - _BEFORE, 0), at, things)
             if behind or before:
                 return f"{word} … {behind}" if behind else f"{before} … {word}"
     return ""
@@ -239,17 +637,26 @@ def _words(listed: str) -> frozenset[str]:
 
 
 @cache
-def _pairs() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    return tuple(
-        (_forms(deeds), _forms(" ".join(f"{thing}+" for thing in things.split())))
-        for deeds, things in _PAIRS
-    )
+def _verbs() -> dict[str, list[tuple[int, bool]]]:
+    """Each form of each verb, with the deeds that it belongs to and whether it has to begin."""
+    found: dict[str, list[tuple[int, bool]]] = {}
+    for number, deed in enumerate(_DEEDS):
+        for verb in deed.verbs.split():
+            for form in _forms(verb.lstrip("^")):
+                found.setdefault(form, []).append((number, verb.startswith("^")))
+    return found
+
+
+@cache
+def _things(number: int) -> frozenset[str]:
+    return _forms(" ".join(f"{thing}+" for thing in _DEEDS[number].things.split()))
 
 
 @cache
 def _pattern(listed: str, beyond: str) -> re.Pattern[str]:
     """Any of the lines as whole words, with nothing of what is `beyond` right behind them."""
-    lines = "|".join(line.strip() for line in listed.strip().split("\n"))
+    whole = re.sub(r"\\\n\s*", "", listed.strip())
+    lines = "|".join(line.strip() for line in whole.split("\n"))
     return re.compile(rf"(?<![\w'])(?:{lines})(?!{beyond})")
 
 

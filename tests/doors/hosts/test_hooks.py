@@ -72,12 +72,53 @@ def silence(store: SqliteStore, *ids: str) -> None:
         )
 
 
+def report(store: SqliteStore, *asked: dict[str, Any]) -> None:
+    """The host reports that its person took the first option of each."""
+    taken = {one["question"]: one["options"][0]["label"] for one in asked}
+    after(store, call(*asked, tool_use_id="earlier", response={"answers": taken}))
+
+
 def after(store: SqliteStore, data: dict[str, Any]) -> list[State]:
     """What is kept of a call."""
     return hooks.record(heard(data), store, "here")
 
 
 # -- before ------------------------------------------------------------------------------------
+
+
+def decides(store: SqliteStore, *asked: dict[str, Any]) -> bool:
+    """Whether the hook answers in the person's place."""
+    said = hooks.judge(heard(call(*asked)), store, "here", NONE)
+    return said is not None and "hookSpecificOutput" in said
+
+
+def test_a_report_of_the_host_lets_no_preference_decide_by_itself(store: SqliteStore) -> None:
+    """Anybody can send one; only whoever sets the preference with their own hand takes it up."""
+    silence(store, ID)
+    report(store, question())
+    assert not decides(store, question())
+    relayed: dict[str, Any] = {"who": "agent", "through": "command"}
+    set_preference(store, ID, "never-ask", scope="here", origin="user", **relayed)
+    assert not decides(store, question())
+    silence(store, ID)
+    assert decides(store, question())
+
+
+def test_a_question_of_the_host_that_has_changed_is_asked_and_says_so(store: SqliteStore) -> None:
+    """Another text under an id of its own, another option, recommendation or preview."""
+    mine = {**question(), "id": "log-level"}
+    report(store, mine)
+    silence(store, "log-level")
+    assert decides(store, mine)
+    changed = {**question("Shall it go to the mirror from now on?"), "id": "log-level"}
+    assert not decides(store, changed)
+    said = hooks.judge(heard(call(changed)), store, "here", NONE)
+    assert said is not None
+    assert "has changed" in said["systemMessage"]
+    moved = {**question(LEVEL, "Info", "Debug (Recommended)"), "id": "log-level"}
+    assert not decides(store, moved)
+    shown = {**mine, "options": [{**mine["options"][0], "preview": "x"}, mine["options"][1]]}
+    assert not decides(store, shown)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +152,7 @@ def test_it_says_nothing_unless_it_has_something_to_say(store: SqliteStore) -> N
 
 def test_a_preference_answers_in_place(store: SqliteStore) -> None:
     """The host's input with the answers, and a record booked as policy."""
+    report(store, question())
     silence(store, ID)
     data = call(question())
     said = hooks.judge(heard(data), store, "here", NONE)
@@ -124,20 +166,20 @@ def test_a_preference_answers_in_place(store: SqliteStore) -> None:
     assert "preference" in output["additionalContext"]
     (state,) = after(store, {**data, "tool_response": {"answers": {LEVEL: "Info (Recommended)"}}})
     assert state.result["followed"] is True
-    assert [run.flow for run in store.runs()] == ["prefer", "question"]
+    assert [run.flow for run in store.runs()] == ["question", "prefer", "prefer", "question"]
     (entry,) = store.entries(state.run, kinds=("answered",))
     assert entry.read().who == "policy"
 
 
 def test_every_question_of_the_call_must_be_decidable(store: SqliteStore) -> None:
     """One that is not leaves all of them to the person."""
+    place = question(PLACE, "Here (recommended)", "There")
+    report(store, question(), place)
     silence(store, ID)
-    data = call(question(), question(PLACE, "Here", "There"))
-    assert hooks.judge(heard(data), store, "here", NONE) is None
+    assert not decides(store, question(), place)
     silence(store, hooks.question_id(PLACE))
-    assert hooks.judge(heard(data), store, "here", NONE) is None
-    data = call(question(), question(PLACE, "Here (recommended)", "There"))
-    assert hooks.judge(heard(data), store, "here", NONE) is not None
+    assert not decides(store, question(), question(PLACE, "Here", "There"))
+    assert decides(store, question(), place)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +192,7 @@ def test_every_question_of_the_call_must_be_decidable(store: SqliteStore) -> Non
 )
 def test_what_matters_is_shown_to_the_person(store: SqliteStore, asked: dict[str, Any]) -> None:
     """Danger in an option, no recommendation, or two of them."""
+    report(store, asked)
     silence(store, ID)
     assert hooks.judge(heard(call(asked)), store, "here", NONE) is None
 

@@ -71,6 +71,7 @@ _LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
+_DECISION = "hookSpecificOutput"
 
 
 def run(event: str) -> int:
@@ -230,18 +231,26 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
         if fault:
             return _decision("deny", fault)
     answer = _answer_by_preference(call, store, project)
-    if answer is not None or "route" not in settings.table("hooks"):
+    if _DECISION in (answer or ()) or "route" not in settings.table("hooks"):
         return answer
     seconds = inbox_seconds(settings)
-    return ask_in_inbox(call, store, project, seconds) if seconds is not None else None
+    said = ask_in_inbox(call, store, project, seconds) if seconds is not None else None
+    return said or answer
 
 
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
-    """The answers, where a preference decides every question of the call."""
+    """The answers, where a preference decides every question of the call.
+
+    The host shows more of an option that has a preview than a preference is bound to.
+    """
+    options = [option for entry in call.input["questions"] for option in _options(entry)]
+    if any(isinstance(option, dict) and option.get("preview") for option in options):
+        return None
     policy = read_policy(store, project)
     verdicts = [policy.judge(question) for question in call.questions]
     if not all(verdict.decide for verdict in verdicts):
-        return None
+        changed = " ".join(v.note for v in verdicts if v.unseen == "changed")
+        return {"systemMessage": f"quandary: {changed}"} if changed else None
     answers = {}
     for question, verdict in zip(call.questions, verdicts, strict=True):
         state = begin_record(store, call, question, project, prefer=True)
@@ -257,7 +266,7 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
 def _decision(word: str, reason: str, **more: object) -> dict[str, Any]:
     """What is said to the host; `updatedInput` with answers does without its form."""
     said = {"permissionDecision": word, "permissionDecisionReason": reason, **more}
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
+    return {_DECISION: {"hookEventName": "PreToolUse", **said}}
 
 
 def find_fault(questions: tuple[Question, ...]) -> str:
