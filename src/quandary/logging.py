@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from quandary.model.text import reveal
+
 Form = Literal["text", "json"]
 MOST_ALIKE = 30
 """Warnings of one kind in a minute, and kinds that are told apart."""
@@ -19,6 +21,13 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {
     "color_message",  # the same once more, for screens
 }
 """What every record has; anything else was added by whoever logged it."""
+
+
+class Lines(logging.Formatter):
+    """A record for people, with nothing hidden in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return reveal(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -78,7 +87,7 @@ def log_as(form: Form, level: str | None = None) -> None:
     usual = "info" if form == "json" else "warning"
     wanted = getattr(logging, (level or usual).upper())
     handler = logging.StreamHandler(sys.stderr)
-    words = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    words = Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if form == "json" else words)
     handler.addFilter(Sparing())
     logging.basicConfig(level=max(wanted, logging.INFO), handlers=[handler], force=True)

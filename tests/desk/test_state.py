@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 
 from asks import asks
-from quandary.desk import sheets
+from quandary.desk import returns, sheets
 from quandary.desk.state import encode_state
 from quandary.journal.entries import Status
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.journal.store import State
-from quandary.model.asks import Ask, Choice, Note, Preamble, Question
+from quandary.model.asks import Ask, Choice, Note, Preamble, Question, Reply
+from quandary.reading import read
 
 CHOICES = (Choice("OK", "Looks good", "No changes"), Choice("RWK", "Rework", branch=True))
 QUESTIONS = tuple(
@@ -134,3 +135,27 @@ def test_any_ask_can_be_put_into_a_state(via: str, ask: Ask) -> None:
     shown = ask.questions if via == "relay" else ask.questions[:1]
     assert [q.key for q in shown] == asked["keys"]
     assert asked["preamble"].endswith("\n\n")
+
+
+UNSEEN = "\u200b\u202e\u00ad\U000e0041"
+
+
+@pytest.mark.parametrize("kind", ["transition", "advisory"])
+def test_nothing_hidden_reaches_whoever_an_agent_shows_a_question_to(kind: Any) -> None:  # noqa: ANN401
+    """Preamble, notes, form and text; a label as it was shown is still that choice."""
+    choice = Choice("OK", f"Keep{UNSEEN} it", f"As{UNSEEN} is")
+    asked = Question(
+        "1:", f"1. {UNSEEN}x", f"Is it{UNSEEN} good?", (choice, *CHOICES[1:]), item="1"
+    )
+    note = Note("matched", f"So{UNSEEN}")
+    ask = Ask("1:", kind, Preamble(f"A plan{UNSEEN}."), (asked,), (note,))
+    for via in ("relay", "text"):
+        shown = state(ask=ask, via=via)
+        written = json.dumps(shown, ensure_ascii=False)
+        assert not set(UNSEEN) & set(written)
+        assert written.count("\\\\u200b") >= 4
+    [question] = sheets.tool_input(ask)["questions"]
+    reply = {"answers": {question["question"]: question["options"][0]["label"]}}
+    returned = returns.parse(json.dumps(reply), ask, read)
+    assert isinstance(returned, Reply)
+    assert returned.answers[0].picked == ("OK",)

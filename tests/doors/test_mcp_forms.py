@@ -309,3 +309,16 @@ def test_a_decline_takes_a_person_time(action: Any, seconds: float, kind: str) -
     response = came(make(ONE), action, None, seconds).response
     assert isinstance(response, Outcome)
     assert response.kind == kind
+
+
+@pytest.mark.parametrize("titled", [True, False])
+def test_nothing_hidden_reaches_a_form(titled: bool) -> None:
+    """What nobody would see is shown as an escape, in every part of it."""
+    unseen = "\u200b\u202e\U000e0041"
+    asked = replace(
+        MANY, header=unseen, text=f"Which{unseen}?", choices=(Choice("A", unseen, unseen),)
+    )
+    ask = replace(make(asked), preamble=Preamble(f"A plan{unseen}."))
+    written = form(ask, [Note("k", unseen)], titled=titled).model_dump_json()
+    assert not set(unseen) & set(written)
+    assert written.count("u200b") >= 4

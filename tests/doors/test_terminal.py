@@ -562,7 +562,7 @@ def test_the_preamble_tells_of_the_item_at_hand() -> None:
 
 def test_text_of_strangers_never_reaches_the_terminal_raw() -> None:
     """Controls and direction marks in any text are shown as escapes; markup is just text."""
-    evil, safe = "x\x1b[2J\u202e[bold]y\x07", "x\\x1b[2J\\u202e[bold]y\\x07"
+    evil, safe = "x\x1b[bold]\u202e\U000e0041", "x\\x1b[bold]\\u202e\\U000e0041"
     hostile = replace(
         question(extras=(Extra("A", evil),)),
         header=evil,
@@ -686,8 +686,9 @@ def test_several_numbers_are_for_questions_with_several_answers() -> None:
 
 def test_numbered_text_is_safe_to_show() -> None:
     """Controls in a text are printed as escapes."""
-    hostile = replace(question(), text="x\x1b[2J", choices=(Choice("OK", "y\x07"),))
-    assert not {"\x1b", "\x07"} & set(numbered(asking(hostile, context="z\x9b"), "1")[1])
+    hostile = replace(question(), text="x\x1b[2J", choices=(Choice("OK", "y\x07\u200b"),))
+    shown = set(numbered(asking(hostile, context="z\x9b\U000e0041"), "1")[1])
+    assert not {"\x1b", "\x07", "\x9b", "\u200b", "\U000e0041"} & shown
 
 
 # -- a real terminal -------------------------------------------------------------------------------

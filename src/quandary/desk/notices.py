@@ -84,7 +84,7 @@ def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) ->
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
     """What a notice says of a question."""
     from quandary.desk.sheets import shorten  # noqa: PLC0415 - only where there is a notice
-    from quandary.model.text import printable  # noqa: PLC0415 - the same
+    from quandary.model.text import printable, reveal  # noqa: PLC0415 - the same
 
     texts = "; ".join(question.text or question.title for question in ask.questions)
     where = f" in {os.path.basename(run.project)}" if run.project else ""
@@ -98,7 +98,7 @@ def notice(run: Run, ask: Ask) -> dict[str, Any]:
         "since": run.since,
         "text": printable(shorten(told, _LONGEST_TEXT)),
         "questions": [
-            {"text": question.text, "options": [choice.label for choice in question.choices]}
+            {"text": reveal(question.text), "options": [reveal(c.label) for c in question.choices]}
             for question in ask.questions
         ],
     }

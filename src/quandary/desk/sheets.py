@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK
 from quandary.model.asks import Limits
+from quandary.model.text import reveal
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def is_other(text: str) -> bool:
 
 
 def one_line(line: str) -> str:
-    """A text on one line."""
-    return _BREAKS.sub(" ", line).strip()
+    """A text on one line, with nothing hidden in it."""
+    return reveal(_BREAKS.sub(" ", line).strip())
 
 
 def shorten(text: str, longest: int = 200) -> str:
@@ -120,7 +121,7 @@ class Sheet(NamedTuple):
 def make_sheets(ask: Ask) -> tuple[Sheet, ...]:
     """Every question as it is shown: no two texts alike, no two labels of a question alike."""
     texts = _distinct(
-        [q.text.strip() or one_line(q.title) or q.key for q in ask.questions],
+        [reveal(q.text.strip()) or one_line(q.title) or q.key for q in ask.questions],
         [q.key for q in ask.questions],
     )
     return tuple(Sheet(q, t, _options(q)) for q, t in zip(ask.questions, texts, strict=True))
@@ -281,7 +282,7 @@ def plain_text(ask: Ask) -> str:
         "\n".join(f"{number}. {line}" for number, line in enumerate(choices, 1)),
         f"{asked} {SEVERAL_NUMBERS}" if question.multi else asked,
     ]
-    return "\n\n".join(part for part in parts if part)
+    return reveal("\n\n".join(part for part in parts if part))
 
 
 def _split_question(asked: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.model.asks import Note
+from quandary.model.text import reveal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
         "run": state.run,
         "flow": state.flow,
         "status": state.status,
-        "notes": [{"kind": n.kind, "item": n.item or None, "text": n.text} for n in notes],
+        "notes": [{"kind": n.kind, "item": n.item or None, "text": reveal(n.text)} for n in notes],
     }
     for held in (note for note in notes if note.kind == "held"):
         written["held"] = {"option": held.item, "reason": held.text}
@@ -67,7 +68,7 @@ def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any
     asked: dict[str, Any] = {
         "key": ask.key,
         "kind": ask.kind,
-        "preamble": ask.preamble.text,
+        "preamble": reveal(ask.preamble.text),
         "keys": [question.key for question in ask.questions],
         "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,17 +11,65 @@ if TYPE_CHECKING:
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
+_FORMAT = (
+    "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
+"""What Unicode calls format characters (Cf), which nobody sees, and the tags as a whole."""
+_EMPTY = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef"
+)
+"""Fillers and variation selectors: any number of them takes no room, so that text hides in them."""
+_PICTURE = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_JOINED = (
+    "\u0620-\u06d3\u06d5\u06ee-\u06ff\u0750-\u077f\u0860-\u088e\u08a0-\u08c9\u0900-\u0dff"
+    "\u0f00-\u109f\u1780-\u17b3\u17b6-\u17d3\u1820-\u18aa"
+)
+"""Letters from Arabic to Mongolian, which a joiner between them gives another form."""
+_HIDDEN = re.compile(f"[{_CONTROL}{_FORMAT}{_EMPTY}]")
 
 
 def printable(text: str) -> str:
-    r"""What a text looks like on one line: breaks and tabs are spaces, other controls `\x1b`."""
+    r"""What a text looks like on one line: breaks and tabs are spaces, what is hidden `\x1b`."""
+    return _HIDDEN.sub(_escape, _SPACED.sub(" ", text))
 
-    def escape(match: re.Match[str]) -> str:
-        number = ord(match[0])
-        return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
-    return _HIDDEN.sub(escape, _SPACED.sub(" ", text))
+def reveal(text: str) -> str:
+    r"""The same for a text that keeps its lines, as `\u001b`: pages, forms and messages."""
+    return _HIDDEN.sub(_escape_broadly, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    sign = found[0]
+    return f"\\x{ord(sign):02x}" if sign < "\u0100" else _escape_broadly(found)
+
+
+def _escape_broadly(found: re.Match[str]) -> str:
+    sign = found[0]
+    if sign in "\t\n\r" or (sign in _SEEN and _seen().match(found.string, found.start())):
+        return sign
+    return f"\\u{ord(sign):04x}" if sign <= "\uffff" else f"\\U{ord(sign):08x}"
+
+
+_SEEN = "\u200c\u200d\u200f\ufe0e\ufe0f"
+
+
+@cache
+def _seen() -> re.Pattern[str]:
+    """Where these are part of what one sees: in joined pictures, between joined letters, and as
+    the mark behind a letter that is written from right to left.
+    """
+    return re.compile(
+        rf"(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])|(?<=[{_PICTURE}])[\ufe0e\ufe0f]"
+        r"|(?<=[\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3\u0750-\u077f])\u200f"
+        rf"|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=[{_JOINED}])[\u200c\u200d](?=[{_JOINED}])"
+    )
 
 
 def shorten(text: str, longest: int = 60) -> str:

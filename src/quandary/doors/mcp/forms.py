@@ -35,6 +35,7 @@ from quandary.desk.sheets import make_sheets, one_line, plain_text, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.journal import runs
 from quandary.model.asks import Note, Outcome, Reply
+from quandary.model.text import reveal
 from quandary.model.tree import OTHER
 from quandary.reading import read
 
@@ -102,7 +103,7 @@ def _compose(ask: Ask, notes: Sequence[Note], text: str) -> str:
     """What happened, and below it what the Ask says; nothing twice."""
     said = (note.text.strip() for note in notes)
     above = "\n".join(line for line in dict.fromkeys(said) if line and line not in text)
-    return "\n\n".join(part for part in (above, text.strip()) if part) or ask.key
+    return reveal("\n\n".join(part for part in (above, text.strip()) if part)) or ask.key
 
 
 def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
             return {"type": "array", **field, "items": {"anyOf": listed}}
         return {"type": "string", **field, "oneOf": listed}
     if question.multi:
-        lines = "\n".join(f"{code}: {title}" for code, title in options)
+        lines = "\n".join(f"{reveal(code)}: {title}" for code, title in options)
         field["description"] += f"\n\n{lines}\n\nName those that you choose, with commas."
         return {"type": "string", **field}
     codes, titles = zip(*options, strict=True)

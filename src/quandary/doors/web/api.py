@@ -23,6 +23,7 @@ from quandary.journal import runs as driver
 from quandary.journal.runs import find_run, replied
 from quandary.journal.store import Run, State
 from quandary.model.asks import Outcome
+from quandary.model.text import reveal
 from quandary.reading import read as reader
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
@@ -360,7 +361,7 @@ def read_text(
     ask = replies.require_waiting(state, key)
     question = ask.question(key) or ask.questions[0]
     reading = reader(text, question, "plain" if ask.kind == "advisory" else "strict")
-    says = meaning(question, reading.answer(key, text)) if text.strip() else ""
+    says = reveal(meaning(question, reading.answer(key, text))) if text.strip() else ""
     return ReadingOut(reading.kind, list(reading.codes), reading.matched, says, reading.comment)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
@@ -39,6 +38,7 @@ from quandary.doors.web.run_pages import RUN_PAGES, cut
 from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
 from quandary.journal.store import Store
+from quandary.model.text import reveal
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -178,7 +178,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "moment": moment, "short": short}
+    environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
     return environment
 
 
@@ -191,17 +191,18 @@ async def _guard(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its 
 # -- refusals, and what goes wrong ---------------------------------------------------------------
 
 
-_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
 def visible(value: object) -> object:
     """Signs that hide, or that turn the text around them, are shown as what they are.
 
     Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
     """
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
-    return value
+    return reveal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def exact(value: str) -> Markup:
+    """What a form sends back, to the letter, though nobody sees it on the page."""
+    shown = escape(value)
+    return Markup("".join(c if reveal(c) == c else f"&#{ord(c)};" for c in shown))  # noqa: S704
 
 
 LONGEST_DETAIL = 2_000
@@ -248,7 +249,7 @@ def problem(
         '<meta name="color-scheme" content="light dark">'
         '<link rel="stylesheet" href="/static/style.css">'
         f"<title>{escape(title)} · Quandary</title></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="problem">{escape(detail)}</p>{hint}'
+        f'<h1>{escape(title)}</h1><p class="problem">{escape(reveal(detail))}</p>{hint}'
         '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )
     return Response(shown, status_code=status, media_type=MediaType.HTML, headers=headers)

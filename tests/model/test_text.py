@@ -1,0 +1,58 @@
+"""What nobody sees is shown; what is part of what one sees stays as it is."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+
+from quandary.model.text import printable, reveal
+
+UNSEEN = [
+    chr(number)
+    for number in range(sys.maxunicode + 1)
+    if unicodedata.category(chr(number)) in ("Cc", "Cf", "Cs")
+]
+
+
+def test_every_format_character_is_shown() -> None:
+    """Whatever Unicode calls a format or a control character, with letters on both sides."""
+    for sign in UNSEEN:
+        assert sign not in printable(f"a{sign}b")
+        assert sign not in reveal(f"a{sign}b") or sign in "\t\n\r"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u200bb", r"a\u200bb"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("ok\U000e0041\U000e007f", r"ok\U000e0041\U000e007f"),
+        ("pay\u00adpal", r"pay\xadpal"),
+        ("\ufeffx", r"\ufeffx"),
+        ("a\u3164b\u115fc\u034fd", r"a\u3164b\u115fc\u034fd"),
+        ("😀\ufe0f\ufe0f", "😀\ufe0f\\ufe0f"),
+        ("x\U000e0100\ufe01", r"x\U000e0100\ufe01"),
+        ("a\u200db\u200cc", r"a\u200db\u200cc"),
+        ("😀\u200d", "😀\\u200d"),
+        ("🏴\U000e0067", "🏴\\U000e0067"),
+        ("a\x1b[31m\tb\nc", r"a\x1b[31m b c"),
+    ],
+)
+def test_what_nobody_sees_is_shown_as_an_escape(text: str, shown: str) -> None:
+    """Zero-width characters, what turns text around, tags, fillers, selectors."""
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["👩‍👩‍👧", "👨🏽‍💻", "🏳️‍🌈", "❤️", "1️⃣", "می‌خواهم", "ක්‍ර", "क्‍ष", "äß日本", "مرحبا\u200f"]
+)
+def test_joined_pictures_and_letters_stay_readable(text: str) -> None:
+    """There the joiner is no secret: it changes what one sees."""
+    assert printable(text) == reveal(text) == text
+
+
+def test_lines_stay_lines_where_there_is_room_for_them() -> None:
+    """A page and a message keep breaks and tabs."""
+    assert reveal("a\r\n\tb\x00\u2066") == "a\r\n\tb\\u0000\\u2066"
