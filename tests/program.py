@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
 PROGRAM = (sys.executable, "-m", "quandary")
+BY_A_PERSON = (sys.executable, str(Path(__file__).with_name("person.py")))
 SCRIPT = Path(sys.executable).with_name("quandary")
 
 DEPLOY = """\
@@ -88,12 +89,15 @@ def shell(script: str, *words: str) -> Ended:
 
 
 def at_terminal(*words: str, typed: str = "", env: dict[str, str] | None = None) -> Ended:
-    """Start the program at a terminal, which shows both of its streams as one."""
+    """Have a person start the program at a terminal, which shows both of its streams as one."""
+    return type_at([*BY_A_PERSON, *words], typed, env)
+
+
+def type_at(command: list[str], typed: str = "", env: dict[str, str] | None = None) -> Ended:
+    """Start something at a terminal, and type."""
     screen, line = pty.openpty()
     os.write(screen, typed.encode())
-    process = subprocess.Popen(
-        [*PROGRAM, *words], stdin=line, stdout=line, stderr=line, env=environment(env)
-    )
+    process = subprocess.Popen(command, stdin=line, stdout=line, stderr=line, env=environment(env))
     os.close(line)
     shown = b""
     while part := _read(screen):

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from program import BY_A_PERSON
 from quandary.cli.reply import Words, plain_words, reply_command
 
 if TYPE_CHECKING:
@@ -420,7 +421,7 @@ def at_terminal(folder: Path, keys: bytes, *words: str) -> Ended:
     """Ask at a plain terminal, type something, and keep what goes to standard output."""
     screen, line = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "quandary", *words, "--via", "terminal"],
+        [*BY_A_PERSON, *words, "--via", "terminal"],
         cwd=folder,
         stdin=line,
         stdout=subprocess.PIPE,

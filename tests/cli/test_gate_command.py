@@ -7,7 +7,6 @@ import os
 import pty
 import select
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import jsonschema
 import pytest
 
 from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
+from program import BY_A_PERSON
 from quandary.desk import phases
 from quandary.desk.reply import actions
 from quandary.errors import Rejected
@@ -339,7 +339,7 @@ def at_terminal(tried: Tried, *words: str, lines: list[str]) -> tuple[int, str]:
     """Type lines at the program, each when it is ready for one."""
     screen, line = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "quandary", *words],
+        [*BY_A_PERSON, *words],
         cwd=tried.folder,
         stdin=line,
         stdout=line,

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from quandary.cli import console
 from quandary.cli.program import OneSource, store_option
-from quandary.cli.screen import complain, is_terminal, read_pipe, tell
+from quandary.cli.screen import complain, read_pipe, tell
 from quandary.desk import begin as desk
 from quandary.desk.authority import Caller
 from quandary.desk.notices import send_notice
@@ -90,7 +90,7 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def gathered(**options: Any) -> int:  # noqa: ANN401 - whatever click read
         way = Way(**{name: options.pop(name) for name in Way._fields})
-        usual = "terminal" if is_terminal() and not way.answers else "relay"
+        usual = "terminal" if not way.answers and console.is_person() else "relay"
         return command(**options, way=way._replace(via=way.via or usual))
 
     wrapped: Callable[..., int] = gathered

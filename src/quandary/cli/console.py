@@ -10,14 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.cli.screen import complain, is_terminal, put, tell
-from quandary.desk import notices
+from quandary.desk import authority, notices
 from quandary.desk import reply as desk
 from quandary.desk import state as states
 from quandary.desk.authority import Caller
 from quandary.errors import QuandaryError
 from quandary.journal import runs
 from quandary.journal.store import NoStore, open_store
-from quandary.model.asks import Reply
+from quandary.model.asks import Outcome
 from quandary.settings import project_of
 from quandary.settings.files import read_input
 
@@ -65,8 +65,13 @@ def current_project() -> str:
 
 def caller(by: str | None = None) -> Caller:
     """Whoever gives a command: the person at the terminal, or an agent that runs it."""
-    who = PERSON if is_terminal() else Caller("agent", "command")
+    who = PERSON if is_person() else Caller("agent", "command")
     return who._replace(by=by or "")
+
+
+def is_person() -> bool:
+    """Whether a person is at this terminal, as far as one can tell."""
+    return is_terminal() and authority.may_speak(PERSON)
 
 
 def read_script(path: str) -> list[Any]:
@@ -127,11 +132,10 @@ def ask_once(store: Store, state: State) -> State:
     from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
+    desk.require_may_answer(store, PERSON, state.run)
     reply = terminal.ask(replace(state.ask, notes=state.notes))
-    if isinstance(reply, Reply):
-        return desk.record_reply(store, PERSON, state.run, reply, to=state.key)
-    state = runs.note(store, state.run, reply, to=state.key, **PERSON.source)
-    if state.status == "waiting":
+    state = desk.record_reply(store, PERSON, state.run, reply, to=state.key)
+    if isinstance(reply, Outcome) and state.status == "waiting":
         tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:
             raise KeyboardInterrupt
@@ -144,3 +148,4 @@ def require_terminal() -> None:
 
     if not terminal.available():
         raise QuandaryError(terminal.NO_TERMINAL)
+    authority.require_hand(PERSON)

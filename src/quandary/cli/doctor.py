@@ -25,6 +25,7 @@ from quandary import __version__, settings
 from quandary.cli.program import store_option
 from quandary.cli.screen import paint, put
 from quandary.desk import notices
+from quandary.desk.authority import read_doors
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
@@ -51,7 +52,7 @@ MANY = 20_000
 """A journal with more entries than this is not verified in passing."""
 PATIENCE = 600
 """Seconds that Claude Code gives a hook that names none of its own (read in 2026-11)."""
-OWN = ("notify", "serve", "users")
+OWN = ("authority", "notify", "serve", "users")
 """Tables that count only in the user's own settings."""
 QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
 _KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table"}
@@ -312,6 +313,7 @@ def _require_keys(name: str, table: dict[str, Any], known: Collection[str]) -> N
 
 CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
     "agents": read_catalogue,
+    "authority": read_doors,
     "hooks": _check_hooks,
     "notify": _check_notify,
     "questions": _check_questions,

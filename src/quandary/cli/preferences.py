@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.cli import console
 from quandary.cli.program import store_option
-from quandary.cli.screen import is_terminal, put, tell
+from quandary.cli.screen import put, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
 from quandary.journal.counts import occasions, summarize_questions
@@ -170,7 +170,7 @@ def _remember(
     store: Store, id_: str, preference: str, scope: str, origin: str | None
 ) -> Question | None:
     source = console.caller().source
-    said = "terminal" if is_terminal() else origin or ""
+    said = "terminal" if console.is_person() else origin or ""
     return policy.set_preference(store, id_, preference, scope=scope, origin=said, **source)
 
 
@@ -186,7 +186,7 @@ def _require_person(origin: str | None) -> None:
         raise QuandaryError(
             f"{origin!r} is no origin; only a person sets preferences: --origin user"
         )
-    if origin is None and not is_terminal():
+    if origin is None and not console.is_person():
         raise QuandaryError(
             "only a person sets preferences: do it at a terminal, or pass --origin user for them"
         )

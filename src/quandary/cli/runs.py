@@ -13,7 +13,15 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from quandary.cli.console import ask_here, caller, current_project, open_run, show, view_journal
+from quandary.cli.console import (
+    ask_here,
+    caller,
+    current_project,
+    is_person,
+    open_run,
+    show,
+    view_journal,
+)
 from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, paint, put, tell, width
 from quandary.desk import reply as desk
@@ -64,7 +72,7 @@ def next_command(
     state = desk.finish(store, Caller("policy", "mending"), runs.look(store, run))
     if wait is not None:
         state = runs.wait(store, run, state.n, wait)
-    elif via == "terminal" or (via is None and is_terminal() and not proof):
+    elif via == "terminal" or (via is None and not proof and is_person()):
         return ask_here(store, state, proof=proof)
     return show(store, state, proof=proof)
 
@@ -215,7 +223,7 @@ def amend_command(
     if why is not None and not why.strip():
         raise click.UsageError("--why needs a reason")
     store, run = open_run(where, run)
-    person = is_terminal()
+    person = is_person()
     answers = given_answers(store, run)
     if not answers:
         raise Rejected(f"run {run} has no answer yet that could be changed")

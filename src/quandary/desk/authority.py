@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from quandary.errors import NotFound, PersonRequired, Rejected
-from quandary.settings import project_of
+from quandary.errors import NotFound, ParseError, PersonRequired, Rejected
+from quandary.settings import project_of, user_settings
 from quandary.settings.files import project_root
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.journal.entries import Who
     from quandary.journal.store import Run
 
 Act = Literal["begin", "answer", "amend", "withdraw", "resume", "name a file", "show a file"]
+
+_RUNNERS = frozenset({"node", "bun", "deno", "python", "python3", "bash", "sh"})
+"""What starts a script, so that the word behind it is the program's name."""
+_SCRIPTS = (".js", ".mjs", ".cjs", ".py", ".exe")
 
 
 class Scope(NamedTuple):
@@ -42,14 +48,95 @@ class Caller(NamedTuple):
         return {"who": self.who, "through": self.through, "by": self.by}
 
 
+def require_hand(caller: Caller) -> None:
+    """Refuse a person at a terminal where their own settings rule that out, or an agent is seen.
+
+    A terminal can be an agent's own, with nobody before it.
+    """
+    if (caller.who, caller.through) != ("person", "terminal"):
+        return
+    if "terminal" not in read_doors(user_settings().table("authority")):
+        raise HandRefused("your settings let a person answer only in the browser")
+    if seen := find_agent():
+        raise HandRefused(f"this is the shell of an agent ({seen})")
+
+
+def read_doors(table: dict[str, Any]) -> list[str]:
+    """Where a person can answer with their own hand, as the `[authority]` of the settings says."""
+    for key in table.keys() - {"person"}:
+        raise ParseError(f"[authority] has no key {key} (there is person)")
+    doors = table.get("person", ["terminal", "web"])
+    if doors not in (["web"], ["terminal", "web"], ["web", "terminal"]):
+        raise ParseError(f'[authority] person is ["web"] or ["terminal", "web"], not {doors!r}')
+    return list(doors)
+
+
+def may_speak(caller: Caller) -> bool:
+    """Whether it is the hand that the caller says."""
+    try:
+        require_hand(caller)
+    except PersonRequired:
+        return False
+    return True
+
+
+class HandRefused(PersonRequired):
+    """A person's word at a terminal that is not taken for one."""
+
+    def __init__(self, seen: str) -> None:
+        self.seen = seen
+        super().__init__(
+            f"{seen}, so nothing typed here counts as a person's own; answer in the browser "
+            "(quandary serve), or have the agent relay the answer (quandary reply)"
+        )
+
+
+def find_agent() -> str:
+    """What shows that an agent runs this program, in words; nothing where nothing does.
+
+    It sees variables that agents set in their shells, and their programs among those that started
+    this one. Somebody who wants to hide both can.
+    """
+    from quandary.settings.agents import known_agents  # noqa: PLC0415 - only at a terminal
+
+    for agent in known_agents():
+        for variable in agent.shell:
+            if variable in os.environ:
+                return f"{variable} is set"
+    programs = {agent.argv[0] for agent in known_agents()}
+    above = next((name for name in _ancestors() if name in programs), "")
+    return f"{above} has started it" if above else ""
+
+
+def _ancestors() -> Iterator[str]:
+    """The names of the programs above this one, the nearest first."""
+    process = os.getppid()
+    while process > 1:
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+                before, _, after = file.read().rpartition(")")
+            with open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as file:
+                words = [word for word in file.read().split("\0") if word[:1] not in ("", "-")]
+        except OSError:  # another system, or somebody else's
+            return
+        yield before.partition("(")[2]
+        names = [os.path.basename(word) for word in words[:2]]
+        for name in names if names and names[0] in _RUNNERS else names[:1]:
+            stem, ending = os.path.splitext(name)
+            yield stem if ending in _SCRIPTS else name
+        process = int(after.split()[1])
+
+
 def require_may(caller: Caller, act: Act, run: Run | None = None, path: str | None = None) -> None:
     """Refuse what a caller may not do.
 
+    A person is one only with their own hand.
     Whoever works on this machine, at a terminal or through an agent's command line, may do
     anything. A caller from elsewhere names only files of the project, has only files shown that
     belong to the run's own project, amends only as a person who has logged in, and resumes a run,
     which spends money, only so or with a user's own token.
     """
+    require_hand(caller)
     if caller.scope is None:
         return
     if act == "name a file" and not (path is None or is_inside(caller.scope.folder, path)):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from quandary.desk.authority import is_inside, require_may
+from quandary.desk.authority import HandRefused, is_inside, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
 from quandary.journal import runs
 from quandary.journal.entries import read_beginning
@@ -104,8 +105,8 @@ def record_reply(
 
     With a token it is recorded once; `sent` is the digest of what came with it.
     """
-    require_may(caller, "answer")
     name = run if isinstance(run, str) else run.id
+    require_may_answer(store, caller, name)
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
         return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name, caller))
@@ -114,6 +115,17 @@ def record_reply(
             before = runs.replied(store, name, token, sent)
             if before is not None:  # the same reply was quicker by another way
                 return before
+        raise
+
+
+def require_may_answer(store: Store, caller: Caller, run: str) -> None:
+    """Refuse whoever may not answer; a run keeps it where that was a terminal of an agent."""
+    try:
+        require_may(caller, "answer")
+    except HandRefused as refused:
+        note = Note("refused", f"No answer was taken at a terminal: {refused.seen}.")
+        with suppress(AlreadyAnswered):
+            runs.note(store, run, note, who="agent", through="terminal")
         raise
 
 

@@ -101,9 +101,10 @@ class Visit:
     def flow(self) -> Steps[VisitEnd]:
         """Do it; a decision ends with a route, a process with its output."""
         choose = self._vote if self.plan.votes else self._decide
+        stopping = Stop  # a global name may be gone when an unfinished walk is closed at exit
         try:
             self.ended = yield from (choose if self.plan.routes else self._process)()
-        except Stop as stop:
+        except stopping as stop:
             self.ended = VisitEnd(why=str(stop), stopped=True, used_up=isinstance(stop, UsedUp))
         return self.ended
 

@@ -25,7 +25,9 @@ KNOWN: dict[str, type] = {
     **dict.fromkeys(("default_retry_count", "default_timeout", *_LIMITS), int),
     **dict.fromkeys(("write_log_short", "write_log_long"), bool),
     "trees": list,
-    **dict.fromkeys(("agents", "hooks", "notify", "questions", "serve", "users"), dict),
+    **dict.fromkeys(
+        ("agents", "authority", "hooks", "notify", "questions", "serve", "users"), dict
+    ),
 }
 """Every setting there is; tables are dictionaries."""
 

@@ -69,6 +69,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A variable without which it would start to log in."""
     login: tuple[str, ...] = ()
     """A command that ends with status 0 if somebody is logged in."""
+    shell: tuple[str, ...] = ()
+    """Variables that it sets for the commands that it runs, by which these can tell."""
     max_output: int = MOST
     tried: str = ""
     """The version that what is known about it was tried with."""
