@@ -102,12 +102,13 @@ class Place:
         mode: str,
         *,
         hold: float = 20.0,
-        confined: bool = False,
+        is_user: bool = False,
         info: types.Implementation | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the work gives back
         """Do something as a client of the server in this process."""
-        scope = scope_of(str(self.folder)) if confined else None
-        server = build(service_of(self.store, walks_of(self.store), scope), hold=hold)
+        scope = scope_of(str(self.folder))
+        service = service_of(self.store, walks_of(self.store), scope, is_user=is_user)
+        server = build(service, hold=hold)
 
         async def connected() -> Any:  # noqa: ANN401 - the same
             async with Client(
@@ -125,13 +126,14 @@ class Place:
         mode: str,
         *,
         hold: float = 20.0,
+        is_user: bool = False,
     ) -> Said:
         """Call one tool."""
 
         async def work(client: Client) -> Said:
             return said(await client.call_tool(tool, arguments))
 
-        result: Said = self.at(work, person, mode, hold=hold)
+        result: Said = self.at(work, person, mode, hold=hold, is_user=is_user)
         return result
 
 

@@ -150,8 +150,7 @@ def test_a_gate_is_passed(
     (tmp_path / "track").mkdir()
     tried = Tried(tmp_path / "track", capsys, monkeypatch)
     tried.stand("1: Plan")
-    (tmp_path / "here").mkdir()
-    place = Place(tmp_path / "here", monkeypatch)
+    place = Place(tmp_path, monkeypatch)
     folder = str(tried.folder / "rel")
     told = place.call(
         "gate", {"folder": folder, "proof": PLANNED}, Person({"answer_1": "PRC"}), mode
@@ -170,8 +169,7 @@ def test_what_only_a_person_may_answer_is_not_shown_here(
     (tmp_path / "track").mkdir()
     tried = Tried(tmp_path / "track", capsys, monkeypatch)
     tried.stand("1: Plan")
-    (tmp_path / "here").mkdir()
-    place = Place(tmp_path / "here", monkeypatch)
+    place = Place(tmp_path, monkeypatch)
     person = Person({"answer_1": "PRC"})
     wanted = {"folder": str(tried.folder / "rel"), "proof": PLANNED, "require_person": True}
     told = place.call("gate", wanted, person, mode)
@@ -198,7 +196,7 @@ def test_a_chart_is_walked_by_itself(place: Place, mode: str) -> None:
         return begun, state
 
     person = Person({"answer_1": "YES"})
-    begun, ended = place.at(work, person, mode)
+    begun, ended = place.at(work, person, mode, is_user=True)
     assert (begun.data["flow"], begun.data["status"]) == ("walk", "waiting")
     assert begun.then == mcp.WALKING.replace("{run}", begun.data["run"])
     assert ended.data["result"]["outcome"] == "completed", ended
@@ -290,7 +288,7 @@ def test_what_is_wrong_is_told_in_a_line(
     place: Place, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
     """An agent learns what to mend; nothing was begun."""
-    told = place.call(tool, arguments, Person(), "2026-07-28")
+    told = place.call(tool, arguments, Person(), "2026-07-28", is_user=True)
     assert told.failed
     assert words in told.then
     assert "\n" not in told.then
@@ -326,7 +324,7 @@ def test_callers_from_elsewhere_stay_in_the_project(place: Place) -> None:
     async def work(client: Client) -> list[Said]:
         return [said(await client.call_tool(tool, arguments)) for tool, arguments in wanted]
 
-    for told in place.at(work, None, "legacy", confined=True):
+    for told in place.at(work, None, "legacy", is_user=True):
         assert told.failed
         assert told.then.endswith("is not in this project")
     assert place.store.runs() == []

@@ -133,6 +133,7 @@ def serve_command(
     log_as(log_format, log_level)
     bound = _bind(host, port)
     store = console.open_journal(where, notify=False)
+    keys.bind(f"{store.address} {bound.getsockname()[:2]}")
     notices.watch_store(store, in_background)
     walks = walks_of(store)
     app = create_app(
@@ -285,18 +286,19 @@ def mcp_command(
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     store = console.open_journal(where, notify=False)
     notices.watch_store(store, in_background)
-    server = build(service_of(store, walks_of(store)))
+    server = build(service_of(store, walks_of(store), scope_of(os.curdir)))
     logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
 
 
-def service_of(store: Store, walks: Walks, scope: Scope | None = None) -> Service:
-    """Everything that the tools of a chat client do, with the current folder as the project."""
+def service_of(store: Store, walks: Walks, scope: Scope, *, is_user: bool = False) -> Service:
+    """Everything that the tools of a chat client do, in a project."""
     from quandary.doors.mcp.tools import Service  # noqa: PLC0415 - an extra
 
-    return Service(store, walks, lambda: LocalAgents(read_settings()), json_report, scope)
+    agents = lambda: LocalAgents(read_settings())  # noqa: E731 - read anew each time
+    return Service(store, walks, agents, json_report, scope, is_user)
 
 
 def _leave(*_: object) -> None:

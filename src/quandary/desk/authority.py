@@ -6,16 +6,19 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.errors import NotFound, ParseError, PersonRequired, Rejected
+from quandary.journal import runs
 from quandary.settings import project_of, user_settings
-from quandary.settings.files import project_root
+from quandary.settings.files import is_ignored, project_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.journal.entries import Who
-    from quandary.journal.store import Run
+    from quandary.journal.entries import Source, Who
+    from quandary.journal.store import Run, Store
 
-Act = Literal["begin", "answer", "amend", "withdraw", "resume", "name a file", "show a file"]
+NOWHERE = "-"
+"""No project is called that; projects are called by their folders."""
+Act = Literal["begin", "answer", "amend", "withdraw", "start agents", "name a file"]
 
 _RUNNERS = frozenset({"node", "bun", "deno", "python", "python3", "bash", "sh"})
 """What starts a script, so that the word behind it is the program's name."""
@@ -40,7 +43,7 @@ class Caller(NamedTuple):
     scope: Scope | None = None
     """What a caller from elsewhere is confined to; nothing for one on this machine."""
     is_user: bool = False
-    """The request came with a user's own token."""
+    """It came with a login, or with a user's own token."""
 
     @property
     def source(self) -> dict[str, Any]:
@@ -127,35 +130,58 @@ def _ancestors() -> Iterator[str]:
         process = int(after.split()[1])
 
 
-def require_may(caller: Caller, act: Act, run: Run | None = None, path: str | None = None) -> None:
+def require_may(caller: Caller, act: Act, path: str | None = None) -> None:
     """Refuse what a caller may not do.
 
     A person is one only with their own hand.
     Whoever works on this machine, at a terminal or through an agent's command line, may do
-    anything. A caller from elsewhere names only files of the project, has only files shown that
-    belong to the run's own project, amends only as a person who has logged in, and resumes a run,
-    which spends money, only so or with a user's own token.
+    anything. A caller from elsewhere names only files of the project, amends only as a person who
+    has logged in, and starts agents, which spend money and run programs, only so or with a user's
+    own token.
     """
     require_hand(caller)
     if caller.scope is None:
         return
     if act == "name a file" and not (path is None or is_inside(caller.scope.folder, path)):
         raise NotFound(f"{path!a} is not in this project")
-    if act == "show a file" and (run is None or run.project != caller.scope.project):
-        raise Rejected("files of another project are not shown here")
     if act == "amend" and caller.who != "person":
         raise PersonRequired("only a person can change an answer: log in first")
-    if act == "resume" and not (caller.who == "person" or caller.is_user):
-        raise PersonRequired("only a person can resume a run: log in, or send a user's token")
+    if act == "start agents" and not caller.is_user:
+        raise PersonRequired(
+            "only a person can start agents: log in, send a user's own token, or type "
+            "`quandary walk` in a terminal"
+        )
 
 
-def may(caller: Caller, act: Act) -> bool:
-    """Whether a caller may do something at all."""
+def may(caller: Caller, act: Act, path: str | None = None) -> bool:
+    """Whether a caller may do something."""
     try:
-        require_may(caller, act)
-    except PersonRequired:
+        require_may(caller, act, path)
+    except (PersonRequired, NotFound):
         return False
     return True
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def project_seen(caller: Caller, wanted: str | None = None) -> str | None:
+    """The project whose runs a caller sees; nothing for one who sees those of every project.
+
+    A login sees every project of its store, and may narrow that to the `wanted` one. A token, a
+    chat client and a stranger see only the project that is served, and nothing of any other.
+    """
+    if caller.scope is None or caller.who == "person":
+        return wanted
+    return caller.scope.project if wanted in (None, caller.scope.project) else NOWHERE
+
+
+def find_run(store: Store, caller: Caller, prefix: str) -> str:
+    """The run that a caller means, among those that they see."""
+    return runs.find_run(store, prefix, project_seen(caller))
+
+
+# -- files -----------------------------------------------------------------------------------------
 
 
 def is_inside(folder: str, path: str) -> bool:
@@ -165,6 +191,37 @@ def is_inside(folder: str, path: str) -> bool:
         return os.path.commonpath([root, os.path.realpath(path)]) == root
     except (OSError, ValueError):  # such as a NUL in it
         return False
+
+
+def is_from_elsewhere(source: Caller | Source) -> bool:
+    """Whether something comes through a server or a chat client."""
+    return source.through in ("web", "mcp")
+
+
+def may_see_files(source: Caller | Source) -> bool:
+    """Whether what is in files is shown to whoever asked for it: at this machine, or logged in.
+
+    The journal says who asked, so that nobody else's authority is taken for theirs.
+    """
+    return source.who == "person" or not is_from_elsewhere(source)
+
+
+def require_shown(run: Run, folder: str, path: str) -> None:
+    """Refuse to show a file of a run's folder to somebody elsewhere, even to a login.
+
+    It is shown if it belongs to the run's own project, wherever links lead, is not hidden (no part
+    of its path begins with a dot), and is not ignored by git.
+    """
+    real = os.path.realpath(path)
+    root = os.path.realpath(project_root(folder) or folder)
+    own = project_root(os.path.dirname(real)) or root
+    shown = os.path.relpath(real, root)
+    if project_of(folder) != run.project or own != root or not is_inside(root, real):
+        raise Rejected(f"{shown!a} does not belong to the project of the run")
+    if any(part.startswith(".") for part in shown.split(os.sep)):
+        raise Rejected(f"{shown!a} is hidden, so it is not shown")
+    if is_ignored(real, root):
+        raise Rejected(f"{shown!a} is ignored by git, so it is not shown")
 
 
 def scope_of(folder: str) -> Scope:

@@ -162,6 +162,7 @@ def begin(
     """
     require_may(caller, "begin")
     arguments = {**beginning.arguments, "via": showing.via, "host": showing.host}
+    project = caller.scope.project if caller.scope else project_of(os.curdir)
     if beginning.flow != "walk":
         arguments["cwd"] = os.getcwd()
     if key:
@@ -171,14 +172,17 @@ def begin(
         beginning.flow,
         arguments,
         documents=beginning.documents,
-        project=caller.scope.project if caller.scope else project_of(os.curdir),
+        project=project,
         **caller.source,
         expires=now() + age(expires) if expires else None,
         origin=runs.find_run(store, origin) if origin else None,
         name=f"asked:{caller.by} {key}" if key else "",
         once=bool(key),
     )
-    if key and arguments_of(store, state.run).get("request", "") not in ("", request):
+    if key and (
+        arguments_of(store, state.run).get("request", "") not in ("", request)
+        or store.require_run(state.run).project != project
+    ):
         raise Reused("something else was asked with that key before; ask with another one")
     return finish(store, caller, state)
 
@@ -212,6 +216,8 @@ def prepare(
     agents: Callable[[], Agents] | None = None,
 ) -> Beginning:
     """What a caller who cannot use our standard input asks for, as far as they may."""
+    if isinstance(wanted, Walking):
+        require_may(caller, "start agents")
     if isinstance(wanted, Asking | Walking) and not (isinstance(wanted, Asking) and wanted.text):
         if wanted.source.partition("#")[0] in ("", "-"):
             asked = "tree with source, or give its Markdown as text"

@@ -28,7 +28,7 @@ from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
-from quandary.settings.files import SKIPPED, read_text
+from quandary.settings.files import SKIPPED, is_ignored, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -587,12 +587,15 @@ _GATES = 200
 """As many runs are looked through for earlier reviews."""
 
 
-def list_artifacts(store: Store, deed: Do) -> Done:
-    """The artifacts of a track, when it was looked, and what people said of them before."""
+def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
+    """The artifacts of a track, when it was looked, and what people said of them before.
+
+    The first line of each stands beside it, if it may be shown and git does not ignore the file.
+    """
     folder = deed.argument
     reviewed = _list_reviews(store, folder)
     found = list(_files(folder))
-    artifacts = [_artifact(folder, path) for path in found[:MOST]]
+    artifacts = [_artifact(folder, path, first_line=first_lines) for path in found[:MOST]]
     for artifact in artifacts:
         if said := reviewed.get((artifact["path"], artifact["digest"])):
             artifact["reviewed"] = said["path"]
@@ -645,7 +648,7 @@ def _files(folder: str) -> Iterator[str]:
                 yield os.path.relpath(path, folder)
 
 
-def _artifact(folder: str, path: str) -> dict[str, Any]:
+def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     whole = os.path.join(folder, path)
     path = printable(path)
     try:
@@ -659,7 +662,8 @@ def _artifact(folder: str, path: str) -> dict[str, Any]:
         return {"path": path, "digest": "", "about": f"cannot be read ({error.strerror})"}
     changed = datetime.fromtimestamp(about.st_mtime, UTC)
     size = f"{about.st_size} bytes, changed {changed:%Y-%m-%d %H:%M}Z"
-    text = "" if b"\0" in begin else begin.decode(errors="ignore")
+    shown = first_line and b"\0" not in begin and not is_ignored(whole, folder)
+    text = begin.decode(errors="ignore") if shown else ""
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())
     first = shorten(next(filter(None, lines), ""), 100)
     return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from quandary.desk.authority import HandRefused, is_inside, require_may
+from quandary.desk.authority import (
+    HandRefused,
+    is_from_elsewhere,
+    is_inside,
+    may,
+    may_see_files,
+    require_may,
+    require_shown,
+)
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
 from quandary.journal import runs
 from quandary.journal.entries import read_beginning
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 
     from quandary.desk.authority import Caller
     from quandary.desk.walks import Walks
+    from quandary.journal.entries import Answered, Source
     from quandary.journal.runs import OpenRun
     from quandary.journal.store import State, Store
     from quandary.model.asks import Ask, Question, Reading
@@ -107,9 +116,11 @@ def record_reply(
     """
     name = run if isinstance(run, str) else run.id
     require_may_answer(store, caller, name)
+    if store.shared is not None and not may(caller, "start agents"):
+        _require_no_fleet(store, caller, name)
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
-        return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name, caller))
+        return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
     except AlreadyAnswered:
         if token:
             before = runs.replied(store, name, token, sent)
@@ -127,6 +138,15 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
         with suppress(AlreadyAnswered):
             runs.note(store, run, note, who="agent", through="terminal")
         raise
+
+
+def _require_no_fleet(store: Store, caller: Caller, run: str) -> None:
+    """Refuse a reply to a walk of a fleet from somebody who may not start agents.
+
+    The answer itself would put the run into the queue, and a worker would call its agents.
+    """
+    if arguments_of(store, run).get("fleet"):
+        require_may(caller, "start agents")
 
 
 def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:
@@ -171,7 +191,7 @@ def advise(
 def amend(store: Store, caller: Caller, run: str, changed: Reply, *, key: str, why: str) -> State:
     """Change an answer. The old one is kept, and everything after it is asked again."""
     require_may(caller, "amend")
-    do = actions(store, run, caller)
+    do = actions(store, run)
     return runs.amend(store, run, changed, key=key, why=why, **caller.source, deeds=do)
 
 
@@ -188,13 +208,13 @@ def finish(store: Store, caller: Caller, state: State) -> State:
     """Do what the house was about to do itself when somebody was interrupted."""
     if state.deed is None:
         return state
-    do = actions(store, state.run, caller)
+    do = actions(store, state.run)
     return runs.advance(store, state.run, **caller.source, deeds=do)
 
 
 def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State:
     """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
-    require_may(caller, "resume")
+    require_may(caller, "start agents")
     state = runs.look(store, run)
     if state.flow != "walk" and state.deed is None:
         raise Rejected(f"run {run} has nothing left that could be done from here")
@@ -203,6 +223,12 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
     if walks is None:
         raise Rejected("this server resumes no runs")
     return walks.start(run, lambda: _prepare(store, caller, run))
+
+
+def follow(caller: Caller, state: State, walks: Walks) -> None:
+    """Have agents called where they are next, if whoever brought the run there may start them."""
+    if may(caller, "start agents"):
+        walks.follow(state)
 
 
 def _prepare(store: Store, caller: Caller, run: str) -> State:
@@ -223,13 +249,13 @@ def _prepare(store: Store, caller: Caller, run: str) -> State:
 # -- what the house does itself ------------------------------------------------------------------
 
 
-def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[Do], Done]:
+def actions(store: Store, run: str) -> Callable[[Do], Done]:
     """What flows have done for a run; as a crash may follow, each action bears being repeated."""
 
     def do(deed: Do) -> Done:
         if deed.deed == "read-file":
             try:
-                return Done(deed.key, text=_read_reference(store, caller, run, deed.argument))
+                return Done(deed.key, text=_read_reference(store, run, deed.argument))
             except Rejected as refused:
                 return Done(deed.key, error=str(refused))
         if deed.deed == "prune":
@@ -239,16 +265,40 @@ def actions(store: Store, run: str, caller: Caller | None = None) -> Callable[[D
         from quandary.desk import phases  # noqa: PLC0415 - only at gates
 
         if deed.deed == "list-artifacts":
-            return phases.list_artifacts(store, deed)
+            first_lines = may_see_files(_who_called(store, run))
+            return phases.list_artifacts(store, deed, first_lines=first_lines)
         return phases.make_move(store, run, deed)
 
     return do
 
 
-def _read_reference(store: Store, caller: Caller | None, run: str, named: str) -> str:
+def _who_called(store: Store, run: str) -> Source:
+    """On whose word the house does what it is about to do, whoever comes to do it."""
+    row = store.require_run(run)
+    return next(iter(store.entries(run, after=row.asked - 1, upto=row.asked))).read().source
+
+
+def _who_referred(store: Store, run: str, named: str) -> Source:
+    """Who asked for a file: an answer that an amendment only repeats stays whose it was."""
+    source, amended = None, 0
+    for entry in reversed(store.entries(run, kinds=("answered",))):
+        answers = entry.read_matter().answers
+        refers = any(a.prefix == "reference" and a.argument.strip() == named for a in answers)
+        if refers and amended in (0, entry.n):
+            body = cast("Answered", entry.read())
+            source, amended = body.source, body.amends
+            if not amended:
+                break
+    if source is None:
+        raise Rejected(f"{named} cannot be shown: nobody asked for it")
+    return source
+
+
+def _read_reference(store: Store, run: str, named: str) -> str:
     """`@path`: a text file below the run's folder, and nothing else."""
-    if caller is not None:
-        require_may(caller, "show a file", store.run(run))
+    sources = (_who_called(store, run), _who_referred(store, run, named))
+    if not all(map(may_see_files, sources)):
+        raise Rejected(f"{named} is not shown here: files are shown to logins only")
     began = arguments_of(store, run)
     folder = str(began.get("cwd") or began.get("workdir") or os.curdir)
     below = named and not os.path.isabs(named) and os.pardir not in named.split(os.sep)
@@ -256,6 +306,8 @@ def _read_reference(store: Store, caller: Caller | None, run: str, named: str) -
         raise Rejected(f"{named or '@'} is not below the working folder")
     path = os.path.realpath(os.path.join(folder, named))
     try:
+        if any(map(is_from_elsewhere, sources)):
+            require_shown(store.require_run(run), folder, path)
         if os.path.exists(path) and not os.path.isfile(path):
             raise Rejected(f"{named} cannot be shown: not a file")
         if os.path.getsize(path) > LARGEST_REFERENCE:

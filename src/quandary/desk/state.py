@@ -6,19 +6,61 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
+from quandary.desk.authority import may_see_files
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected, StoreError
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.model.asks import Note
+from quandary.model.calls import Do, Done
 from quandary.model.text import reveal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from quandary.desk.authority import Caller
     from quandary.journal.store import Run, State, Store
     from quandary.model.asks import Ask
+
+
+def look(store: Store, caller: Caller, run: str) -> State:
+    """Where a run stands, as far as a caller may see it."""
+    return conceal(store, caller, runs.look(store, run))
+
+
+def conceal(store: Store, caller: Caller, state: State) -> State:
+    """A state without what is in files, for a caller to whom none are shown."""
+    if state.ask is None or may_see_files(caller):
+        return state
+    ask = conceal_files(store, caller, state.run, state.ask)
+    own = len(state.ask.notes)
+    return replace(state, ask=ask, notes=(*ask.notes, *state.notes[own:]))
+
+
+def conceal_files(store: Store, caller: Caller, run: str, ask: Ask) -> Ask:
+    """An Ask without what is in files that a person had shown, for a caller who has to log in."""
+    if may_see_files(caller) or not (ask.preamble.why or ask.notes):
+        return ask
+    files: dict[str, str] = {}
+    shown: list[tuple[str, str]] = []
+    for entry in store.entries(run, kinds=("called", "returned")):
+        matter = entry.read_matter()
+        if isinstance(matter.sent, Do) and matter.sent.deed == "read-file":
+            files[matter.sent.key] = matter.sent.argument
+        elif isinstance(matter.came, Done) and matter.came.key in files:
+            path = files[matter.came.key]
+            shown.append((f"{path}:\n\n{matter.came.text}", f"{path} is shown to logins only."))
+
+    def without(text: str) -> str:
+        for content, instead in shown:
+            text = text.replace(content, instead)
+        return text
+
+    preamble = replace(ask.preamble, why=without(ask.preamble.why))
+    notes = tuple(replace(note, text=without(note.text)) for note in ask.notes)
+    return replace(ask, preamble=preamble, notes=notes)
 
 
 def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = None) -> bytes:

@@ -249,8 +249,9 @@ class Counting:
     are millions. So only what is new is read.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, project: str | None = None) -> None:
         self._store = store
+        self._of = {} if project is None else {"project": project}
         self._counts = Counts(Counter(), Counter(), Counter(), Counter(), Counter(), Counter())
         self._few: defaultdict[str, Few] = defaultdict(Few)
         self._under_way: dict[str, dict[str, str]] = {}
@@ -264,8 +265,9 @@ class Counting:
         with self._lock:
             newest = self._store.newest()
             while self._seen < newest and chance.monotonic() < deadline:
-                page = self._store.happened(after=self._seen, limit=PAGE)
+                page = self._store.happened(after=self._seen, limit=PAGE, **self._of)
                 if not page:
+                    self._seen = newest  # what is left belongs to other projects
                     break
                 for self._seen, run, body in page:
                     self._count(run, body)

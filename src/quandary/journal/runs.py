@@ -172,14 +172,20 @@ class Elsewhere(NotFound):
         )
 
 
-def find_run(store: Store, prefix: str) -> str:
-    """The one run whose id begins like this, in any case, with I, L and O read as 1, 1 and 0."""
+def find_run(store: Store, prefix: str, project: str | None = None) -> str:
+    """The one run whose id begins like this, in any case, with I, L and O read as 1, 1 and 0.
+
+    It is looked for in one project, as if there were no others, or in all.
+    """
     wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
-    found = store.between(wanted, f"{wanted}~", 4)
+    found = store.between(wanted, f"{wanted}~", 4, project=project)
     if not found:
         copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~")
+        if project is not None:
+            own = store.among(list(copies.values()), project)
+            copies = {name: run for name, run in copies.items() if run in own}
         found = [name.removeprefix(IMPORTED) for name in copies]
         if len(found) == 1:
             raise Elsewhere(found[0], *copies.values())

@@ -263,10 +263,22 @@ class Store(ABC):
             yield from page
             after = page[-1].number
 
-    def between(self, low: str, high: str, limit: int) -> list[str]:
-        """Ids of runs from `low` up to and without `high`."""
-        sql = "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return [row[0] for row in self._rows(sql, (low, high, limit))]
+    def between(self, low: str, high: str, limit: int, *, project: str | None = None) -> list[str]:
+        """Ids of runs from `low` up to and without `high`, of one project or of all."""
+        own = "" if project is None else " AND project = ?"
+        sql = f"SELECT id FROM run WHERE id >= ? AND id < ?{own} ORDER BY id LIMIT ?"  # noqa: S608
+        wanted = () if project is None else (project,)
+        return [row[0] for row in self._rows(sql, (low, high, *wanted, limit))]
+
+    def among(self, runs: Sequence[str], project: str) -> set[str]:
+        """Those of some runs that belong to a project."""
+        found: set[str] = set()
+        for begin in range(0, len(runs), _PAGE):
+            some = runs[begin : begin + _PAGE]
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT id FROM run WHERE id IN ({marks}) AND project = ?"  # noqa: S608
+            found |= {row[0] for row in self._rows(sql, (*some, project))}
+        return found
 
     def due(self, moment: str) -> list[str]:
         """Ids of runs that still wait although they expired by then."""
@@ -294,10 +306,18 @@ class Store(ABC):
         where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         return self._entries(where, (after, self._horizon(), limit))
 
-    def happened(self, *, after: int = 0, limit: int = 1000) -> list[tuple[int, str, bytes]]:
-        """The same entries without what was said: the `seq`, the run, and the body of each."""
-        sql = "SELECT seq, run, body FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-        return self._rows(sql, (after, self._horizon(), limit))
+    def happened(
+        self, *, after: int = 0, limit: int = 1000, project: str | None = None
+    ) -> list[tuple[int, str, bytes]]:
+        """The same entries without what was said: the `seq`, the run, and the body of each.
+
+        They are those of one project, or of all.
+        """
+        own = "" if project is None else " AND run IN (SELECT id FROM run WHERE project = ?)"
+        where = f"WHERE seq > ? AND seq <= ?{own} ORDER BY seq LIMIT ?"
+        wanted = () if project is None else (project,)
+        sql = f"SELECT seq, run, body FROM entry {where}"  # noqa: S608 - our own words
+        return self._rows(sql, (after, self._horizon(), *wanted, limit))
 
     def entries_of(self, runs: Collection[str]) -> list[Entry]:
         """The entries of several runs, in the order of each."""
@@ -322,15 +342,18 @@ class Store(ABC):
         sql = f"SELECT {ENTRY}, seq FROM entry {where}"  # noqa: S608 - our own words
         return [Entry(*row) for row in self._rows(sql, values)]
 
-    def awaited(self, moments: Sequence[str]) -> list[Awaited]:
-        """All that waits, counted: by who is waited for, by flow, and by age.
+    def awaited(self, moments: Sequence[str], project: str | None = None) -> list[Awaited]:
+        """What waits, of one project or of all, counted: by who is waited for, by flow, by age.
 
         What waits since one of the moments, or since before it, counts as that old.
         """
         age = " + ".join(["0", *("CASE WHEN since <= ? THEN 1 ELSE 0 END" for _ in moments)])
         counted = f"waits, flow, {age}, count(*), min(since)"
-        sql = f"SELECT {counted} FROM run WHERE waits IS NOT NULL GROUP BY 1, 2, 3"  # noqa: S608
-        return [Awaited(*row) for row in self._rows(sql, moments)]
+        own = "" if project is None else " AND project = ?"
+        where = f"WHERE waits IS NOT NULL{own} GROUP BY 1, 2, 3"
+        wanted = () if project is None else (project,)
+        sql = f"SELECT {counted} FROM run {where}"  # noqa: S608 - our own words
+        return [Awaited(*row) for row in self._rows(sql, (*moments, *wanted))]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""

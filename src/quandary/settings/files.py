@@ -193,6 +193,42 @@ def _is_meant(found: Any, path: str) -> bool:  # noqa: ANN401 - a match
     return bool(found.end() < len(path))
 
 
+def is_ignored(path: str, project: str) -> bool:
+    """Whether git ignores a file of a project, or a folder that it is in; both paths are resolved.
+
+    What says so and cannot be read counts as if it did.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    root = project
+    while not os.path.lexists(os.path.join(root, ".git")):
+        root, name = os.path.split(root)
+        if not name:
+            root = project
+            break
+    try:
+        rules = (*_rules_below((), root, refuse), *_own_rules(refuse))
+        *folders, name = os.path.relpath(path, root).split(os.sep)
+        for folder in folders:
+            if _is_ignored(rules, f"{folder}/"):
+                return True
+            root = os.path.join(root, folder)
+            rules = tuple((patterns, f"{prefix}{folder}/") for patterns, prefix in rules)
+            rules = _rules_below(rules, root, refuse)
+        return _is_ignored(rules, name)
+    except OSError:
+        return True
+
+
+def _own_rules(report: _Report) -> _Rules:
+    """What the user has git ignore everywhere, in the usual place."""
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    text = _contents(os.path.join(base, "git", "ignore"), report)
+    return ((_patterns(text), ""),) if text.strip() else ()
+
+
 def _rules_of(folder: str, report: _Report) -> _Rules:
     """The rules of a folder, from the root of its repository down to it.
 

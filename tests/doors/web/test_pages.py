@@ -349,6 +349,7 @@ def _for_people(site: Site) -> str:
         "decide",
         arguments,
         documents={"tree": arguments.pop("tree")},
+        project=str(site.folder),
         who="agent",
         through="command",
     )

@@ -28,7 +28,7 @@ PHASES = [
 def test_a_walk_shows_its_chart_and_route(site: Site) -> None:
     """The picture, every attempt with what was said, the tokens and the time."""
     run = walks.released(site.store).run
-    with site.visitor() as visitor:
+    with site.person() as visitor:
         page = visitor.get(f"/runs/{run}").text
     assert "<svg" in page
     assert len(re.findall(r'class="line taken"', page)) == 6
@@ -43,7 +43,7 @@ def test_a_walk_under_way_says_how_to_go_on(site: Site) -> None:
     """And a failed one too; one that waits for a person needs no command."""
     state = walks.begin(site.store)
     command = f"quandary walk --resume {state.run}"
-    with site.visitor() as visitor:
+    with site.person() as visitor:
         assert command in visitor.get(f"/runs/{state.run}").text
         asked = walks.go(site.store, walks.begin(site.store))
         assert "<form" in visitor.get(f"/runs/{asked.run}").text
@@ -81,7 +81,7 @@ def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
     state = walks.begin(site.store, chart)
     state = walks.send(site.store, state, walks.did(state.calls[0], nasty))
     state = walks.send(site.store, state, walks.judged(state.calls[0], nasty))
-    with site.visitor() as visitor:
+    with site.person() as visitor:
         page = visitor.get(f"/runs/{state.run}").text
     assert page.count("<script") == 1
     assert "&lt;script&gt;alert(1)" in page
@@ -91,7 +91,7 @@ def test_a_long_walk_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None
     """The page says what has all of it."""
     monkeypatch.setattr(run_pages, "MOST_STOPS", 3)
     state = walks.go(site.store, walks.begin(site.store, walks.line(8)))
-    with site.visitor() as visitor:
+    with site.person() as visitor:
         page = visitor.get(f"/runs/{state.run}").text
     assert page.count(' id="stop-') == 3
     assert f"quandary report {state.run}" in page

@@ -19,8 +19,6 @@ from quandary.doors.mcp import tools
 from quandary.doors.mcp.forms import MORE_TO_ASK, ROUNDS, Forms, Standing, is_showable, open_forms
 from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
-from quandary.journal import runs
-from quandary.journal.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -60,6 +58,10 @@ IN_PERSON = (
 WALKING = (
     "Agents are at work on it. Call next with this run and a wait. If nothing happens any more, "
     "`quandary walk --resume {run}` resumes it."
+)
+AGENTS_NEXT = (
+    "Agents are next, and a person has to start them: with `quandary walk --resume {run}` in a "
+    "terminal, or in the browser. Call next with this run and a wait to learn what came of it."
 )
 WAITS = (
     "The question waits. Call next with this run to show it here once more, or with a wait too to "
@@ -135,21 +137,20 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> R
 
 async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
     forms = context.lifespan_context
-    service, store = forms.service, forms.service.store
+    service, client = forms.service, client_of(context)
     if isinstance(wanted, Checking | Listing | Looking):
-        return _data(await forms.do(service.look, wanted))
-    client = client_of(context)
+        return _data(await forms.do(service.look, wanted, client))
     if client.in_rounds and params.request_state is not None:
         back = await forms.take_back(client, params.request_state, params.input_responses)
         return await _show_next(forms, client, *back)
     if not isinstance(wanted, Following):
         state = await forms.do(service.begin, wanted, client)
     else:
-        state = await forms.do(lambda: runs.look(store, find_run(store, wanted.run)))
+        state = await forms.do(service.find, wanted.run, client)
         if state.deed is not None:  # somebody was interrupted on the way
-            state = await forms.do(lambda: service.record(state.run, None, to=None, by=client.name))
+            state = await forms.do(lambda: service.record(state.run, None, client, to=None))
         if wanted.wait:
-            state = await forms.wait_for_news(state, wanted.wait)
+            state = await forms.wait_for_news(client, state, wanted.wait)
             return await _tell(forms, Standing(state), client)
     if client.in_rounds:
         return await _show_next(forms, client, Standing(state, answered=True), 0)
@@ -171,11 +172,13 @@ def client_of(context: Context) -> Client:
     told = session.client_capabilities.elicitation if session.client_capabilities else None
     info = session.client_params.client_info if session.client_params else None
     version = context.protocol_version
+    scope = getattr(context.request, "scope", {})  # of the request, where it came over HTTP
     return Client(
         name=info.name[:80] if info is not None else "",
         forms=told is not None and (told.form is not None or told.url is None),
         titled=is_version_at_least(version, "2025-11-25"),
         in_rounds=is_version_at_least(version, "2026-07-28"),
+        is_user=scope.get("state", {}).get("is_user") is True,
     )
 
 
@@ -185,17 +188,19 @@ def client_of(context: Context) -> Client:
 async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
     data = await forms.do(encode_state, forms.service.store, standing.state)
-    then = standing.said or _then(standing.state, client)
+    then = standing.said or await forms.do(_then, forms, standing.state, client)
     return _data(data, then.replace("{run}", standing.state.run))
 
 
-def _then(state: State, client: Client) -> str:
+def _then(forms: Forms, state: State, client: Client) -> str:
     if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
         return ""
     if state.status != "waiting":
         return UNDECIDED
     if state.ask is None:
-        return WALKING
+        service = forms.service
+        is_driven = service.caller(client).is_user or service.walks.is_under_way(state.run)
+        return WALKING if is_driven else AGENTS_NEXT
     if state.ask.require:
         return IN_PERSON
     told = {note.kind for note in state.notes}
@@ -220,7 +225,7 @@ def _text(text: str) -> types.TextContent:
 
 async def _list_resources(context: Context, _: Page) -> types.ListResourcesResult:
     forms = context.lifespan_context
-    found = await forms.do(tools.list_resources, forms.service)
+    found = await forms.do(tools.list_resources, forms.service, client_of(context))
     return types.ListResourcesResult(resources=found)
 
 
@@ -229,7 +234,8 @@ async def _read_resource(
 ) -> types.ReadResourceResult:
     forms = context.lifespan_context
     try:
-        found = await forms.do(tools.read_resource, forms.service, str(params.uri))
+        uri = str(params.uri)
+        found = await forms.do(tools.read_resource, forms.service, client_of(context), uri)
     except QuandaryError as error:
         code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
         raise MCPError(code, str(error), {"uri": str(params.uri)}) from None

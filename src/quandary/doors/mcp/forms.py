@@ -33,7 +33,6 @@ from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import make_sheets, one_line, plain_text, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
-from quandary.journal import runs
 from quandary.model.asks import Note, Outcome, Reply
 from quandary.model.text import reveal
 from quandary.model.tree import OTHER
@@ -339,9 +338,9 @@ class Forms:
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except (MCPError, ValidationError) as error:
-            return await self.do(self._note, shown, _explain(error), client.name)
+            return await self.do(self._note, shown, _explain(error), client)
         seconds = anyio.current_time() - shown.at
-        return await self.do(self._record, shown, result, seconds, client.name)
+        return await self.do(self._record, shown, result, seconds, client)
 
     # -- a form between calls --------------------------------------------------------------------
 
@@ -366,51 +365,49 @@ class Forms:
         state = json.loads(request_state)  # as we sealed it
         shown = self._shown.pop(state["form"], None)
         if shown is None:
-            look = self.do(runs.look, self.service.store, state["run"])
-            return Standing(await look, UNKNOWN_FORM), ROUNDS
+            stands = await self.do(self.service.find, state["run"], client)
+            return Standing(stands, UNKNOWN_FORM), ROUNDS
         seconds = anyio.current_time() - shown.at
         result = (responses or {}).get(FIELD)
         if not isinstance(result, types.ElicitResult):
             lost = Outcome("error", "the client called again without the form")
-            return await self.do(self._note, shown, lost, client.name), shown.turn
-        return await self.do(self._record, shown, result, seconds, client.name), shown.turn
+            return await self.do(self._note, shown, lost, client), shown.turn
+        return await self.do(self._record, shown, result, seconds, client), shown.turn
 
     # -- what came back --------------------------------------------------------------------------
 
     def _record(
-        self, shown: Shown, result: types.ElicitResult, seconds: float, by: str
+        self, shown: Shown, result: types.ElicitResult, seconds: float, client: Client
     ) -> Standing:
         """Record what a form means, if its question still waits."""
-        store = self.service.store
-        state = runs.look(store, shown.run)
+        service = self.service
+        state = service.see(shown.run, client)
         if state.ask is None or state.key != shown.key:
             return Standing(state, TOO_LATE)
         came = read_form(state.ask, result.action, result.content, seconds)
         try:
             if isinstance(came.response, Outcome):
-                return self._note(shown, came.response, by)
+                return self._note(shown, came.response, client)
             if isinstance(came.response, Reply):
-                state = self.service.record(shown.run, came.response, to=shown.key, by=by)
+                state = service.record(shown.run, came.response, client, to=shown.key)
             for note in came.notes:
-                state = runs.note(store, shown.run, note, **self.service.caller(by).source)
+                state = service.note(shown.run, note, client)
         except QuandaryError as error:
             said = TOO_LATE if isinstance(error, AlreadyAnswered) else str(error)
-            return Standing(runs.look(store, shown.run), said)
+            return Standing(service.see(shown.run, client), said)
         return Standing(state, answered=True)
 
-    def _note(self, shown: Shown, outcome: Outcome, by: str) -> Standing:
+    def _note(self, shown: Shown, outcome: Outcome, client: Client) -> Standing:
         """Keep that there was no answer, and why; only a decline ends the run."""
-        store = self.service.store
         try:
-            source = self.service.caller(by).source
-            state = runs.note(store, shown.run, outcome, to=shown.key, **source)
+            state = self.service.note(shown.run, outcome, client, to=shown.key)
         except AlreadyAnswered:
-            return Standing(runs.look(store, shown.run), TOO_LATE)
+            return Standing(self.service.see(shown.run, client), TOO_LATE)
         return Standing(state, CLOSED if outcome.kind == "dismissed" else "")
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    async def wait_for_news(self, state: State, seconds: float) -> State:
+    async def wait_for_news(self, client: Client, state: State, seconds: float) -> State:
         """The state once the run has come to something new, or when the time is up.
 
         What agents do on the way there is nothing that anybody has to hear of.
@@ -426,7 +423,7 @@ class Forms:
             ):
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
-        return await self.do(runs.look, store, state.run)
+        return await self.do(self.service.see, state.run, client)
 
 
 @asynccontextmanager

@@ -16,18 +16,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin as desk
 from quandary.desk import reply as replies
-from quandary.desk.authority import Caller, require_may
+from quandary.desk.authority import Caller, find_run, may, project_seen, require_may
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
-from quandary.desk.state import encode_runs, encode_state, end_what_expired
+from quandary.desk.state import conceal, encode_runs, encode_state, end_what_expired, look
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import rules, sources
 from quandary.formats.markdown import parse
 from quandary.formats.markdown.writing import format as write_tree
 from quandary.journal import runs
-from quandary.journal.runs import find_run
 from quandary.model.text import printable
-from quandary.settings import project_of
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Walks
     from quandary.formats.rules import Checked
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Reply
+    from quandary.model.asks import Note, Outcome, Reply
 
 
 class Client(NamedTuple):
@@ -53,72 +51,95 @@ class Client(NamedTuple):
     """Its forms have titled choices, and lists to tick."""
     in_rounds: bool = False
     """It calls again with what was filled in; else it is sent the form during the call."""
+    is_user: bool = False
+    """What it sent came with a login, or with a user's own token."""
 
 
 class Service(NamedTuple):
-    """Everything that tools do, with the current folder as the project.
-
-    Callers on other machines are confined to the `scope`. `report` writes what `check` found.
-    """
+    """Everything that tools do, for one project. `report` writes what `check` found."""
 
     store: Store
     walks: Walks
     agents: Callable[[], Agents]
     report: Callable[[Sequence[Checked]], bytes]
-    scope: Scope | None = None
+    scope: Scope
+    is_user: bool = False
+    """Whether agents may be started for any client: its user has consented to the project."""
 
-    def caller(self, by: str) -> Caller:
-        """The source of all that comes from a client.
+    def caller(self, client: Client) -> Caller:
+        """The source of all that comes from a client, which sees the project and no other.
 
         A person may have filled in its form. But an agent drives the program that showed it, so
         that it is never recorded as the person's own.
         """
-        return Caller("agent", "mcp", by, self.scope)
+        is_user = self.is_user or client.is_user
+        return Caller("agent", "mcp", client.name, self.scope, is_user)
 
     def begin(self, wanted: begin.Wanted, client: Client) -> State:
         """Begin a run, and have agents called where they come first."""
         showing = Showing(host="codex" if "codex" in client.name.casefold() else "claude")
-        caller = self.caller(client.name)
+        caller = self.caller(client)
         beginning = desk.prepare(self.store, caller, wanted, showing, self.agents)
         expires = wanted.expires if isinstance(wanted, Asking) else ""
         state = desk.begin(self.store, caller, beginning, showing, expires=expires)
-        self.walks.follow(state)
-        return state
+        return self._follow(caller, state)
 
-    def record(self, run: str, reply: Reply | None, *, to: str | None, by: str) -> State:
+    def record(self, run: str, reply: Reply | None, client: Client, *, to: str | None) -> State:
         """Record a reply, and have agents called where they are next."""
-        state = replies.record_reply(self.store, self.caller(by), run, reply, to=to)
-        self.walks.follow(state)
-        return state
+        caller = self.caller(client)
+        return self._follow(caller, replies.record_reply(self.store, caller, run, reply, to=to))
 
-    def look(self, wanted: Checking | Listing | Looking) -> bytes:
+    def note(
+        self, run: str, what: Note | Outcome, client: Client, *, to: str | None = None
+    ) -> State:
+        """Keep something that is no answer."""
+        caller = self.caller(client)
+        return conceal(self.store, caller, runs.note(self.store, run, what, to=to, **caller.source))
+
+    def _follow(self, caller: Caller, state: State) -> State:
+        replies.follow(caller, state, self.walks)
+        return conceal(self.store, caller, state)
+
+    def find(self, run: str, client: Client) -> State:
+        """Where the run stands that a client names."""
+        return self.see(find_run(self.store, self.caller(client), run), client)
+
+    def see(self, run: str, client: Client) -> State:
+        """Where a run stands that a client knows."""
+        return look(self.store, self.caller(client), run)
+
+    def look(self, wanted: Checking | Listing | Looking, client: Client) -> bytes:
         """What an agent only wants to see, as JSON."""
         if isinstance(wanted, Checking):
-            return self.check(wanted)
+            return self.check(wanted, client)
         if isinstance(wanted, Listing):
-            return self.runs(wanted)
-        return self.history(find_run(self.store, wanted.run))
+            return self.runs(wanted, client)
+        return self.history(wanted.run, client)
 
-    def history(self, run: str) -> bytes:
-        """The state and everything that happened, as JSON."""
-        state = msgspec.Raw(encode_state(self.store, runs.look(self.store, run)))
-        return msgspec.json.encode({"state": state, "entries": list(events(self.store, run))})
+    def history(self, run: str, client: Client) -> bytes:
+        """The state of a run and everything that happened to it, as JSON."""
+        state = self.find(run, client)
+        entries = list(events(self.store, state.run))
+        shown = msgspec.Raw(encode_state(self.store, state))
+        return msgspec.json.encode({"state": shown, "entries": entries})
 
-    def runs(self, wanted: Listing) -> bytes:
+    def runs(self, wanted: Listing, client: Client) -> bytes:
         """The newest runs of the project, as JSON."""
         end_what_expired(self.store)
-        status, project = wanted.status or None, project_of(os.curdir)
+        status, project = wanted.status or None, project_seen(self.caller(client))
         found = self.store.runs(status=status, project=project, limit=wanted.limit, newest=True)
         return encode_runs(self.store, found)
 
-    def check(self, wanted: Checking) -> bytes:
+    def check(self, wanted: Checking, client: Client) -> bytes:
         """What is wrong with trees, as JSON; a text has the name `-`."""
         if bool(wanted.path) == bool(wanted.text):
             raise QuandaryError("give a path, or the Markdown itself as text")
         found = [("-", parse(wanted.text))]
         if wanted.path:
-            require_may(self.caller(""), "name a file", path=wanted.path)
-            found = [(path, parse(read_text(path))) for path in markdown_files(wanted.path)]
+            caller = self.caller(client)
+            require_may(caller, "name a file", wanted.path)
+            paths = [p for p in markdown_files(wanted.path) if may(caller, "name a file", p)]
+            found = [(path, parse(read_text(path))) for path in paths]
         if not found:
             raise ParseError(f"{printable(wanted.path)}: no Markdown files below it")
         return self.report(rules.check_files(found))
@@ -260,15 +281,16 @@ A closed form, an empty answer, an error and silence are no answers; the questio
 """
 
 
-def list_resources(service: Service) -> list[types.Resource]:
+def list_resources(service: Service, client: Client) -> list[types.Resource]:
     """The project's trees, each name once, and its newest runs."""
     trees: dict[str, types.Resource] = {}
+    caller = service.caller(client)
     for path, tree in sources.in_project(os.curdir):
-        if not tree.fenced and tree.name not in trees:
+        if not tree.fenced and tree.name not in trees and may(caller, "name a file", path):
             about = f"{' '.join(tree.trigger.split())} ({path})".strip()
             trees[tree.name] = _resource(TREES + quote(tree.name, safe=""), tree.name, about)
     listed = list(trees.values())[:MOST]
-    for run in msgspec.json.decode(service.runs(Listing(limit=MOST)))["runs"]:
+    for run in msgspec.json.decode(service.runs(Listing(limit=MOST), client))["runs"]:
         name = f"{run['flow']} {run['run']} ({run['status']})"
         listed.append(_resource(RUNS + run["run"], name, run["about"] or None))
     return listed
@@ -288,7 +310,7 @@ TEMPLATES = [
 ]
 
 
-def read_resource(service: Service, uri: str) -> types.TextResourceContents:
+def read_resource(service: Service, client: Client, uri: str) -> types.TextResourceContents:
     """A tree as Markdown, with what it inherits, or the history of a run."""
     name = unquote(uri.removeprefix(TREES).removeprefix(RUNS))
     if uri.startswith(TREES):
@@ -296,7 +318,7 @@ def read_resource(service: Service, uri: str) -> types.TextResourceContents:
             raise NotFound(f"{printable(name)} is no name of a tree")
         kind, text = MARKDOWN, write_tree(sources.load(name))
     elif uri.startswith(RUNS):
-        kind, text = JSON, service.history(find_run(service.store, name)).decode()
+        kind, text = JSON, service.history(name, client).decode()
     else:
         raise NotFound(f"there is no {uri}; resources begin with {TREES} or {RUNS}")
     return types.TextResourceContents(uri=uri, text=text, mime_type=kind)

@@ -19,7 +19,7 @@ from litestar.middleware import ASGIMiddleware
 from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect, Template
 
-from quandary.desk.authority import Caller
+from quandary.desk.authority import Caller, find_run
 from quandary.doors.web.tokens import (
     MEMORY,
     SESSION_SECONDS,
@@ -74,8 +74,18 @@ class Site:
         """The source of a request: a person only within a login of theirs."""
         visitor = self.visitor(request)
         who: Any = "person" if visitor.is_person else "api"
-        is_user = self.keys.is_user(visitor.bearer)
+        is_user = self.keys.is_user(visitor)
         return Caller(who, "web", visitor.name or by, self.scope, is_user)
+
+    def find_run(self, request: Visit, name: str) -> str:
+        """The run that a request names, among those that its sender sees."""
+        return find_run(self.store, self.caller(request), name)
+
+    def require_login_open(self, request: Visit) -> None:
+        """Refuse to go on with a request whose login was ended while it waited."""
+        session = self.visitor(request).session
+        if session is not None and not self.keys.is_open(session):
+            raise NotAuthorizedException("the login has ended; log in again")
 
 
 TheSite = SkipValidation[NamedDependency[Site]]
@@ -128,6 +138,7 @@ def one(fields: Fields, name: str) -> str:
 
 
 COOKIE = "quandary"
+"""What cookies are called; behind it stands the server that they are of."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 LARGEST_BODY = 1_000_000
 """In bytes; no answer is longer."""
@@ -188,6 +199,7 @@ class Access(ASGIMiddleware):
                 headers={"WWW-Authenticate": "Bearer"},
             )
         scope["state"]["visitor"] = visitor
+        scope["state"]["is_user"] = self.keys.is_user(visitor)
         await next_app(scope, receive, send)
 
     def _require_known_host(self, connection: Connection) -> None:
@@ -201,7 +213,7 @@ class Access(ASGIMiddleware):
     async def _visitor(self, connection: Connection) -> Visitor:
         kind, _, secret = connection.headers.get("authorization", "").partition(" ")
         if kind.casefold() != "bearer":
-            cookie = connection.cookies.get(COOKIE, "")
+            cookie = connection.cookies.get(COOKIE + self.keys.server, "")
             return Visitor(session=self.keys.unseal(cookie) if cookie else None)
         sender = connection.scope["state"]["sender"]
         await wait_for_turn(self.keys, "token", sender, secret)
@@ -288,10 +300,10 @@ def way_back(wanted: str) -> str:
     return wanted if _OURS.fullmatch(wanted) else "/"
 
 
-def _cookie(request: Visit, value: str, seconds: int) -> Cookie:
+def _cookie(request: Visit, site: Site, value: str, seconds: int) -> Cookie:
     forwarded = request.headers.get("x-forwarded-proto", "")
     return Cookie(
-        key=COOKIE,
+        key=COOKIE + site.keys.server,
         value=value,
         max_age=seconds,
         httponly=True,
@@ -327,7 +339,7 @@ async def log_in(request: Visit, site: TheSite) -> Template | Redirect:
         site.keys.failed("login", sender)
         return _login_page(request, site, to, UNKNOWN, 401)
     site.keys.succeeded(sender, secret)
-    cookie = _cookie(request, site.keys.seal(session), SESSION_SECONDS)
+    cookie = _cookie(request, site, site.keys.seal(session), SESSION_SECONDS)
     return Redirect(to, status_code=303, cookies=[cookie])
 
 
@@ -338,7 +350,8 @@ async def log_out(request: Visit, site: TheSite) -> Redirect:
     session = site.visitor(request).session
     if session is not None:
         site.keys.log_out(session)
-    return Redirect("/", status_code=303, cookies=[_cookie(request, "", 0)])
+        site.events.wake()
+    return Redirect("/", status_code=303, cookies=[_cookie(request, site, "", 0)])
 
 
 LOGIN = [login_form, log_in, log_out]

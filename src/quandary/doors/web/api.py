@@ -13,14 +13,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin
 from quandary.desk import reply as replies
-from quandary.desk.authority import Caller
+from quandary.desk.authority import Caller, project_seen
 from quandary.desk.begin import Asking, Showing, digest_of
 from quandary.desk.drafts import meaning
-from quandary.desk.state import encode_state
+from quandary.desk.state import conceal, encode_state, look
 from quandary.doors.web.access import RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
-from quandary.journal.runs import find_run, replied
+from quandary.journal.runs import replied
 from quandary.journal.store import Run, State
 from quandary.model.asks import Outcome
 from quandary.model.text import reveal
@@ -137,9 +137,9 @@ class ReadingOut(Struct):
     comment: str | None = None
 
 
-def state_out(site: Site, state: State) -> StateOut:
-    """A state in the form of the contract."""
-    written = encode_state(site.store, state)
+def state_out(site: Site, caller: Caller, state: State) -> StateOut:
+    """A state in the form of the contract, as far as a caller may see it."""
+    written = encode_state(site.store, conceal(site.store, caller, state))
     return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
 
 
@@ -205,26 +205,39 @@ Once = Annotated[
 
 
 @get("/inbox", sync_to_thread=True, summary="What waits for a person", responses=refusals())
-def inbox(site: TheSite, project: Project = None, after: After = 0, limit: Limit = 100) -> RunsOut:
-    """The runs that wait for a person, those first that began first."""
-    return runs_out(driver.inbox(site.store, project=project, after=after, limit=limit), limit)
+def inbox(
+    request: Visit,
+    site: TheSite,
+    project: Project = None,
+    after: After = 0,
+    limit: Limit = 100,
+) -> RunsOut:
+    """The runs that wait for a person, those first that began first.
+
+    A login sees those of every project, others only those of the project that is served.
+    """
+    seen = project_seen(site.caller(request), project)
+    return runs_out(driver.inbox(site.store, project=seen, after=after, limit=limit), limit)
 
 
 @get("/runs", sync_to_thread=True, summary="Runs, the newest first", responses=refusals())
 def runs(
+    request: Visit,
     site: TheSite,
     status: FromQuery[Status | None] = None,
     project: Project = None,
     after: After = 0,
     limit: Limit = 100,
 ) -> RunsOut:
-    """A page of runs."""
-    rows = site.store.runs(status=status, project=project, after=after, limit=limit, newest=True)
+    """A page of runs: a login sees every project, others only the one that is served."""
+    seen = project_seen(site.caller(request), project)
+    rows = site.store.runs(status=status, project=seen, after=after, limit=limit, newest=True)
     return runs_out(rows, limit)
 
 
 @get("/runs/{run:str}", summary="Where a run stands", responses=refusals(404))
 async def run_state(
+    request: Visit,
     site: TheSite,
     run: RunId,
     wait: Wait = 0.0,
@@ -235,13 +248,15 @@ async def run_state(
     ] = None,
 ) -> StateOut:
     """With `wait`, it comes as soon as something happens, or when the time is up."""
-    name = await asyncio.to_thread(find_run, site.store, run)
+    caller = site.caller(request)
+    name = await asyncio.to_thread(site.find_run, request, run)
     state = await asyncio.to_thread(driver.look, site.store, name)
     if wait and state.status == "waiting":
         seen = state.n if after is None else after
         await site.events.wait(name, seen, wait, until_end=until == "end")
+        site.require_login_open(request)
         state = await asyncio.to_thread(driver.look, site.store, name)
-    return await asyncio.to_thread(state_out, site, state)
+    return await asyncio.to_thread(state_out, site, caller, state)
 
 
 @post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
@@ -261,8 +276,9 @@ async def ask(
     state = await asyncio.to_thread(_begin, site, caller, data, idempotency_key or "")
     if wait and state.status == "waiting":
         await site.events.wait(state.run, state.n, wait, until_end=True)
+        site.require_login_open(request)
         state = await asyncio.to_thread(driver.look, site.store, state.run)
-    return await asyncio.to_thread(state_out, site, state)
+    return await asyncio.to_thread(state_out, site, caller, state)
 
 
 def _begin(site: Site, caller: Caller, wanted: Asking, key: str) -> State:
@@ -288,13 +304,13 @@ def reply(
     idempotency_key: Once = None,
 ) -> StateOut:
     """It is recorded as a person's only within a login, and else as `api`."""
-    name = find_run(site.store, run)
+    name = site.find_run(request, run)
     caller, token = site.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
     # Looked at first: what is answered in between is found by its token.
     state = driver.look(site.store, name)
     if token and (before := replied(site.store, name, token, sent)) is not None:
-        return state_out(site, before)
+        return state_out(site, caller, before)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
@@ -311,7 +327,7 @@ def reply(
     state = replies.record_reply(
         site.store, caller, name, meant, to=state.key, token=token, sent=sent
     )
-    return state_out(site, state)
+    return state_out(site, caller, state)
 
 
 @post(
@@ -323,8 +339,8 @@ def reply(
 )
 def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
     """End a run that nobody needs any more."""
-    name = find_run(site.store, run)
-    return state_out(site, replies.withdraw(site.store, site.caller(request), name, data.why))
+    name, caller = site.find_run(request, run), site.caller(request)
+    return state_out(site, caller, replies.withdraw(site.store, caller, name, data.why))
 
 
 @post(
@@ -340,8 +356,8 @@ def resume(request: Visit, site: TheSite, run: RunId) -> StateOut:
     It needs a login or a user's own token. The state comes at once; a program behind the server
     calls the agents. 409 says that there is nothing to resume, or that it is being resumed already.
     """
-    name = find_run(site.store, run)
-    return state_out(site, replies.resume(site.store, site.caller(request), name, site.walks))
+    name, caller = site.find_run(request, run), site.caller(request)
+    return state_out(site, caller, replies.resume(site.store, caller, name, site.walks))
 
 
 @get(
@@ -351,13 +367,14 @@ def resume(request: Visit, site: TheSite, run: RunId) -> StateOut:
     responses=refusals(404, 409),
 )
 def read_text(
+    request: Visit,
     site: TheSite,
     run: RunId,
     key: Annotated[str, QueryParameter(max_length=1_000, description="The question's key.")],
     text: Annotated[str, QueryParameter(max_length=10_000)],
 ) -> ReadingOut:
     """Nothing is recorded."""
-    state = driver.look(site.store, find_run(site.store, run))
+    state = look(site.store, site.caller(request), site.find_run(request, run))
     ask = replies.require_waiting(state, key)
     question = ask.question(key) or ask.questions[0]
     reading = reader(text, question, "plain" if ask.kind == "advisory" else "strict")

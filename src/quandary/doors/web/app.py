@@ -29,7 +29,7 @@ from markupsafe import Markup
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
-from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, Access, Site, Visit
+from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, WATCHER, Access, Site, Visit
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
@@ -87,8 +87,14 @@ def create_app(
     with `walks`, runs can be resumed from their pages.
     """
     events = Events(store)
-    metrics = Metrics(store, events, fleet)
     site = Site(store, events, keys, project, new_code, walks)
+    whole, own = (Metrics(store, events, fleet, of) for of in (None, project.project))
+
+    def figures(request: Request[Any, Any, Any]) -> Metrics:
+        caller, visitor = site.caller(request), site.visitor(request)
+        watches = visitor.bearer == WATCHER and not caller.is_user
+        return whole if watches or authority.project_seen(caller) is None else own
+
     readiness = Readiness(store)
 
     @asynccontextmanager
@@ -98,7 +104,8 @@ def create_app(
             async with tools[1]() if tools else nullcontext():
                 yield
         finally:
-            await metrics.stop()
+            await whole.stop()
+            await own.stop()
             await events.stop()
 
     static = os.path.join(_HERE, "static")
@@ -115,7 +122,7 @@ def create_app(
         dependencies={
             "site": Provide(lambda: site, sync_to_thread=False),
             "readiness": Provide(lambda: readiness, sync_to_thread=False),
-            "figures": Provide(lambda: metrics, sync_to_thread=False),
+            "figures": Provide(figures, sync_to_thread=False),
         },
         middleware=[
             REQUESTS.middleware,

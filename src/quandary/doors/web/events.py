@@ -10,13 +10,15 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from quandary.journal.store import Store
 
@@ -50,18 +52,22 @@ class Events:
         """Whether the server is about to end."""
         self._seen = store.newest()
         self._task: asyncio.Task[None] | None = None
-        self._pages: dict[asyncio.Queue[str], str] = {}
-        """Each open page, and the run that it is about; nothing where it is about all."""
+        self._pages: dict[asyncio.Queue[str], tuple[str, str | None]] = {}
+        """Each open page, and what it hears of: a run, or nothing for all; and of which project."""
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
     def end(self) -> None:
         """Let go of every page and of everybody who waits: the server is about to end."""
         self.over = True
+        self.wake()
+        for news in chain.from_iterable(self._waiting.values()):
+            news.set()
+
+    def wake(self) -> None:
+        """Have every open page look whether it may still listen."""
         for queue in self._pages:
             if not queue.full():
                 queue.put_nowait("")
-        for news in chain.from_iterable(self._waiting.values()):
-            news.set()
 
     @property
     def listeners(self) -> int:
@@ -113,12 +119,24 @@ class Events:
             if len(page) < _PAGE:
                 break
         if runs:
-            self._tell(runs)
+            own: dict[str | None, AbstractSet[str]] = {None: runs.keys()}
+            while missing := {project for _, project in self._pages.values()} - own.keys():
+                for project in missing:
+                    look = partial(self.store.among, list(runs), str(project))
+                    own[project] = await asyncio.to_thread(look)
+            self._tell(runs, own)
 
-    def _tell(self, runs: dict[str, None]) -> None:
-        everything = " ".join(runs) if len(runs) <= MOST_RUNS else MANY
-        for queue, about in self._pages.items():
-            if about and about not in runs:
+    def _tell(
+        self, runs: dict[str, None], own: Mapping[str | None, AbstractSet[str]] | None = None
+    ) -> None:
+        """Tell each page of the runs with news, of those that are its `own` project's."""
+        told: dict[str | None, str] = {}
+        for project, seen in (own or {None: runs.keys()}).items():
+            some = [run for run in runs if run in seen]
+            told[project] = " ".join(some) if len(some) <= MOST_RUNS else MANY
+        for queue, (about, project) in self._pages.items():
+            everything = told.get(project, "")
+            if not everything or (about and about not in runs):
                 continue
             if queue.full():
                 queue.get_nowait()  # a page that sleeps looks anew when it wakes
@@ -128,10 +146,10 @@ class Events:
                 waiting.set()
 
     @contextmanager
-    def listening(self, run: str = "") -> Iterator[asyncio.Queue[str]]:
-        """A page listens, to the news of one run or of all."""
+    def listening(self, run: str = "", project: str | None = None) -> Iterator[asyncio.Queue[str]]:
+        """A page listens, to the news of one run or of all, of one project or of all."""
         queue: asyncio.Queue[str] = asyncio.Queue(_LONGEST_QUEUE)
-        self._pages[queue] = run
+        self._pages[queue] = run, project
         try:
             yield queue
         finally:

@@ -88,14 +88,20 @@ class Fleet(NamedTuple):
 
 
 class Metrics:
-    """All figures of one server."""
+    """All figures of one server; of the store, those of one project or of all."""
 
-    def __init__(self, store: Store, events: Events, fleet: Callable[[], Fleet] | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        events: Events,
+        fleet: Callable[[], Fleet] | None,
+        project: str | None = None,
+    ) -> None:
         self._store = store
         self._events = events
         self._fleet = fleet
-        self._counting = Counting(store)
-        self._waiting = Waiting(store)
+        self._counting = Counting(store, project)
+        self._waiting = Waiting(store, project)
         self._whole = False
         """Whether all of the journal was counted once."""
         self._going_on: asyncio.Task[None] | None = None
@@ -168,8 +174,9 @@ class _Found(Collector):
 class Waiting:
     """What waits, counted no more often than it is worth."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, project: str | None = None) -> None:
         self._store = store
+        self._of = {} if project is None else {"project": project}
         self._found: list[Awaited] = []
         self._until = 0.0
 
@@ -179,7 +186,7 @@ class Waiting:
         if begun >= self._until:
             moment = now()
             ages = [stamp(moment - timedelta(seconds=age)) for age in AGES]
-            self._found = self._store.awaited(ages)
+            self._found = self._store.awaited(ages, **self._of)
             ended = time.monotonic()
             self._until = ended + (ended - begun) / SHARE
         return self._found

@@ -18,6 +18,7 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import timeline
+from quandary.desk.authority import may, project_seen
 from quandary.desk.state import end_what_expired
 from quandary.doors.web.access import TheSite, Visit, page
 from quandary.doors.web.api import Status
@@ -36,6 +37,7 @@ from quandary.settings.files import markdown_files, read_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from quandary.desk.authority import Caller
     from quandary.doors.web.questions import Line
     from quandary.journal.store import Run, Store
     from quandary.model.asks import Ask
@@ -126,15 +128,16 @@ class Drawn(NamedTuple):
     lines: Sequence[Line] = ()
 
 
-def list_trees(project: str) -> Iterator[Drawn]:
-    """Every tree of a project that is no example."""
+def list_trees(caller: Caller) -> Iterator[Drawn]:
+    """Every tree of the project that is served, and is no example."""
+    project = caller.scope.folder if caller.scope is not None else ""
     for place in tree_places(project) if project else ():
         try:
             paths = list(markdown_files(place))
         except QuandaryError as error:
             yield Drawn(os.path.relpath(place, project), [("error", str(error))])
             continue
-        for path in paths:
+        for path in (path for path in paths if may(caller, "name a file", path)):
             yield from _in_file(path, os.path.relpath(path, project))
 
 
@@ -158,16 +161,16 @@ DAYS = 30
 MOST_QUESTIONS = 50
 WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-_kept: dict[tuple[int, int], dict[str, Any]] = {}
+_kept: dict[tuple[int, int, str | None], dict[str, Any]] = {}
 """The last figures of a store: they only change when something is appended."""
 
 
-def gather_figures(store: Store) -> dict[str, Any]:
-    """Count the questions of all projects."""
-    state = (id(store), store.newest())
+def gather_figures(store: Store, project: str | None = None) -> dict[str, Any]:
+    """Count the questions of a project, or of all."""
+    state = (id(store), store.newest(), project)
     if known := _kept.get(state):
         return known
-    every = list(occasions(store))
+    every = list(occasions(store, project))
     days = Counter(occasion.asked[:10] for occasion in every)
     today = now().date()
     names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
@@ -220,7 +223,8 @@ def inbox(
     after: After = 0,
 ) -> Template:
     """Everything that waits for a person."""
-    wanted = Wanted(project, flow, kind, order == "newest")
+    seen = project_seen(site.caller(request), project)
+    wanted = Wanted(seen, flow, kind, order == "newest")
     found, more = list_inbox(site.store, wanted, after)
     filters = {"project": project, "flow": flow, "kind": kind}
     chosen = {**filters, "order": "newest" if wanted.newest else None}
@@ -253,7 +257,8 @@ def runs(
     after: After = 0,
 ) -> Template:
     """Every run, the newest first."""
-    rows = site.store.runs(status=status, after=after, limit=PAGE, newest=True)
+    seen = project_seen(site.caller(request))
+    rows = site.store.runs(status=status, project=seen, after=after, limit=PAGE, newest=True)
     return page(
         request,
         site,
@@ -269,29 +274,36 @@ def runs(
 @get("/trees", sync_to_thread=True, include_in_schema=False)
 def trees(request: Visit, site: TheSite) -> Template:
     """The project's trees, drawn, with what is wrong with them."""
-    return page(request, site, "trees", found=list(list_trees(site.scope.project)))
+    return page(request, site, "trees", found=list(list_trees(site.caller(request))))
 
 
 @get("/stats", sync_to_thread=True, include_in_schema=False)
 def stats(request: Visit, site: TheSite) -> Template:
     """What people make of the questions."""
     shown: dict[str, Any] = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
-    return page(request, site, "stats", figures=gather_figures(site.store), **shown)
+    figures = gather_figures(site.store, project_seen(site.caller(request)))
+    return page(request, site, "stats", figures=figures, **shown)
 
 
 @get("/events", include_in_schema=False)
 async def events(
-    site: TheSite, run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = ""
+    request: Visit,
+    site: TheSite,
+    run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = "",
 ) -> ServerSentEvent:
-    """News for an open page: of one run, or of all."""
+    """News for an open page, as long as its login: of one run, or of all that it sees."""
     if site.events.listeners >= MOST_LISTENERS:
         raise HTTPException("too many pages are open", status_code=503)
 
+    session, project = site.visitor(request).session, project_seen(site.caller(request))
+
     async def news() -> AsyncIterator[ServerSentEventMessage]:
-        with site.events.listening(run) as queue:
+        with site.events.listening(run, project) as queue:
             yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
             while not site.events.over:
                 runs = await following(queue)
+                if session is not None and not site.keys.is_open(session):
+                    return
                 yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
 
     return ServerSentEvent(news())

@@ -18,15 +18,13 @@ from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
-from quandary.desk.state import outcome_lines
+from quandary.desk.state import conceal_files, look, outcome_lines
 from quandary.desk.timeline import answer_text, given_answers
 from quandary.desk.walks import NOT_RESUMED, has_begun
 from quandary.doors.web.access import Fields, RunId, Site, TheSite, Visit, one, own_form, page
 from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
-from quandary.journal import runs as driver
-from quandary.journal.runs import find_run
 from quandary.model.calls import HUMAN
 from quandary.model.track import split
 
@@ -244,7 +242,7 @@ def changeable(site: Site, row: Run | None) -> list[dict[str, str]]:
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
 def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
     """A run: its question, if one waits, and what happened so far."""
-    return run_page(request, site, find_run(site.store, run))
+    return run_page(request, site, site.find_run(request, run))
 
 
 def run_page(
@@ -257,7 +255,8 @@ def run_page(
     problems: dict[int, str] | None = None,
 ) -> Template:
     """The page of a run, perhaps with something to say first."""
-    state = driver.look(site.store, run)
+    caller = site.caller(request)
+    state = look(site.store, caller, run)
     row = site.store.run(run)
     going = resumption(site, row, state)
     return page(
@@ -267,7 +266,7 @@ def run_page(
         part="parts",
         status=status,
         going=going,
-        may_drive=may(site.caller(request), "resume"),
+        may_drive=may(caller, "start agents"),
         troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
         answers=changeable(site, row),
         state=state,
@@ -286,7 +285,7 @@ def sentence(error: QuandaryError) -> str:
 
 def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
     shown = partial(run_page, request, site, run)
-    state = driver.look(site.store, run)
+    state = look(site.store, site.caller(request), run)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
     sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
     if state.ask is None or state.key != to:
@@ -332,7 +331,7 @@ def withdraw(request: Visit, site: Site, run: str, fields: Fields) -> Template |
 @get("/runs/{run:str}/amend", include_in_schema=False)
 async def amend_form(request: Visit, site: TheSite, run: RunId, to: Key) -> Template:
     """The form in which an answer is changed."""
-    name = await asyncio.to_thread(find_run, site.store, run)
+    name = await asyncio.to_thread(site.find_run, request, run)
     found = await asyncio.to_thread(_standing, site, name, to)
     return await asyncio.to_thread(_form, request, site, name, found)
 
@@ -386,6 +385,7 @@ def _form(
     wrong: str = "",
 ) -> Template:
     """The page with the question as it was asked, and the answer as it stands."""
+    shown = conceal_files(site.store, site.caller(request), run, found.ask)
     return page(
         request,
         site,
@@ -393,7 +393,7 @@ def _form(
         status=status,
         run=run,
         given=given(found),
-        paragraphs=paragraphs(found.ask.preamble.text),
+        paragraphs=paragraphs(shown.preamble.text),
         sheet=sheet(0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
@@ -407,7 +407,7 @@ def _on_form(work: Callable[[Visit, Site, str, Fields], Template | None]) -> HTT
     @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
     async def handle(request: Visit, site: TheSite, run: RunId) -> Template | Redirect:
         fields = await own_form(request, site)
-        name = await asyncio.to_thread(find_run, site.store, run)
+        name = await asyncio.to_thread(site.find_run, request, run)
         refused = await asyncio.to_thread(work, request, site, name, fields)
         return refused or Redirect(f"/runs/{name}", status_code=303)
 

@@ -81,6 +81,8 @@ class Keys:
         metrics: object = "",
     ) -> None:
         self._signing = signing
+        self.server = ""
+        """What tells the names of cookies apart."""
         self._metrics = _digest("[serve] metrics", metrics) if metrics else b""
         self._token = _hash(token) if token.strip() else b""
         self._users = {
@@ -96,6 +98,14 @@ class Keys:
         """When the next secret of somebody who guesses is looked at."""
         self._proven: set[tuple[str, bytes]] = set()
         """Where each secret that was right came from."""
+
+    def bind(self, server: str) -> None:
+        """Sign for one server: at another of the same account, a login there is worth nothing.
+
+        Browsers send a cookie to every port of a machine, so that each server's has another name.
+        """
+        own = hmac.new(self._signing, f"server:{server}".encode(), hashlib.sha256)
+        self._signing, self.server = own.digest(), f"-{own.hexdigest()[:12]}"
 
     @property
     def guarded(self) -> bool:
@@ -146,9 +156,11 @@ class Keys:
         same = (n for n, known in self._users.items() if hmac.compare_digest(known, digest))
         return next(same, None)
 
-    def is_user(self, name: str) -> bool:
-        """Whether a name is that of a user, and not what the server's own token goes by."""
-        return name in self._users and not (self._token and name == SERVERS)
+    def is_user(self, visitor: Visitor) -> bool:
+        """Whether somebody has logged in, or sent a user's own token and not the server's."""
+        name = visitor.bearer
+        known = name in self._users and not (self._token and name == SERVERS)
+        return visitor.is_person or known
 
     def watches(self, secret: str) -> bool:
         """Whether a token is that of a program which may see the figures, and nothing else."""
@@ -180,7 +192,11 @@ class Keys:
         secret = self._users.get(session.user, b"")
         if not _same(self._sign(b"cookie", body, secret), signature):
             return None
-        return session if session.until > time.time() and session.mark not in self._ended else None
+        return session if self.is_open(session) else None
+
+    def is_open(self, session: Session) -> bool:
+        """Whether a session has neither run out nor been ended."""
+        return session.until > time.time() and session.mark not in self._ended
 
     def form_mark(self, session: Session | None) -> str:
         """What a form of this visitor carries, and a form on somebody else's page cannot."""
