@@ -69,6 +69,8 @@ class Sparing(logging.Filter):
             self._until = now + 60
             self._seen.clear()
         error = record.exc_info[0] if record.exc_info else None
+        if error is not None and error.__name__ == "CancelledError":
+            return False  # a request that the server let go of as it ended
         kind: object = (record.name, record.msg, error)
         if kind not in self._seen and len(self._seen) >= MOST_ALIKE:
             kind = None

@@ -212,9 +212,13 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
     import uvicorn  # noqa: PLC0415 - an extra, and slow
 
-    from quandary.doors.web.sockets import BACKLOG, Connection  # noqa: PLC0415 - the same
+    from quandary.doors.web.sockets import BACKLOG, WAITING, Connection  # noqa: PLC0415 - the same
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            bound.listen(WAITING)  # while no more than BACKLOG are taken at once
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.events.end()
             await super().shutdown(sockets)

@@ -136,6 +136,11 @@ SMUGGLED = {
     "no colon": GET + b"X-A\r\n\r\n",
     "no name": GET + b": x\r\n\r\n",
     "two hosts": GET + b"Host: evil.example\r\n\r\n",
+    "a whole address": b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a bare name": b"GET healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a tunnel": b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "two tokens": GET + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
+    "two origins": POST + b"Origin: http://localhost\r\nOrigin: http://evil.example\r\n\r\n",
     "no host": b"GET /healthz HTTP/1.1\r\n\r\n",
     "no version": b"GET /healthz\r\n\r\n",
     "another version": b"GET /healthz HTTP/1.2\r\nHost: localhost\r\n\r\n",
@@ -148,7 +153,9 @@ SMUGGLED = {
 }
 
 
-def test_a_request_that_can_be_read_in_two_ways_is_refused(site: Site, port: int) -> None:
+def test_a_request_that_can_be_read_in_two_ways_is_refused(
+    site: Site, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """A proxy may have read it in the other; what stands behind it is not read as a request."""
     behind = GET + b"\r\n"
     for name, sent in SMUGGLED.items():
@@ -158,6 +165,7 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(site: Site, port: int
         assert b"\r\nConnection: close\r\n" in came or not came, name
     assert site.store.newest() == 0
     assert is_served(port)
+    assert not [line for line in caplog.messages if " 500 in " in line]  # none is our own mistake
 
 
 def test_what_follows_another_protocol_is_not_read(port: int) -> None:
@@ -261,15 +269,15 @@ def test_many_half_sent_requests_do_not_stop_the_server(tmp_path: Path) -> None:
 
 
 def test_many_open_pages_do_not_stop_the_server(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest are let go, and connect again by themselves; half-sent requests go before them."""
+    """The oldest are let go, and connect again by themselves; half-sent requests do not matter."""
     monkeypatch.setattr(sockets, "most_connections", lambda: 20)
     with ExitStack() as opened:
         half = opened.enter_context(connect(port))
-        half.sendall(b"GET /")
-        for number in range(40):
+        half.sendall(GET)
+        for _ in range(40):
             page = opened.enter_context(connect(port))
             page.sendall(STREAM + b"\r\n")
             assert page.recv(1000).startswith(b"HTTP/1.1 200 ")
             assert is_served(port)
-            if number == 20:
-                assert said(half) == b""
+        half.sendall(b"\r\n")
+        assert half.recv(1000).startswith(b"HTTP/1.1 200 ")

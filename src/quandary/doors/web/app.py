@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, MediaType, Request, Response, asgi
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
-from litestar.exceptions import ClientException, HTTPException
+from litestar.exceptions import ClientException, HTTPException, InternalServerException
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -164,7 +164,14 @@ def create_app(
 
 
 class Careful(Request[Any, Any, Any]):
-    """A request whose body may be anything."""
+    """A request whose body may be anything, or never come."""
+
+    async def body(self) -> bytes:
+        """The body, or a refusal where whoever sends it has gone."""
+        try:
+            return await super().body()
+        except InternalServerException as error:
+            raise ClientException("the body did not come") from error
 
     async def json(self) -> Any:  # noqa: ANN401 - any JSON
         """The body as JSON, or a refusal."""

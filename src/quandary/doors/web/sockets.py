@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -23,12 +23,19 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS = 4000
 BACKLOG = 100
 """Connections that are taken from the system at once, and so may be open beyond the most."""
+WAITING = 1024
+"""Connections that the system holds until they are taken."""
 MOST_HEADERS = 100
 LARGEST_HEAD = 65_536
 LARGEST_MESSAGE = 2 * LARGEST_BODY
 """In bytes as they come, with what stands between the pieces of a body."""
 MOST_AHEAD = 8
 """Requests that may be sent before the first of them is answered."""
+ONCE = (
+    *(b"host", b"content-length", b"transfer-encoding", b"content-type"),
+    *(b"authorization", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"),
+)
+"""Headers by which something is decided, of which others might read the first or the last."""
 SEND_SECONDS = 30.0
 """Within so long, whoever asked has to take some of what they are sent."""
 
@@ -88,14 +95,17 @@ class Connection(HttpToolsProtocol):
                 timer.cancel()
 
     def _make_room(self) -> None:
-        """Drop a tenth: those that wait longest for the rest of a request, then the oldest answers.
+        """Drop a tenth of the larger party, those that are answered or those that are not yet.
 
-        Whoever sends a whole request at once is served, however many others do not; and open pages
-        connect again by themselves.
+        The oldest go first. So whoever sends a whole request at once is served, however many others
+        send half a request or keep a page open; and open pages connect again by themselves.
         """
-        others: Any = self.connections - {self}
-        oldest = sorted(others, key=lambda one: (one.is_answered, one._since))
-        for one in oldest[: len(oldest) // 10 + 1]:
+        parties: dict[bool, list[Connection]] = {True: [], False: []}
+        for other in cast("set[Connection]", self.connections - {self}):
+            parties[other.is_answered].append(other)
+        larger = parties[len(parties[True]) > len(parties[False])]
+        larger.sort(key=lambda one: one._since)
+        for one in larger[: len(larger) // 10 + 1]:
             self.connections.discard(one)
             one.transport.abort()
 
@@ -175,15 +185,17 @@ class Connection(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in ("1.0", "1.1"):
             self._fail("only HTTP/1.1 is spoken here")
+        if not self.url.startswith(b"/"):
+            self._fail("a request names a path, and its host in a header")
+        values = dict(self.headers)
         names = [name for name, _ in self.headers]
-        if names.count(b"host") != 1:
-            self._fail("a request names one host")
-        if b"transfer-encoding" in names:
-            coding = [value for name, value in self.headers if name == b"transfer-encoding"]
-            if version == "1.0" or b"content-length" in names or coding != [b"chunked"]:
-                self._fail("a body has a Content-Length, or else the Transfer-Encoding chunked")
-        if names.count(b"content-length") > 1:
-            self._fail("a body has one Content-Length")
+        if len(names) > len(values) and any(names.count(name) > 1 for name in ONCE):
+            self._fail("a header that may stand once stands twice")
+        if b"host" not in values:
+            self._fail("a request names its host")
+        coding = values.get(b"transfer-encoding", b"")
+        if coding and (version == "1.0" or b"content-length" in values or coding != b"chunked"):
+            self._fail("a body has a Content-Length, or else the Transfer-Encoding chunked")
         if len(self.pipeline) >= MOST_AHEAD:
             self._fail("too many requests were sent ahead")
         super().on_headers_complete()
