@@ -16,17 +16,26 @@ import tempfile
 import time
 import tracemalloc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from asking import REPLIES, Keep, bare, begin, quandary, register, reply
+import asking
+import quandary
+from asking import CONTEXT, REPLIES, Keep, bare, begin, register, reply
 from measuring import Row, at_least, at_most, best, by_turns, table, timed, told, turns
 from quandary.journal import runs as driver
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
+from quandary.model.asks import Answer, Item, Reply
+
+if TYPE_CHECKING:
+    from quandary.journal.runs import Said
 
 ROUNDS = 5
+TREE = quandary.load(str(Path(__file__).parent.parent / "examples/trees/plan-review.md"))
+ITEMS = [Item(str(n), f"Step {n}", f"Step {n} of the plan", CONTEXT) for n in range(1, 5)]
 
 
 def main() -> int:
@@ -51,7 +60,7 @@ def journalling(folder: Path, keep: Keep, words: str, least: float | None = None
     for number in range(ROUNDS):
         players = {
             name: turns(player(folder / f"{name}-{keep}-{number}.db", keep))
-            for name, player in (("ours", quandary), ("bare", bare))
+            for name, player in (("ours", asking.quandary), ("bare", bare))
         }
         rounds.append(by_turns(players, REPLIES, chance))
     ratio = statistics.median(taken["bare"] / taken["ours"] for taken in rounds)
@@ -100,9 +109,7 @@ def verifying(folder: Path) -> list[Row]:
         store = SqliteStore(folder / f"verify-{runs}.db")
         store._rows("PRAGMA synchronous = OFF")
         for _ in range(runs):
-            state = begin(store, 3)
-            for number in range(3):
-                state = reply(store, state, number)
+            _decide(store)
         checked, bare_ = (
             min(taken)
             for taken in zip(
@@ -127,12 +134,24 @@ def verifying(folder: Path) -> list[Row]:
     return [*rows[1:], at_most(peaks[1] / peaks[0], 1.5, what)]
 
 
+def _decide(store: SqliteStore) -> None:
+    """A run as people have them: four steps of a plan, and one that is looked at more closely."""
+    said: Said = {"who": "person", "through": "terminal"}
+    arguments = {"items": msgspec.to_builtins(ITEMS), "context": CONTEXT}
+    state = driver.begin(store, "decide", arguments, documents={"tree": TREE}, **said)
+    picked = tuple(Answer(f"{item.id}:", ("OK",)) for item in ITEMS[1:])
+    for answers in ((Answer("1:"), *picked), (Answer("1:OTH", ("REM",)),)):
+        state = driver.advance(store, state.run, Reply(answers), **said)
+    assert state.status == "done"
+
+
 def _read_and_hash(db: sqlite3.Connection) -> None:
-    """What nobody who checks a chain can do without."""
+    """What nobody who checks a chain can do without: every row, and what the entries hash to."""
+    for name in ("run", "document", "name", "last"):
+        db.execute(f"SELECT * FROM {name}").fetchall()  # noqa: S608 - our own names
     last = ("", b"")
-    columns = "run, n, body, matter, salt, seal, digest"
-    for run, n, body, matter, salt, seal, digest in db.execute(
-        f"SELECT {columns} FROM entry ORDER BY run, n"  # noqa: S608 - names of columns
+    for _, run, n, _, body, matter, salt, seal, digest in db.execute(
+        "SELECT * FROM entry ORDER BY run, n"
     ):
         if seal is not None:
             assert hashlib.sha256(salt + matter).digest() == seal

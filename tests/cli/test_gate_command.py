@@ -8,6 +8,8 @@ import pty
 import select
 import subprocess
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -25,8 +27,6 @@ from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from quandary.journal.entries import Who
     from quandary.journal.store import State
 
@@ -283,6 +283,25 @@ def test_a_relayed_choice_is_no_approval(tried: Tried) -> None:
     state["phases"][0]["approval"] = "person"
     tried.file.write_text(json.dumps(state), encoding="utf-8")
     assert "no person chose" in tried.go("2", PLANNED, run).err
+
+
+def test_an_approval_does_not_count_again_in_an_older_store(tried: Tried) -> None:
+    """Not even where the track's own file was put back too."""
+    tried.declare(*GUARDED)
+    tried.stand("1", "2")
+    run = begun(tried)
+    answer(tried, run, "PRC")
+    before, old = tried.file.read_bytes(), tried.folder / "old.db"
+    with closing(SqliteStore(tried.store)) as store:
+        store.back_up(str(old))
+    assert tried.go("3.A", {"report": "."}, run).status == 0
+    for name in (tried.store, f"{tried.store}-wal", f"{tried.store}-shm"):
+        Path(name).unlink(missing_ok=True)
+    old.rename(tried.store)
+    tried.file.write_bytes(before)
+    ended = tried.go("3.A", {"report": "."}, run)
+    assert (ended.status, "older than what was seen here" in ended.err) == (1, True)
+    assert tried.file.read_bytes() == before
 
 
 def test_a_person_of_another_track_does_not_count(tried: Tried) -> None:

@@ -225,6 +225,8 @@ def test_a_copy_into_the_place_of_a_store_that_is_gone(place: Path, tmp_path: Pa
         archive.copy(old, new)
         assert new.missing == ""
     assert missing(place) == ""
+    put_back(place)
+    assert "older than" in missing(place)
 
 
 def test_where_the_state_folder_cannot_be_written_all_else_works(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -256,6 +257,21 @@ def test_a_trigger_or_an_index_that_hides_rows_is_found(tmp_path: Path) -> None:
         databases.change(place, trigger)
         (problem,) = verify(store).problems
         assert "quiet" in problem.text
+
+
+def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:
+    """It is read in pieces, however many runs there are."""
+    peaks = []
+    with closing(SqliteStore(tmp_path / "journal.db")) as store:
+        store._rows("PRAGMA synchronous = OFF")
+        for runs in (500, 700):
+            for _ in range(runs):
+                small_flows.begin(store)
+            tracemalloc.start()
+            assert verify(store).ok
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
 
 
 def test_a_text_is_gone_only_where_a_prune_on_record_took_it(

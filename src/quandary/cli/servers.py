@@ -397,6 +397,8 @@ def worker_command(
         workdir=os.path.abspath(workdir) if workdir else "",
     )
     store = fleet.open_shared(where)
+    if store.missing:
+        complain(store.missing)
     notices.watch_store(store, in_background)
     log_as(log_format, log_level)
     worker = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)

@@ -64,8 +64,11 @@ class Keeper:
     def read(self) -> Anchor | None:
         """What was last seen; nothing where nobody knows, or where a crash left half a line."""
         try:
-            with open(self.path, "rb") as file:
-                line, end, _ = file.read(_LONGEST).partition(b"\n")
+            file = os.open(self.path, os.O_RDONLY)
+            try:
+                line, end, _ = os.read(file, _LONGEST).partition(b"\n")
+            finally:
+                os.close(file)
             seq, *digests, place = line.decode().split(" ", len(Anchor._fields))
         except (OSError, ValueError):
             return None
@@ -108,6 +111,13 @@ class Keeper:
             if seq > seen.seq:
                 self._write(seen._replace(seq=seq, digest=digest.hex()))
 
+    def begin(self) -> None:
+        """Keep what a store was filled with, if it contradicts nothing that was seen here."""
+        with suppress(OSError):
+            self.look()
+            if not self.missing:
+                self.renew()
+
     def renew(self, verified: str = NONE) -> None:
         """Take the store as it is, whatever was seen before, and with which digest."""
         head = self._store.head()
@@ -118,11 +128,14 @@ class Keeper:
         self.look()
 
     def _write(self, anchor: Anchor) -> None:
-        data = anchor.line(self._place)
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT
         try:
-            os.pwrite(file, data, 0)
+            file = os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            file = os.open(self.path, flags, 0o600)
+        try:
+            os.write(file, anchor.line(self._place))
         finally:
             os.close(file)
         self._known = anchor

@@ -291,7 +291,8 @@ def digest(
 ) -> bytes:
     """What an entry is known by: it covers its place, its body, its sealed matter, and the past."""
     said = hashing(b"%s %d %s" % (run.encode(), n, body)).digest()
-    return cast("bytes", hashing(previous + said + (seal or b"")).digest())
+    made: bytes = hashing(previous + said + (seal or b"")).digest()
+    return made
 
 
 def is_sealed(entry: Entry, hashing: Callable[[bytes], Any] = sha256) -> bool:

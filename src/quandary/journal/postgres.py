@@ -240,7 +240,7 @@ class PostgresStore(Store):
             check()
             connection.commit()
         if self.keeper is not None:
-            self.keeper.look()
+            self.keeper.begin()
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         return self._connections.do(lambda c: _execute(c, sql, values).fetchall())

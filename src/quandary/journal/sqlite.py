@@ -263,7 +263,7 @@ class SqliteStore(Store):
 
         self._write(action)
         if self.keeper is not None:
-            self.keeper.look()
+            self.keeper.begin()
 
     def back_up(self, path: str) -> None:
         """Copy the file page by page as it is at one moment; others may go on writing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from itertools import starmap
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -319,9 +320,9 @@ class Store(ABC):
         sql = f"SELECT seq, run, body FROM entry {where}"  # noqa: S608 - our own words
         return self._rows(sql, (after, self._horizon(), *wanted, limit))
 
-    def entries_of(self, runs: Collection[str]) -> list[Entry]:
-        """The entries of several runs, in the order of each."""
-        return self._entries(f"WHERE run IN ({_marks(runs)}) ORDER BY run, n", (*runs,))
+    def entries_between(self, first: str, last: str) -> list[Entry]:
+        """The entries of the runs from one as far as another, run by run in their order."""
+        return self._entries("WHERE run >= ? AND run <= ? ORDER BY run, n", (first, last))
 
     def heads(self, upto: int | None = None) -> Iterator[tuple[str, int, bytes, int]]:
         """The last entry of each run as it was when `seq` had come to `upto`, sorted by run: the
@@ -340,7 +341,7 @@ class Store(ABC):
 
     def _entries(self, where: str, values: Sequence[object]) -> list[Entry]:
         sql = f"SELECT {ENTRY}, seq FROM entry {where}"  # noqa: S608 - our own words
-        return [Entry(*row) for row in self._rows(sql, values)]
+        return list(starmap(Entry, self._rows(sql, values)))
 
     def awaited(self, moments: Sequence[str], project: str | None = None) -> list[Awaited]:
         """What waits, of one project or of all, counted: by who is waited for, by flow, by age.
@@ -443,6 +444,10 @@ class Store(ABC):
         """The newest run as the store remembers it, apart from the rows of the runs."""
         rows = self._rows(NEWEST)
         return Last(*rows[0]) if rows and rows[0][2] else None
+
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self._rows("SELECT count(*) FROM entry")[0][0])
 
     def strays(self) -> list[str]:
         """Names of runs that have entries and no row."""

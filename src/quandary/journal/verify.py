@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from quandary.journal.entries import (
     START,
     Began,
     Noted,
+    Unreadable,
     digest,
     document_digest,
     is_sealed,
@@ -27,10 +28,9 @@ from quandary.journal.entries import (
 from quandary.journal.history import (
     IMPORT,
     PRUNE,
-    Standing,
     Wanted,
     describe_beginning,
-    fold,
+    history,
     is_prunable,
     may_prune,
     needs_documents,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from quandary.journal.entries import AnyBody, Entry
     from quandary.journal.store import Run, Store
 
-_MANY = 500
+_MANY = 200
 """About so many entries are checked at once, whatever the size of the store."""
 _ANY = Wanted("~")
 """A prune that reaches every run that any can."""
@@ -93,7 +93,7 @@ def verify(
         else:
             row = store.require_run(run)
             check.some([row], follows or store.link_before(row), at_home=follows is None)
-        made = store_digest(store)
+        made = check.digest if run is None and not check.problems else store_digest(store)
         if seen:
             check.seen(made)
         if expect is not None:
@@ -127,6 +127,15 @@ class _Check:
         self.runs = self.entries = self.pruned = 0
         self.missing: set[str] = set()
         self.prunes = list(_recorded_prunes(store))
+        self.heads, self.newest = sha256(), 0
+        """Of the last entries of all runs, what `store_digest` makes of them."""
+        self.began = 0
+        """Where the newest run began, of those that were seen."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the store, if everything in it is as it was written."""
+        return f"{self.newest}-{self.heads.hexdigest()}"
 
     def everything(self) -> None:
         """All runs, and what is beside them."""
@@ -147,7 +156,7 @@ class _Check:
 
     def _beside(self) -> None:
         """What is beside the runs: entries of none, documents, names, the database itself."""
-        for stray in self.store.strays():
+        for stray in self.store.strays() if self.store.count() != self.entries else ():
             self._problem("the run's row was removed; its entries are still there", stray)
         for name, written in self.store.documents():
             if document_digest(written) != name:
@@ -162,8 +171,13 @@ class _Check:
 
     def some(self, rows: list[Run], previous: bytes, *, at_home: bool = True) -> bytes:
         """A few runs, each of which follows the one before; what the next one follows."""
-        every = self.store.entries_of([row.id for row in rows])
+        ids = [row.id for row in rows]
+        every = self.store.entries_between(min(ids), max(ids))
         found = {run: [*entries] for run, entries in groupby(every, attrgetter("run"))}
+        try:
+            read = iter(read_bodies([e.body for row in rows for e in found.get(row.id, ())]))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            read = None
         names, needed = dict[str, int](), set[str]()
         for row in rows:
             entries = found.get(row.id, [])
@@ -172,8 +186,8 @@ class _Check:
             self._chain(row, entries, previous)
             previous = row.first
             try:
-                bodies = read_bodies([entry.body for entry in entries])
-            except (msgspec.DecodeError, UnicodeDecodeError):
+                bodies = [*islice(read, len(entries))] if read else [e.read() for e in entries]
+            except Unreadable:
                 self._problem("an entry cannot be read", row.id)
                 continue
             began = self._compare(row, entries, bodies)
@@ -192,20 +206,23 @@ class _Check:
 
     def _chain(self, row: Run, entries: list[Entry], previous: bytes) -> None:
         """Whether each entry is what it was, and follows the one before."""
-        seq = 0
+        seq = self.began
         for count, entry in enumerate(entries, 1):
             if entry.n != count:
                 self._problem(f"entries before number {entry.n} were removed", row.id, count)
                 break
             if entry.seq <= seq:
-                self._problem("the entry was moved", row.id, entry.n)
+                self._problem("the entry was moved", row.id, count)
             if not is_sealed(entry, sha256):
-                self._problem("the matter or its salt was changed", row.id, entry.n)
-            made = digest(entry.run, entry.n, previous, entry.body, entry.seal, sha256)
-            if made != entry.digest:
-                more = ", or a run before this one was changed or removed" if count == 1 else ""
-                self._problem(f"the entry was changed{more}", row.id, entry.n)
+                self._problem("the matter or its salt was changed", row.id, count)
+            made = digest(row.id, count, previous, entry.body, entry.seal, sha256)
             previous, seq = entry.digest, entry.seq
+            if made != previous:
+                more = ", or a run before this one was changed or removed" if count == 1 else ""
+                self._problem(f"the entry was changed{more}", row.id, count)
+        if entries:
+            self.began, self.newest = entries[0].seq, max(self.newest, seq)
+            self.heads.update(b"%s %d %s" % (row.id.encode(), len(entries), previous))
         if len(entries) != row.n or not entries:
             text = f"there are {len(entries)} entries, and the run's row knows of {row.n}"
             self._problem(text, row.id, len(entries))
@@ -214,15 +231,14 @@ class _Check:
 
     def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> Began | None:
         """Whether the row says what the entries come to; how the run began."""
-        standing = Standing()
-        for entry, body in zip(entries, bodies, strict=True):
-            if kind_of(body) != entry.kind:
-                self._problem("the kind of the entry was changed", row.id, entry.n)
-            fold(standing, entry.n, body)
+        if [*map(kind_of, bodies)] != [entry.kind for entry in entries]:
+            self._problem("the kind of an entry was changed", row.id)
+        standing = history(bodies)
         began = standing.began
         if began is None or replace(row, **describe_beginning(began)) != row:
             self._problem("the run's row does not say how the run began", row.id)
-        if replace(standing.row(row), n=row.n) != row:
+        standing.n = row.n  # how many there are was compared before
+        if standing.row(row) != row:
             self._problem("the run's row does not say where the run stands", row.id)
         return began
 
