@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -219,3 +220,22 @@ def test_journals_of_every_schema_are_read_for_ever(path: Path, journal: Path) -
     assert declined.status == "declined"
     assert verify(store).ok
     store.close()
+
+
+def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
+    """Wherever it is made, with the files beside it; the mode of an old one stays."""
+    before = os.umask(0o022)
+    try:
+        store = SqliteStore(tmp_path / "journal.db")
+        small_flows.begin(store)
+        store.back_up(str(tmp_path / "saved.db"))
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        assert modes == dict.fromkeys(
+            ("journal.db", "journal.db-wal", "journal.db-shm", "saved.db"), 0o600
+        )
+        store.close()
+        (tmp_path / "journal.db").chmod(0o640)
+        SqliteStore(tmp_path / "journal.db").close()
+        assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)

@@ -278,6 +278,10 @@ class SqliteStore(Store):
     # -- the file --------------------------------------------------------------------------------
 
     def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
+        if not uri and name != MEMORY:
+            # A new file is its owner's alone; SQLite gives those beside it the same mode.
+            with suppress(OSError, ValueError):  # what cannot be opened, SQLite explains
+                os.close(os.open(name, os.O_RDONLY | os.O_CREAT, 0o600))
         try:
             return sqlite3.connect(
                 name, timeout=0, isolation_level=None, check_same_thread=False, uri=uri
