@@ -7,12 +7,13 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pytest
 
 from quandary.cli import run
-
-if TYPE_CHECKING:
-    import pytest
+from quandary.cli.setup import named_by_project
+from quandary.settings import read_settings, trust
 
 PROGRAM = (sys.executable, "-m", "quandary")
 BY_A_PERSON = (sys.executable, str(Path(__file__).with_name("person.py")))
@@ -44,6 +45,15 @@ class Ended(NamedTuple):
     status: int | None
     out: str
     err: str
+
+
+def consent(folder: Path, config: Path | None = None) -> None:
+    """Agree to what a project's settings name, as its user does with `quandary trust`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if config is not None:
+            patch.setenv("XDG_CONFIG_HOME", str(config))
+        settings = read_settings(str(folder))
+        trust.give(settings, named_by_project(settings), "2027-03-02T09:15:00Z")
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> Ended:

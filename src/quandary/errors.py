@@ -48,6 +48,17 @@ class PersonRequired(Rejected):
     http = 403
 
 
+class Untrusted(QuandaryError):  # noqa: N818 - said of a project
+    """What a repository's settings name, and to which their user has not agreed."""
+
+    http = 403
+
+    def __init__(self, what: str, command: str) -> None:
+        super().__init__(f"{what}; if you trust that, type: {command}")
+        self.what = what
+        self.command = command
+
+
 class Reused(QuandaryError):  # noqa: N818 - says what became of the key
     """Something else came with a key by which the same thing was to be known again."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from program import SCRIPT, call, environment
+from program import SCRIPT, call, consent, environment
 from quandary.doors.hosts import host_files
 
 SKILL = ".claude/skills/quandary/SKILL.md"
@@ -106,6 +106,7 @@ def test_questions_that_wait_in_the_inbox_need_a_patient_hook(
 ) -> None:
     """Half a minute more than the settings say: the project's here, the user's own for the user."""
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 90\n')
+    consent(project)
     assert call(capsys, "install", "claude").status == 0
     before, after = json.loads(Path(SETTINGS).read_text())["hooks"].values()
     assert before[0]["hooks"][0]["timeout"] == 120
@@ -114,11 +115,11 @@ def test_questions_that_wait_in_the_inbox_need_a_patient_hook(
     own = tmp_path / "home" / SETTINGS
     assert "timeout" not in own.read_text()
     config = tmp_path / "home" / ".config" / "quandary"
-    config.mkdir(parents=True)
     (config / "config.toml").write_text('[hooks]\nroute = "inbox"\n')
     assert call(capsys, "install", "claude", "--user").status == 0
     assert json.loads(own.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 630
     (project / "quandary.toml").write_text('[hooks]\nroute = "nowhere"\n')
+    consent(project)
     assert call(capsys, "install", "claude").status == 2
 
 
@@ -175,13 +176,33 @@ def patch(text: str) -> None:
 
 
 def test_where_a_link_leads_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A project's file can lie anywhere, and the person should know."""
-    Path("AGENTS.md").symlink_to(tmp_path / "elsewhere.md")
+    """A user's file can lie anywhere, and the person should know."""
+    page = tmp_path / "home" / ".codex" / "AGENTS.md"
+    page.parent.mkdir(parents=True)
+    page.symlink_to(tmp_path / "elsewhere.md")
     (tmp_path / "elsewhere.md").touch()
-    where = f"AGENTS.md (a link to {tmp_path.resolve()}/elsewhere.md): instructions for agents\n"
-    assert call(capsys, "install", "codex", "--dry-run").err == f"would change {where}"
-    assert call(capsys, "install", "codex").err == f"changed {where}"
-    assert Path("AGENTS.md").is_symlink()
+    where = f"{page} (a link to {tmp_path.resolve()}/elsewhere.md): instructions for agents\n"
+    user = ("install", "codex", "--user")
+    assert call(capsys, *user, "--dry-run").err == f"would change {where}"
+    assert call(capsys, *user).err == f"changed {where}"
+    assert page.is_symlink()
+
+
+@pytest.mark.parametrize(("link", "target"), [("AGENTS.md", "x.md"), (".codex", "")])
+def test_install_does_not_follow_links_out_of_the_project(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, link: str, target: str
+) -> None:
+    """A repository that brings such a link has nothing written or removed elsewhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x.md").write_text("Mine.\n", encoding="utf-8")
+    Path(link).symlink_to(outside / target)
+    for words in (["--mcp"], ["--mcp", "--dry-run"]):
+        ended = call(capsys, "install", "codex", *words)
+        assert ended.status == 2
+        assert "leads out of the project, to" in ended.err
+    assert sorted(os.listdir(outside)) == ["x.md"]
+    assert (outside / "x.md").read_text(encoding="utf-8") == "Mine.\n"
 
 
 def test_bad_settings_stop_everything(capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,6 +152,29 @@ def test_nothing_outside_trees_changes(capsys: pytest.CaptureFixture[str]) -> No
     assert text_of("t.md") == above + DEPLOY + below
 
 
+@pytest.mark.parametrize("words", [["fmt", "."], ["fmt", "link.md"], ["check", "--fix", "."]])
+def test_no_link_leads_out_of_the_project(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+) -> None:
+    """A repository that brings such a link has nothing written elsewhere; the rest is done."""
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    for path in (tmp_path / "outside.md", root / "own.md"):
+        path.write_text("## Decision: Lunch\n* [SOUP] Soup...\n* [OUT] Go out\n", encoding="utf-8")
+    before = (tmp_path / "outside.md").read_bytes()
+    Path("link.md").symlink_to(tmp_path / "outside.md")
+    ended = call(capsys, *words)
+    assert ended.status == 2
+    assert f"link.md leads out of the project, to {tmp_path}/outside.md; not written" in ended.err
+    assert (tmp_path / "outside.md").read_bytes() == before
+    if "." in words:
+        assert Path("own.md").read_bytes() != before
+
+
 def test_mode_and_links_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """A file keeps its mode, a link stays a link, and nothing is left lying about."""
     put("real.md", LOOSE)

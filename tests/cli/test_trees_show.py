@@ -258,6 +258,21 @@ def test_the_settings_say_where_trees_are(capsys: pytest.CaptureFixture[str]) ->
     assert shown(capsys, "ONE")["name"] == "ONE"
 
 
+def test_trees_of_a_project_are_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository cannot have trees read from elsewhere, by its settings or by a link."""
+    put("p/quandary.toml", 'trees = [".", "../t.md"]\n')
+    put("p/own.md", named("OWN", "Own"))
+    Path("p/link.md").symlink_to(Path("t.md").absolute())
+    monkeypatch.chdir("p")
+    expected = "quandary.toml: trees names '../t.md', which is not in this project"
+    assert refused(capsys, "DEPLOY") == expected
+    put("quandary.toml", "")
+    assert shown(capsys, "OWN")["name"] == "OWN"
+    assert refused(capsys, "DEPLOY").startswith("no tree named DEPLOY in ")
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -659,6 +659,28 @@ def test_logs_are_written_where_the_settings_say(outing: WalkProject) -> None:
     assert not (outing.folder / "none").exists()
 
 
+@pytest.mark.parametrize("way", ["named", "linked"])
+def test_a_repository_has_no_logs_written_elsewhere(
+    outing: WalkProject, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Neither by a path in its settings nor by a link; its user may send them anywhere."""
+    root, outside = outing.folder / "inner", outing.folder / "outside"
+    (root / ".quandary").mkdir(parents=True)
+    outside.mkdir()
+    outing.settings('log_dir = "../outside"\n' if way == "named" else "")
+    for name in ("quandary.toml", "c.csv"):
+        (outing.folder / name).rename(root / name)
+    (root / ".quandary" / "logs").symlink_to(outside)
+    monkeypatch.chdir(root)
+    ended = outing.call("walk", "c.csv")
+    assert ended.status == 0
+    assert "cannot be written (the folder leads out of the project)" in ended.err
+    assert list(outside.iterdir()) == []
+    monkeypatch.setenv("QUANDARY_LOG_DIR", str(outside))
+    assert outing.call("walk", "c.csv").status == 0
+    assert len(list(outside.iterdir())) == 2
+
+
 def test_a_fault_of_the_logs_stops_nothing(
     outing: WalkProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from quandary.desk.authority import (
     Act,
     Caller,
     Scope,
-    is_inside,
     may,
     may_see_files,
     project_seen,
@@ -22,6 +21,7 @@ from quandary.desk.authority import (
 from quandary.errors import NotFound, PersonRequired, Rejected
 from quandary.journal.entries import Source
 from quandary.journal.store import Run
+from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from mcp import Client, MCPError
 
 from mcp_clients import ASK_ONE, CONTEXT, ERAS, MULTI, Person, Place, Said, booked, said
 from phases import PLANNED, Tried
-from program import call
+from program import call, consent
 from quandary.doors import mcp
 from quandary.doors.mcp.tools import TEMPLATES, TOOLS
 from quandary.journal import runs
@@ -178,14 +178,32 @@ def test_what_only_a_person_may_answer_is_not_shown_here(
     assert person.forms == []
 
 
-@ERAS
-def test_a_chart_is_walked_by_itself(place: Place, mode: str) -> None:
-    """The call returns at once; agents work, the person is asked in a form, agents go on."""
+def furnish(place: Place) -> None:
+    """A chart in the project, and an agent of its own."""
     (place.folder / "agent.py").write_text(AGENT, encoding="utf-8")
     argv = json.dumps([sys.executable, str(place.folder / "agent.py")])
     settings = f'default_cli = "BOT"\n[agents.BOT]\nargv = {argv}\nprompt = "stdin"\n'
     (place.folder / "quandary.toml").write_text(settings, encoding="utf-8")
     (place.folder / "c.mmd").write_text(CHART, encoding="utf-8")
+
+
+@ERAS
+def test_a_projects_agents_are_not_started_by_a_client_without_consent(
+    place: Place, mode: str
+) -> None:
+    """The agent is told what the person has to type; no run is begun."""
+    furnish(place)
+    told = place.call("walk", {"source": "c.mmd"}, None, mode)
+    assert told.failed
+    assert f"quandary trust {place.folder}" in told.then
+    assert place.call("runs", {}, None, mode).data["runs"] == []
+
+
+@ERAS
+def test_a_chart_is_walked_by_itself(place: Place, mode: str) -> None:
+    """The call returns at once; agents work, the person is asked in a form, agents go on."""
+    furnish(place)
+    consent(place.folder)
 
     async def work(client: Client) -> tuple[Said, Said]:
         begun = said(await client.call_tool("walk", {"source": "c.mmd", "item": {"title": "Bob"}}))

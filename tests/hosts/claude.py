@@ -36,12 +36,16 @@ QUESTION = {
 ASKED = Call("AskUserQuestion", {"questions": [QUESTION]})
 
 
+OWN = "~/.config/quandary/config.toml"
+"""The user's settings."""
+
+
 @contextmanager
 def place(route: str = "", wait: float = 60) -> Iterator[Place]:
     """A home for Claude Code, in a project where questions go to the inbox if a route says so."""
     with Place(ANTHROPIC_API_KEY="none", ANTHROPIC_BASE_URL="http://127.0.0.1:9") as at:
         if route:
-            at.write("quandary.toml", f'[hooks]\nroute = "{route}"\nwait = {wait:g}\n')
+            at.write(OWN, f'[hooks]\nroute = "{route}"\nwait = {wait:g}\n')
         yield at
 
 
@@ -227,7 +231,7 @@ def a_question_that_cannot_be_answered_is_sent_back() -> None:
     options = [{"label": "A", "description": ""}, {"label": "B", "description": ""}]
     bare = {**QUESTION, "question": "Which one?", "options": options}
     with place() as at:
-        at.write("quandary.toml", "[hooks]\nstrict = true\n")
+        at.write(OWN, "[hooks]\nstrict = true\n")
         at.quandary("install", "claude")
         with Model(Call("AskUserQuestion", {"questions": [bare]})) as model:
             Session(at, model, nobody)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from program import consent
+from quandary.errors import Untrusted
 from quandary.formats.markdown import parse
 from quandary.journal import policy, runs
 from quandary.journal.policy import (
@@ -22,10 +24,11 @@ from quandary.journal.policy import (
     set_preference,
 )
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Ask, Choice, Item, Preamble, Question, Reply
 from quandary.model.one_way import one_way
-from quandary.settings import Part, Settings, read_settings
+from quandary.settings import Part, Settings, project_of, read_settings, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,22 +205,58 @@ def test_an_ask_is_decided_as_a_whole_or_not_at_all(store: SqliteStore) -> None:
     assert not is_decided(ask(sure, require="person"))
 
 
-def test_a_store_that_the_project_chose_silences_nothing(
+@pytest.mark.parametrize("way", ["folder", "link", "worktree", "dots"])
+def test_a_store_that_a_project_chose_is_not_opened_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """It may have come with the repository; by whatever way it is seen, its user agrees first."""
+    main, root = tmp_path / "main", tmp_path / "project"
+    root.mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("QUANDARY_STORE", raising=False)
+    brought = SqliteStore(root / "kept.db")
+    prefer(brought, "log-level", "never-ask", scope="")
+    brought.close()
+    named = "../project/kept.db" if way == "dots" else "kept.db"
+    (root / "quandary.toml").write_text(f'store = "{named}"\n', encoding="utf-8")
+    seen = root
+    if way == "link":
+        seen = tmp_path / "link"
+        seen.symlink_to(root)
+    if way == "worktree":
+        inside = main / ".git" / "worktrees" / "project"
+        inside.mkdir(parents=True)
+        (inside / "gitdir").write_text(f"{root / '.git'}\n", encoding="utf-8")
+        (root / ".git").write_text(f"gitdir: {inside}\n", encoding="utf-8")
+        assert project_of(str(root)) == str(main)
+    with pytest.raises(Untrusted, match="quandary trust"):
+        open_store(start=str(seen))
+    consent(root)
+    store = open_store(start=str(seen))
+    policy = read_policy(store, project_of(str(seen)))
+    assert policy.check("log-level").decide
+    trust.take_back(str(root))
+    assert "no longer trust" in policy.check("log-level").note
+    with pytest.raises(Untrusted):
+        open_store(start=str(seen))
+
+
+def test_a_store_that_its_user_names_too_needs_no_consent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have come with the repository; named by the user too, it counts."""
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "quandary.toml").write_text('store = "kept.db"\n', encoding="utf-8")
-    config = tmp_path / "config" / "quandary"
-    config.mkdir(parents=True)
+    """Both may spell it in their own way."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    store = SqliteStore(root / "kept.db")
-    prefer(store, "log-level", "never-ask", scope=str(root))
-    verdict = read_policy(store, str(root)).check("log-level")
-    assert not verdict.decide
-    assert "project's own settings" in verdict.note
-    (config / "config.toml").write_text(f'store = "{root}/kept.db"\n', encoding="utf-8")
+    monkeypatch.delenv("QUANDARY_STORE", raising=False)
+    root, own = tmp_path / "project", tmp_path / "config" / "quandary" / "config.toml"
+    root.mkdir()
+    own.parent.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(root)
+    (root / "quandary.toml").write_text('store = "kept.db"\n', encoding="utf-8")
+    own.write_text(f'store = "{tmp_path}/link/kept.db"\n', encoding="utf-8")
+    brought = SqliteStore(root / "kept.db")
+    prefer(brought, "log-level", "never-ask", scope=str(root))
+    brought.close()
+    store = open_store(start=str(root))
     assert read_policy(store, str(root)).check("log-level").decide
 
 

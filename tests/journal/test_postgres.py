@@ -13,7 +13,8 @@ import databases
 import processes
 import small_flows
 from databases import PASSWORD, QUOTED, USER
-from quandary.errors import Rejected, StoreError
+from program import consent
+from quandary.errors import Rejected, StoreError, Untrusted
 from quandary.journal import connections, policy, postgres
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
@@ -329,27 +330,26 @@ def test_who_may_only_read_can_look_and_is_told_when_they_write(
             admin.execute("DROP ROLE visitor")
 
 
-def test_a_store_that_the_project_chose_silences_nothing(
+def test_a_database_that_a_project_chose_is_not_opened_unasked(
     url: str, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have come with the repository; named by the user too, it counts."""
-    root, config = tmp_path / "project", tmp_path / "config" / "quandary"
-    root.mkdir()
-    config.mkdir(parents=True)
-    (root / "quandary.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
+    """Whoever wrote the repository would get every question; its user agrees first."""
+    (tmp_path / "quandary.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("QUANDARY_STORE", raising=False)
     policy.set_preference(
         *(store, "log-level", "never-ask"),
-        scope=str(root),
+        scope=str(tmp_path),
         origin="user",
         who="person",
         through="terminal",
     )
-    verdict = read_policy(store, str(root)).check("log-level")
-    assert not verdict.decide
-    assert "project's own settings" in verdict.note
-    (config / "config.toml").write_text(f'store = "{url}"\n', encoding="utf-8")
-    assert read_policy(store, str(root)).check("log-level").decide
+    with pytest.raises(Untrusted, match="quandary trust"):
+        open_store(start=str(tmp_path))
+    consent(tmp_path)
+    opened = open_store(start=str(tmp_path))
+    assert read_policy(opened, str(tmp_path)).check("log-level").decide
+    opened.close()
 
 
 def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str) -> None:

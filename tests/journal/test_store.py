@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quandary.errors import StoreError
+from program import consent
+from quandary.errors import StoreError, Untrusted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import (
     Store,
@@ -96,14 +97,14 @@ def test_whatever_stands_before_the_host_is_not_shown(secret: str, scheme: str) 
 
 
 def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's own may; a project's only if the user's names it too, and a path at any time."""
+    """The user's own may; a project's only if the user's names it too, or they trust it."""
     monkeypatch.delenv("QUANDARY_STORE", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     settings = tmp_path / "quandary.toml"
     settings.write_text('store = "postgres://me:secret@host/db"\n', encoding="utf-8")
-    assert chosen_by_project(read_settings()) == "postgresql://me@host/db"
-    with pytest.raises(StoreError, match="your own") as refused:
+    assert chosen_by_project(read_settings()) == "postgresql://me:secret@host/db"
+    with pytest.raises(Untrusted, match="quandary trust") as refused:
         place_of()
     assert "secret" not in str(refused.value)
     own = tmp_path / "config" / "quandary" / "config.toml"
@@ -111,7 +112,17 @@ def test_settings_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     own.write_text('store = "postgres://me:secret@host/db"\n', encoding="utf-8")
     assert place_of() == "postgresql://me@host/db"
     settings.write_text('store = "kept.db"\n', encoding="utf-8")
+    with pytest.raises(Untrusted, match=r"kept\.db"):
+        place_of()
+    consent(tmp_path)
     assert place_of() == str(tmp_path / "kept.db")
+    settings.write_text('store = "postgres://me:other@host/db"\n', encoding="utf-8")
+    with pytest.raises(Untrusted, match="changed since you trusted it"):
+        place_of()
+    consent(tmp_path)
+    assert place_of() == "postgresql://me@host/db"
+    kept = (tmp_path / "config" / "quandary" / "trusted.json").read_text(encoding="utf-8")
+    assert "other" not in kept
 
 
 @pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///", "://x"])

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from program import consent
 from quandary.errors import ParseError
 from quandary.journal.store import place_of
-from quandary.settings import config_folder, data_folder, read_settings
+from quandary.settings import config_folder, data_folder, project_of, read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +105,7 @@ def test_the_store_can_be_named_in_the_settings(
     """A path there starts from the folder of its file; nearer words go first."""
     assert place_of() == str(project.parent / "data" / "quandary" / "journal.db")
     write(project / "quandary.toml", 'store = "kept/journal.db"\n')
+    consent(project)
     assert place_of() == str(project / "kept" / "journal.db")
     monkeypatch.setenv("QUANDARY_STORE", "elsewhere.db")
     assert place_of() == "elsewhere.db"
@@ -124,3 +126,20 @@ def test_the_users_folders_follow_the_convention(
     monkeypatch.setenv("HOME", str(project))
     assert config_folder() == str(project / ".config" / "quandary")
     assert data_folder() == str(project / ".local" / "share" / "quandary")
+
+
+def test_a_git_file_lends_no_other_project(project: Path) -> None:
+    """It can be unpacked from anywhere, so the repository that it names has to know of it."""
+    main, stranger = project.parent / "main", project.parent / "stranger"
+    inside = main / ".git" / "worktrees" / "real"
+    inside.mkdir(parents=True)
+    real = project.parent / "real"
+    for folder in (real, stranger):
+        folder.mkdir()
+        write(folder / ".git", f"gitdir: {inside}\n")
+    assert project_of(str(real)) == str(real)
+    write(inside / "gitdir", f"{real / '.git'}\n")
+    assert project_of(str(real)) == str(main)
+    assert project_of(str(stranger)) == str(stranger)
+    write(inside / "gitdir", "../../../../real/.git\n")
+    assert project_of(str(real)) == str(main)

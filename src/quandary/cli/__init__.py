@@ -46,6 +46,7 @@ COMMANDS = {
     "import": "Add a run that another store wrote.",
     "install": "Set up a host to ask through quandary.",
     "uninstall": "Remove what `install` added.",
+    "trust": "Trust what a project's settings name.",
     "doctor": "Show what is installed, what is missing, and how to fix it.",
     "hook": "Check and record the questions that a host asks itself.",
 }
@@ -54,7 +55,7 @@ GROUPS = {
     "Ask": "ask split gate phase walk",
     "Answer": "reply next advise amend withdraw prefer serve mcp",
     "Look back": "runs log report stats",
-    "Operate": "worker verify store prune export import install uninstall doctor",
+    "Operate": "worker verify store prune export import install uninstall trust doctor",
 }
 """The commands as help lists them. `hook` is called by hosts, and by nobody else."""
 INTERRUPTED = 130

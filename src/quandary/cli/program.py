@@ -25,7 +25,7 @@ _TOPICS = {
     "runs": "next advise read runs log amend withdraw",
     "preferences": "prefer stats",
     "journal": "verify store prune export import",
-    "setup": "install uninstall",
+    "setup": "install uninstall trust",
     "doctor": "doctor",
 }
 """The files of this room, and the commands in each."""

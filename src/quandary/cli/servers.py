@@ -30,6 +30,7 @@ from quandary.logging import log_as
 from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
 from quandary.settings.agents import read_catalogue
+from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -301,7 +302,7 @@ def service_of(store: Store, walks: Walks, scope: Scope, *, is_user: bool = Fals
     """Everything that the tools of a chat client do, in a project."""
     from quandary.doors.mcp.tools import Service  # noqa: PLC0415 - an extra
 
-    agents = lambda: LocalAgents(read_settings())  # noqa: E731 - read anew each time
+    agents = lambda: LocalAgents(require_agents(read_settings()))  # noqa: E731 - read anew each time
     return Service(store, walks, agents, json_report, scope, is_user)
 
 

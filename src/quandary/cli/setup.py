@@ -1,4 +1,4 @@
-"""`quandary install` and `quandary uninstall`."""
+"""`quandary install`, `quandary uninstall` and `quandary trust`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quandary.cli.screen import complain, draw_diff, put, tell
-from quandary.doors.hosts.hooks import host_timeout
+from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
+from quandary.doors.hosts.hooks import hook_settings, host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
-from quandary.errors import QuandaryError
-from quandary.settings import read_settings, user_settings
-from quandary.settings.files import project_root
+from quandary.errors import QuandaryError, Untrusted
+from quandary.journal import chance
+from quandary.journal.store import chosen_by_project, without_password
+from quandary.model.text import printable
+from quandary.settings import read_settings, trust, user_settings
+from quandary.settings.files import project_root, require_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from quandary.doors.hosts.install import Plan
+    from quandary.settings import Settings
+    from quandary.settings.trust import Matter
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,9 +50,9 @@ def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bo
     """
     root = _root(project=project, user=user)
     command, about = find_command("user" if root is None else "project")
-    timeout = host_timeout(user_settings() if root is None else read_settings())
+    timeout = host_timeout(user_settings() if root is None else hook_settings())
     make = partial(plan_install, places(host, root), command, mcp=mcp, timeout=timeout)
-    plan = _follow(make, dry_run=dry_run)
+    plan = _follow(make, root, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
     for note in filter(None, (*plan.notes, about)):
@@ -63,8 +68,8 @@ def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> in
     Files that nobody has changed since are byte for byte what they were before. Instructions that
     somebody has edited are left, and named.
     """
-    make = partial(plan_uninstall, places(host, _root(project=project, user=user)))
-    plan = _follow(make, dry_run=dry_run)
+    root = _root(project=project, user=user)
+    plan = _follow(partial(plan_uninstall, places(host, root)), root, dry_run=dry_run)
     if not plan.changes and not plan.left:
         tell(f"nothing to do: quandary is not installed for {host}")
     for reason in plan.left:
@@ -85,16 +90,19 @@ def _root(*, project: bool, user: bool) -> str | None:
     return "" if seen == os.curdir else seen
 
 
-def _follow(make: Callable[[], Plan], *, dry_run: bool) -> Plan:
+def _follow(make: Callable[[], Plan], root: str | None, *, dry_run: bool) -> Plan:
     """Make a plan and carry it out, or show it, and say for each file what was done.
 
-    Where a file cannot be edited, the text that belongs in it is printed.
+    Where a file cannot be edited, the text that belongs in it is printed. In a project, no link
+    leads out of it: the repository may have brought it.
     """
     try:
         plan = make()
     except CannotEdit as error:
         put(error.snippet)
         raise
+    for change in plan.changes if root is not None else ():
+        require_own(change.path, root or os.curdir)
     if dry_run:
         put("".join(draw_diff(*change[:3]) for change in plan.changes))
     else:
@@ -108,3 +116,93 @@ def _follow(make: Callable[[], Plan], *, dry_run: bool) -> Plan:
         done = f"would {verb}" if dry_run else f"{verb}d"
         tell(f"{done} {change.path}{f' (a link to {real})' if linked else ''}: {change.what}")
     return plan
+
+
+# -- trust -----------------------------------------------------------------------------------------
+
+_MEANING: dict[Matter, str] = {
+    "store": "Questions that are asked here are kept there, and preferences in it can answer them.",
+    "hooks": "Questions of a host are answered, refused or sent to the inbox as it says.",
+    "agents": "Servers and chat clients start these programs, not only `walk` and `worker`.",
+}
+
+
+@click.command(epilog="Exit status: 0 done, 1 you said no or there was nothing, 2 not possible.")
+@click.argument("folder", default=os.curdir, metavar="[DIR]")
+@click.option("--list", "listing", is_flag=True, help="Show what you trust, and what has changed.")
+@click.option("--remove", is_flag=True, help="Trust the project no longer.")
+def trust_command(folder: str, listing: bool, remove: bool) -> int:
+    """Trust what a project's settings name.
+
+    A quandary.toml comes with its repository, and somebody else may have written it. Until you have
+    looked at what it names and agreed, its `store` is not opened, its `[hooks]` are ignored, and
+    its `[agents]` run only when somebody types `walk` or `worker` there. You are asked at a
+    terminal, once; after a change you are asked again. DIR is any folder of the project.
+    """
+    if listing:
+        put("".join(f"{line}\n" for line in _tell_trusted()))
+        return 0
+    root = project_root(folder) if os.path.isdir(folder) else None
+    if remove:
+        if not any(trust.take_back(place) for place in (folder, root) if place is not None):
+            complain(f"{folder} was not trusted; `quandary trust --list` shows what is")
+            return 1
+        tell(f"{folder} is no longer trusted")
+        return 0
+    if root is None:
+        raise QuandaryError(f"{folder}: no project; name a folder with a quandary.toml")
+    settings = read_settings(root)
+    said = named_by_project(settings)
+    real = os.path.realpath(root)
+    if all(trust.is_given(settings, matter, what) for matter, what in said.items()):
+        tell(f"nothing to do: {real} {'is trusted' if said else 'names nothing that needs trust'}")
+        return 0
+    if not is_terminal():
+        raise Untrusted("a person is asked at a terminal, not here", trust.command_for(real))
+    tell(f"{os.path.join(real, 'quandary.toml')} names:")
+    for matter, what in said.items():
+        for line in _describe(settings, matter, what):
+            tell(f"  {line}")
+        tell(f"    {_MEANING[matter]}")
+    if not click.confirm("Do you trust that?", default=False, err=True):
+        tell("nothing was changed")
+        return 1
+    trust.give(settings, said, chance.stamp(chance.now()))
+    tell(f"{real} is trusted, until that changes")
+    return 0
+
+
+def named_by_project(settings: Settings) -> dict[Matter, object]:
+    """What a project's own file names that counts only after its user has agreed."""
+    tables = {name: trust.project_table(settings, name) for name in trust.MATTERS[1:]}
+    said: dict[Matter, object] = {"store": chosen_by_project(settings), **tables}
+    return {matter: what for matter, what in said.items() if what}
+
+
+def _describe(settings: Settings, matter: Matter, what: Any) -> Iterator[str]:  # noqa: ANN401 - TOML
+    """What a project says, line by line; nothing of it is left out."""
+    if matter == "store":
+        yield f"store = {without_password(what)}"
+        return
+    yield f"[{matter}]"
+    for name, value in what.items():
+        yield f"  {name} = {value!r}"
+    root = os.path.realpath(settings.root or os.curdir)
+    for path in trust.files_in(settings, what) if matter == "agents" else ():
+        yield f"  with the file {os.path.relpath(path, root)}, as it is now"
+
+
+def _tell_trusted() -> Iterator[str]:
+    for root, consent in trust.list_consents().items():
+        about = ""
+        try:
+            settings = read_settings(root)
+            said = named_by_project(settings) if settings.root == root else {}
+            if any(not trust.is_given(settings, matter, what) for matter, what in said.items()):
+                about = "; it names something else now"
+            elif not said:
+                about = "; it names nothing any more"
+        except QuandaryError as error:
+            about = f"; {error}"
+        which = ", ".join(matter for matter in trust.MATTERS if matter in consent.digests)
+        yield printable(f"{root}  {which}, since {consent.at[:10]}{about}")

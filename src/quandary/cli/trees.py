@@ -17,7 +17,7 @@ from quandary.errors import ParseError, QuandaryError
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES, check_files, explanations, short_name, suggestion
 from quandary.model.text import count, printable
-from quandary.settings.files import markdown_files, read_input, write_text
+from quandary.settings.files import markdown_files, read_input, require_own, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +82,7 @@ class Files:
     def write(self, path: str, text: str) -> bool:
         """Put a text in the place of a file's, and tell whether that could be done."""
         try:
+            require_own(path)
             write_text(path, text)
         except QuandaryError as error:
             self.fail(error)

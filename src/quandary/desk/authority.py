@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from quandary.errors import NotFound, ParseError, PersonRequired, Rejected
 from quandary.journal import runs
 from quandary.settings import project_of, user_settings
-from quandary.settings.files import is_ignored, project_root
+from quandary.settings.files import is_ignored, is_inside, project_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,15 +182,6 @@ def find_run(store: Store, caller: Caller, prefix: str) -> str:
 
 
 # -- files -----------------------------------------------------------------------------------------
-
-
-def is_inside(folder: str, path: str) -> bool:
-    """Whether a path leads to something below a folder, by whatever way; no path leads nowhere."""
-    try:
-        root = os.path.realpath(folder)
-        return os.path.commonpath([root, os.path.realpath(path)]) == root
-    except (OSError, ValueError):  # such as a NUL in it
-        return False
 
 
 def is_from_elsewhere(source: Caller | Source) -> bool:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.desk.authority import is_inside
 from quandary.desk.reply import actions, arguments_of
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
 from quandary.formats import tracks
@@ -28,7 +27,7 @@ from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
-from quandary.settings.files import SKIPPED, is_ignored, read_text
+from quandary.settings.files import SKIPPED, is_ignored, is_inside, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

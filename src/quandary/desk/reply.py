@@ -11,7 +11,6 @@ import msgspec
 from quandary.desk.authority import (
     HandRefused,
     is_from_elsewhere,
-    is_inside,
     may,
     may_see_files,
     require_may,
@@ -23,6 +22,7 @@ from quandary.journal.entries import read_beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
+from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from quandary.desk.reply import arguments_of
-from quandary.errors import QuandaryError, Rejected
+from quandary.errors import QuandaryError, Rejected, Untrusted
 from quandary.journal import runs
 from quandary.journal.entries import Called, Noted
 from quandary.model.asks import Note
+from quandary.settings import read_settings
+from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +48,11 @@ _LINES = 20
 def launch(
     store: Store, run: str, folder: str, *, stderr: int | None = None
 ) -> subprocess.Popen[str]:
-    """Start the program that resumes a walk, in a folder whose settings name the agents."""
+    """Start the program that resumes a walk, in a folder whose settings name the agents.
+
+    Nobody has typed that command, so agents that the project names need its user's consent.
+    """
+    require_agents(read_settings(folder))
     # An address may hold a password, and everybody on the machine can read arguments.
     environment = {**os.environ, "QUANDARY_STORE": store.address}
     environment.pop("QUANDARY_TOKEN", None)  # which is the server's own
@@ -117,6 +123,10 @@ class Walks:
             return f"It belongs to {run.project}; resume it there."
         if not os.path.isdir(run.project):
             return f"Its folder {run.project} is not on this machine; resume it there."
+        try:
+            require_agents(read_settings(run.project))
+        except QuandaryError as error:
+            return f"{error}."
         return ""
 
     def start(self, run: str, prepare: Callable[[], State]) -> State:
@@ -143,7 +153,10 @@ class Walks:
     def follow(self, state: State) -> None:
         """Have agents called where they are next. The program outlives this one, as a run may."""
         if state.calls and not self._has(state.run):
-            self.watch(launch(self.store, state.run, os.curdir).wait)
+            try:
+                self.watch(launch(self.store, state.run, os.curdir).wait)
+            except Untrusted as error:
+                log.warning("run %s waits: %s", state.run, error)
 
     def close(self) -> None:
         """Ask every program to end, and see to it."""

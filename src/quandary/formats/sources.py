@@ -16,7 +16,14 @@ from quandary.model.candidates import BUCKETS, Candidate, problem
 from quandary.model.text import suggest
 from quandary.model.tree import Extra, extend
 from quandary.settings import read_settings
-from quandary.settings.files import SUFFIXES, markdown_files, project_root, read_input, read_text
+from quandary.settings.files import (
+    SUFFIXES,
+    is_inside,
+    markdown_files,
+    project_root,
+    read_input,
+    read_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,15 +94,28 @@ def split(source: str) -> tuple[str | None, str]:
 
 def tree_places(root: str) -> list[str]:
     """The files and folders of a project that hold its trees: its settings' `trees`, or itself."""
-    places = read_settings(root).strings("trees", "files and folders")
-    return [root] if places is None else [os.path.join(root, place) for place in places]
+    settings = read_settings(root)
+    places = settings.strings("trees", "files and folders")
+    if places is None:
+        return [root]
+    for place in () if settings.is_own("trees") else places:
+        if not is_inside(root, os.path.join(root, place)):
+            raise ParseError(f"quandary.toml: trees names {place!a}, which is not in this project")
+    return [os.path.join(root, place) for place in places]
+
+
+def tree_files(place: str, root: str) -> Iterator[str]:
+    """The Markdown files of a place; a link that leads out of the project is none of its files."""
+    for path in markdown_files(place):
+        if not os.path.islink(path) or is_inside(root, path) or not is_inside(root, place):
+            yield path
 
 
 def in_project(start: str) -> Iterator[Found]:
     """Every tree of the project that `start` is in, or of what its settings name as `trees`."""
     root = project_root(start) or start
     for place in tree_places(root):
-        for path in markdown_files(place):
+        for path in tree_files(place, root):
             try:
                 text = read_text(path)
             except ParseError:

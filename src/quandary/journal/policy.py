@@ -26,7 +26,7 @@ from quandary.journal.entries import (
     read_beginning,
 )
 from quandary.journal.history import given
-from quandary.journal.store import chosen_by_project
+from quandary.journal.store import is_trusted
 from quandary.model.one_way import one_way
 from quandary.settings import read_settings
 
@@ -278,8 +278,8 @@ class Policy(NamedTuple):
             yield _IN_A_SPLIT
         if self.settings is not None:
             yield from (text for _, text in _registered(self.settings, id_))
-            if self.store and chosen_by_project(self.settings) == self.store.path:
-                yield "the store was chosen by the project's own settings"
+        if self.store is not None and not is_trusted(self.store):
+            yield f"you no longer trust {self.store.named_in}, which named the store"
 
 
 def _judge_unseen(store: Store, found: SetPreference) -> Verdict:

@@ -187,6 +187,8 @@ class Store(ABC):
     """The same with all that is needed to open it, for our own programs only."""
     keeper: Keeper | None = None
     """Keeps outside what was seen of the store, where it is one that lasts."""
+    named_in: str = ""
+    """The project whose settings named it; nothing where its user did."""
     shared: PostgresStore | None = None
     """The same store, where its database can also be used for what stands beside a journal."""
 
@@ -588,9 +590,15 @@ def open_store(
     yet is made, or else, without `create`, `NoStore`. A server is told the `marks` on every
     connection.
     """
+    address, project = _address(where, start, make=create)
+    store = _open(address, create=create, marks=marks)
+    store.named_in = project
+    return store
+
+
+def _open(address: str, *, create: bool, marks: Marks) -> Store:
     from quandary.journal.anchors import Keeper  # noqa: PLC0415 - for stores that last
 
-    address = _address(where, start, make=create)
     if _is_url(address):
         try:
             from quandary.journal.postgres import PostgresStore  # noqa: PLC0415 - an extra
@@ -617,29 +625,29 @@ def open_store(
 
 def place_of(where: Where = None) -> str:
     """The file or the database that is meant, as it may be shown to anybody."""
-    return without_password(_address(where))
+    return without_password(_address(where)[0])
 
 
-def _address(where: Where, start: str | None = None, *, make: bool = False) -> str:
-    """What to open. A path in a file of settings starts from the folder of that file.
+def _address(where: Where, start: str | None = None, *, make: bool = False) -> tuple[str, str]:
+    """What to open, and the project that named it, if one did and its user agreed.
 
-    Where none is named, it is `journal.db` in the user's data folder; who keeps something makes it.
+    A path in a file of settings starts from the folder of that file. Where none is named, it is
+    `journal.db` in the user's data folder; who keeps something makes it.
     """
     named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
     if named:
-        return _path(named)
+        return _path(named), ""
     from quandary.settings import data_folder, read_settings  # noqa: PLC0415 - nothing nearer
 
     settings = read_settings(start)
-    place = next(filter(None, map(_place_in, settings.parts)), "")
-    if _is_url(place) and without_password(place) == chosen_by_project(settings):
-        # Whoever wrote the repository would get every question that is asked in it.
-        raise StoreError(
-            f"the project's settings name a store elsewhere ({without_password(place)}); if you "
-            "trust it, name it in your own config.toml, with --store or in QUANDARY_STORE"
-        )
-    if place:
-        return place
+    if chosen := chosen_by_project(settings):
+        # Whoever wrote the repository would get every question, or bring along preferences.
+        from quandary.settings import trust  # noqa: PLC0415 - only where a project names one
+
+        trust.require(settings, "store", chosen, without_password(chosen))
+        return chosen, os.path.realpath(settings.root or os.curdir)
+    if place := next(filter(None, map(_place_in, settings.parts)), ""):
+        return place, ""
     folder = data_folder()
     try:
         if make:
@@ -647,14 +655,29 @@ def _address(where: Where, start: str | None = None, *, make: bool = False) -> s
     except OSError as error:
         message = f"cannot create the folder {folder}: {error.strerror}; name a store with --store"
         raise StoreError(message) from error
-    return os.path.join(folder, "journal.db")
+    return os.path.join(folder, "journal.db"), ""
 
 
 def chosen_by_project(settings: Settings) -> str:
-    """The store that the project's settings name, where the user's own do not name it too."""
+    """The store that the project's settings name, where the user's own do not name it too.
+
+    A file is meant by where it really is, whatever links and dots lead there.
+    """
     places = {part.origin: _place_in(part) for part in settings.parts}
-    named = places.get("project", "")
-    return without_password(named) if named != places.get("user", "") else ""
+    named, own = (
+        place if not place or _is_url(place) else os.path.realpath(place)
+        for place in (places.get("project", ""), places.get("user", ""))
+    )
+    return named if named != own else ""
+
+
+def is_trusted(store: Store) -> bool:
+    """Whether the user of a store stands behind it: they named it, or agree to the one who did."""
+    if not store.named_in:
+        return True
+    from quandary.settings import read_settings, trust  # noqa: PLC0415 - as above
+
+    return trust.is_given(read_settings(store.named_in), "store", store.address)
 
 
 def _place_in(part: Part) -> str:

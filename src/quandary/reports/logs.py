@@ -21,6 +21,7 @@ from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Note
 from quandary.model import keys
 from quandary.reports import story as words
 from quandary.reports.retelling import Teller
+from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +50,9 @@ class Logs:
     def __init__(self, store: Store, settings: Settings, tell: Callable[[str], None]) -> None:
         self.store = store
         self.folder = folder_of(settings)
+        own = settings.text("log_dir") and settings.is_own("log_dir")
+        self.root = "" if own else settings.root or ""
+        """The project that logs stay in, unless its user says otherwise."""
         self.short = settings.flag("write_log_short", default=True)
         self.long = settings.flag("write_log_long", default=True)
         self.tell = tell
@@ -82,6 +86,8 @@ class Logs:
             if row is None or row.n == self._over[run]:
                 return
         if run not in self._logs:
+            if self.root and not is_inside(self.root, self.folder):
+                raise QuandaryError("the folder leads out of the project")
             os.makedirs(self.folder, exist_ok=True)
             self._logs[run] = _Log(self, run)
         teller = self._logs[run].write()

@@ -73,6 +73,13 @@ class Settings(NamedTuple):
                     return value
         return default
 
+    def is_own(self, name: str) -> bool:
+        """Whether the value is the user's own, from the environment or their file."""
+        if f"QUANDARY_{name.upper()}" in os.environ:
+            return True
+        said = (part.origin for part in self.parts if {name, name.upper()} & part.values.keys())
+        return next(said, "project") == "user"
+
     def strings(self, name: str, what: str) -> list[str] | None:
         """A list of texts, which messages call `what`; a single text is a list of one."""
         for part in self.parts:
@@ -113,16 +120,28 @@ def user_settings() -> Settings:
 
 
 def project_of(start: str) -> str:
-    """The project that a folder is in; worktrees of one repository are one project."""
+    """The project that a folder is in; worktrees of one repository are one project.
+
+    A `.git` file can say anything, so the repository has to know of the worktree too.
+    """
     root = project_root(start) or os.path.abspath(start)
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
-        with open(git, encoding="utf-8", errors="replace") as file:
-            folder = file.read().strip().removeprefix("gitdir:").strip()
-        main, mark, _ = os.path.join(root, folder).rpartition(f"{os.sep}worktrees{os.sep}")
-        if mark:
+        folder = os.path.join(root, _line_of(git).removeprefix("gitdir:").strip())
+        main, mark, _ = folder.rpartition(f"{os.sep}worktrees{os.sep}")
+        back = _line_of(os.path.join(folder, "gitdir")) if mark else ""
+        if back and os.path.realpath(os.path.join(folder, back)) == os.path.realpath(git):
             return os.path.dirname(os.path.realpath(main))
     return os.path.realpath(root)
+
+
+def _line_of(path: str) -> str:
+    """What git keeps in a small file; nothing where there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _parts(origin: Origin, path: str) -> tuple[Part, ...]:

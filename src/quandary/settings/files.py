@@ -122,6 +122,31 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - as one of `re`
         raise ValueError("it is not Unicode") from None
 
 
+def is_inside(folder: str, path: str) -> bool:
+    """Whether a path leads to something below a folder, by whatever way; no path leads nowhere."""
+    try:
+        root = os.path.realpath(folder)
+        return os.path.commonpath([root, os.path.realpath(path)]) == root
+    except (OSError, ValueError):  # such as a NUL in it
+        return False
+
+
+def require_own(path: str, root: str | None = None) -> None:
+    """Refuse to write by a link that leads out of the project, or of the folder without one.
+
+    Without a `root`, the project is the one at hand, or that of a path to somewhere else.
+    """
+    if root is None:
+        here, place = project_root(os.curdir) or os.getcwd(), os.path.abspath(path)
+        below = place.startswith(here.rstrip(os.sep) + os.sep)
+        folder = os.path.dirname(place)
+        root = here if below else project_root(folder) or folder
+    if not is_inside(root, path):
+        real = os.path.realpath(path)
+        message = f"{_shown(path)} leads out of the project, to {_shown(real)}; not written"
+        raise QuandaryError(message)
+
+
 def _walk(waiting: list[_Member], report: _Report) -> Iterator[str]:
     while waiting:
         path, above = waiting.pop()

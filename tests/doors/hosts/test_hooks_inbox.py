@@ -435,6 +435,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     """A project that routes, and a user who wants to be told."""
     (tmp_path / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 20\n')
     (tmp_path / "config" / "quandary").mkdir(parents=True)
+    program.consent(tmp_path, tmp_path / "config")
     told = json.dumps(["touch", str(tmp_path / "told")])
     (tmp_path / "config" / "quandary" / "config.toml").write_text(f"[notify]\ncommand = {told}\n")
     return program.environment(

@@ -13,14 +13,16 @@ import httpx
 import pytest
 
 import walks
-from program import PROGRAM, environment
+from program import PROGRAM, consent, environment
 from quandary.agents.process import group_lives
 from quandary.cli.servers import in_background
-from quandary.desk.walks import Walks
+from quandary.desk.walks import Walks, launch
 from quandary.doors.web.tokens import hashed
+from quandary.errors import Untrusted
 from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.journal.sqlite import SqliteStore
+from quandary.settings import trust
 from sites import ADAS, PAGE, TOKEN, Server, Site, hidden, send
 from walk_projects import DONE, WalkProject, lucid
 
@@ -45,6 +47,7 @@ class Shop(WalkProject):
     ) -> None:
         super().__init__(folder, capsys, monkeypatch)
         (folder / ".quandary").mkdir()
+        consent(folder)
         self.behind = SqliteStore(self.store)
         self.drivers = Walks(self.behind, str(folder), in_background, most=2)
         self.site = Site(folder, walks=self.drivers)
@@ -233,6 +236,21 @@ def test_what_cannot_be_gone_on_with(shop: Shop) -> None:
         assert (page.status_code, "nothing to resume" in page.text) == (409, True)
 
 
+def test_a_projects_agents_are_not_started_without_its_users_consent(shop: Shop) -> None:
+    """They ran when somebody typed `walk`; a server says what to type before it starts them."""
+    trust.take_back(str(shop.folder))
+    run = shop.failed()
+    before = shop.called
+    with shop.site.person() as visitor:
+        refused = resume(visitor, run, **PAGE)
+        assert refused.status_code == 409
+        assert f"quandary trust {shop.folder}" in refused.json()["detail"]
+        assert f"quandary trust {shop.folder}" in visitor.get(f"/runs/{run}").text
+    assert shop.called == before
+    with pytest.raises(Untrusted):
+        launch(shop.behind, run, str(shop.folder))
+
+
 def test_a_run_without_its_texts_is_only_shown(shop: Shop) -> None:
     """What was pruned cannot be asked for again."""
     run = shop.failed()
@@ -312,6 +330,7 @@ def test_a_server_that_is_asked_to_end_leaves_nobody_at_work(shop: Shop) -> None
     (shop.folder / "quandary").mkdir()
     users = f'[users.ada]\ntoken = "{hashed(ADAS)}"\n'
     (shop.folder / "quandary" / "config.toml").write_text(users, encoding="utf-8")
+    consent(shop.folder, shop.folder)
     run = shop.failed()
     shop.says("BEN", BAD, BAD, {"says": DONE, "seconds": 60})
     server = Server(shop.folder)
@@ -335,13 +354,13 @@ def test_a_server_that_is_asked_to_end_leaves_nobody_at_work(shop: Shop) -> None
 def test_a_program_that_cannot_go_on_says_why(shop: Shop) -> None:
     """Its complaint is on the page, and the button is there again."""
     run = shop.failed()
-    (shop.folder / "quandary.toml").write_text("default_cli = [", encoding="utf-8")
+    (shop.folder / "quandary.toml").write_text("default_cli = 3\n", encoding="utf-8")
     with shop.site.person() as visitor:
         assert press(visitor, run).status_code == 303
         shop.until(lambda: shop.notes(run, "not-resumed"), "nobody said why")
         assert shop.notes(run, "not-resumed") == [("api", "serve", "")]
         page = visitor.get(f"/runs/{run}").text
-        assert "quandary.toml" in page.split('<div id="told">')[0]
+        assert "there is no agent" in page.split('<div id="told">')[0]
         assert f'action="/runs/{run}/resume"' in page
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from program import PROGRAM, environment
+from program import PROGRAM, consent, environment
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from sites import Server
@@ -61,6 +61,7 @@ class Place:
             for name in ("ANN", "BEN", "EVA")
         )
         (folder / "quandary.toml").write_text(tables, encoding="utf-8")
+        consent(folder, folder)
         (folder / "letters.csv").write_text(CHART, encoding="utf-8")
 
     def says(self, name: str, *replies: object) -> None:

@@ -104,8 +104,18 @@ def _respond(event: str, data: bytes) -> bytes:
     from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
 
     watch_store(store)
-    output = judge(call, store, project_of(where), read_settings(where))
+    output = judge(call, store, project_of(where), hook_settings(where))
     return msgspec.json.encode(output) if output is not None else b""
+
+
+def hook_settings(where: str | None = None) -> Settings:
+    """The settings that hooks follow: a project's `[hooks]` only where its user trusts them."""
+    settings = read_settings(where)
+    if not any(part.origin == "project" and part.values.get("hooks") for part in settings.parts):
+        return settings
+    from quandary.settings.trust import with_trusted_hooks  # noqa: PLC0415 - rarely needed
+
+    return with_trusted_hooks(settings)
 
 
 # -- the call --------------------------------------------------------------------------------------

@@ -28,11 +28,11 @@ from quandary.doors.web.questions import lines
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
 from quandary.formats.rules import short_name
-from quandary.formats.sources import tree_places
+from quandary.formats.sources import tree_files, tree_places
 from quandary.journal.chance import now
 from quandary.journal.counts import occasions, summarize_questions
 from quandary.model.text import shorten
-from quandary.settings.files import markdown_files, read_text
+from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ def list_trees(caller: Caller) -> Iterator[Drawn]:
     project = caller.scope.folder if caller.scope is not None else ""
     for place in tree_places(project) if project else ():
         try:
-            paths = list(markdown_files(place))
+            paths = list(tree_files(place, project))
         except QuandaryError as error:
             yield Drawn(os.path.relpath(place, project), [("error", str(error))])
             continue

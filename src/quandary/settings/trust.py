@@ -1,0 +1,169 @@
+"""Consent: what a project's settings name, and what counts only when their user has agreed to it.
+
+A project's file comes with a repository that somebody else may have written. The store, the hooks
+and the agents that it names count after their user has typed `quandary trust` there. What they
+agreed to is kept in their own settings folder, as one digest for each of the three; whatever has
+changed since does not count.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import msgspec
+
+from quandary.errors import ParseError, Untrusted
+from quandary.settings import config_folder
+from quandary.settings.files import is_inside, read_text, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from quandary.settings import Settings
+
+Matter = Literal["store", "hooks", "agents"]
+MATTERS: tuple[Matter, ...] = get_args(Matter)
+_CALLED: dict[Matter, str] = {
+    "store": "a store of its own",
+    "hooks": "what becomes of questions ([hooks])",
+    "agents": "programs to run ([agents])",
+}
+
+
+class Consent(msgspec.Struct, frozen=True):
+    """What a user has agreed to in a project: when, and a digest of each thing."""
+
+    at: str
+    digests: dict[str, str]
+
+
+def project_table(settings: Settings, name: Matter) -> dict[str, Any]:
+    """A table as the project's own file has it."""
+    tables = settings.tables(name)
+    return next((entries for part, entries in tables if part.origin == "project"), {})
+
+
+def is_given(settings: Settings, matter: Matter, what: object) -> bool:
+    """Whether the user has agreed to what the project says, as it is now."""
+    found = list_consents().get(_resolved(settings))
+    return found is not None and found.digests.get(matter) == digest_of(settings, matter, what)
+
+
+def require(settings: Settings, matter: Matter, what: object, shown: str = "") -> None:
+    """Refuse what a project says, unless its user has agreed to it."""
+    if not what or is_given(settings, matter, what):
+        return
+    root = _resolved(settings)
+    kept = list_consents().get(root)
+    since = "changed since you trusted it" if kept and matter in kept.digests else ""
+    about = ", ".join(filter(None, (shown, since)))
+    named = f"{os.path.join(root, 'quandary.toml')} names {_CALLED[matter]}"
+    raise Untrusted(f"{named} ({about})" if about else named, command_for(root))
+
+
+def command_for(root: str) -> str:
+    """What its user types to trust a project."""
+    from shlex import quote  # noqa: PLC0415 - only for what is refused
+
+    return f"quandary trust {quote(root)}"
+
+
+def require_agents(settings: Settings) -> Settings:
+    """The settings, unless the project names agents to which its user has not agreed."""
+    require(settings, "agents", project_table(settings, "agents"))
+    return settings
+
+
+def with_trusted_hooks(settings: Settings) -> Settings:
+    """The settings without the project's `[hooks]`, unless its user has agreed to them."""
+    hooks = project_table(settings, "hooks")
+    if not hooks or is_given(settings, "hooks", hooks):
+        return settings
+    parts = (
+        part._replace(values={**part.values, "hooks": {}}) if part.origin == "project" else part
+        for part in settings.parts
+    )
+    return settings._replace(parts=tuple(parts))
+
+
+def digest_of(settings: Settings, matter: Matter, what: object) -> str:
+    """What the user's agreement is known by; files of the project are a part of its agents."""
+    from hashlib import sha256  # noqa: PLC0415 - only where a project names something
+
+    digest = sha256(msgspec.json.encode(what, order="deterministic"))
+    for path in files_in(settings, what) if matter == "agents" else ():
+        with suppress(OSError), open(path, "rb") as file:
+            digest.update(b"\0" + os.fsencode(os.path.realpath(path)) + b"\0")
+            digest.update(sha256(file.read()).digest())
+    return digest.hexdigest()
+
+
+def files_in(settings: Settings, what: object) -> list[str]:
+    """The files of the project that a table names: scripts, which change as the repository does."""
+    root = _resolved(settings)
+    words = {part for text in _texts(what) for part in (text, text.partition("=")[2]) if part}
+    paths = {
+        os.path.join(root, word)
+        for word in words
+        if "\0" not in word and (not os.path.isabs(word) or is_inside(root, word))
+    }
+    return sorted(filter(os.path.isfile, paths))
+
+
+def _texts(what: object) -> Iterator[str]:
+    if isinstance(what, dict):
+        what = list(what.values())
+    if isinstance(what, list):
+        for one in what:
+            yield from _texts(one)
+    elif isinstance(what, str):
+        yield what
+
+
+def _resolved(settings: Settings) -> str:
+    """The project by its real folder: no link and no worktree lends it another one's consent."""
+    return os.path.realpath(settings.root or os.curdir)
+
+
+# -- what is kept ----------------------------------------------------------------------------------
+
+
+def list_consents() -> dict[str, Consent]:
+    """What the user has agreed to, by the folders of the projects."""
+    path = _kept()
+    if not os.path.isfile(path):
+        return {}
+    try:
+        return msgspec.json.decode(read_text(path), type=dict[str, Consent])
+    except msgspec.DecodeError as error:
+        message = f"{path}: {error}; delete it, and type `quandary trust` where you need it"
+        raise ParseError(message) from None
+
+
+def give(settings: Settings, said: Mapping[Matter, object], at: str) -> None:
+    """Keep that the user has agreed to all of this, and to nothing else, in a project."""
+    digests: dict[str, str] = {
+        matter: digest_of(settings, matter, what) for matter, what in said.items()
+    }
+    _keep({**list_consents(), _resolved(settings): Consent(at, digests)})
+
+
+def take_back(folder: str) -> bool:
+    """Forget what the user has agreed to in a project; whether there was something."""
+    kept = list_consents()
+    found = kept.pop(os.path.realpath(folder), None)
+    if found is not None:
+        _keep(kept)
+    return found is not None
+
+
+def _keep(consents: dict[str, Consent]) -> None:
+    os.makedirs(config_folder(), mode=0o700, exist_ok=True)
+    data = msgspec.json.format(msgspec.json.encode(consents, order="sorted"))
+    write_text(_kept(), data.decode() + "\n")
+
+
+def _kept() -> str:
+    return os.path.join(config_folder(), "trusted.json")
