@@ -9,10 +9,12 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from program import consent
 from quandary import __version__
 from quandary.cli import doctor
 from quandary.desk import notices
@@ -142,6 +144,65 @@ def test_a_missing_extra_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.status, found.remedy) == ("note", "pip install 'quandary[ghost]'")
 
 
+# -- what a project names --------------------------------------------------------------------------
+
+
+def test_nothing_that_a_project_names_is_started(project: Path, tmp_path: Path) -> None:
+    """A cloned repository that names a program of its own is only told of."""
+    evil = project / "evil" / "quandary"
+    evil.parent.mkdir()
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\necho {__version__}\n")
+    evil.chmod(0o755)
+    for name, command in (("mcp", "./evil/quandary"), ("settings", str(evil))):
+        server = {"command": command, "args": ["mcp"]}
+        hook = {"type": "command", "command": f"{command} hook pre"}
+        files = {
+            ".mcp.json": {"mcpServers": {"quandary": server}},
+            ".cursor/mcp.json": {"mcpServers": {"quandary": server}},
+            ".gemini/settings.json": {"mcpServers": {"quandary": server}},
+            ".vscode/mcp.json": {"servers": {"quandary": {"type": "stdio", **server}}},
+            f".claude/{name}.json": {"hooks": {"PreToolUse": [{"hooks": [hook]}]}},
+        }
+        for path, data in files.items():
+            (project / path).parent.mkdir(exist_ok=True)
+            (project / path).write_text(json.dumps(data), encoding="utf-8")
+        found = [f for f in doctor.examine_hosts() if "it was not started" in f.text]
+        assert {f.status for f in found} == {"note"}
+        assert len(found) >= 4
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_program_in_the_current_folder_is_not_started(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever PATH leads there; and none is started from within the project."""
+    for name in ("quandary", "claude"):
+        (project / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
+        (project / name).chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([".", "", os.environ["PATH"]]))
+    program(tmp_path, "codex", "pwd; echo 1.2.3")
+    assert [f.status for f in doctor.examine_program()] == ["ok", "ok"]
+    [*doctor.examine_agents(hooked=False)]
+    assert not (tmp_path / "started").exists()
+    program(tmp_path, "codex", f"pwd > {tmp_path}/place")
+    doctor.version_of(str(tmp_path / "bin" / "codex"))
+    assert (tmp_path / "place").read_text(encoding="utf-8") == "/\n"
+
+
+def test_what_waits_for_trust_is_noted(project: Path) -> None:
+    """With the command to type; once it is trusted, there is nothing to say."""
+    (project / "quandary.toml").write_text('store = "kept.db"\n[agents.X]\nargv = ["x"]\n')
+    found = [f for f in doctor.examine_settings() if f.what == "trust"]
+    assert [f.status for f in found] == ["note", "note"]
+    assert {f.remedy for f in found} == {f"quandary trust {project}"}
+    (store,) = doctor.examine_store()
+    assert (store.status, store.remedy) == ("broken", f"quandary trust {project}")
+    consent(project)
+    assert [f for f in doctor.examine_settings() if f.what == "trust"] == []
+    (store,) = doctor.examine_store()
+    assert store.status == "ok"
+
+
 # -- the store -------------------------------------------------------------------------------------
 
 
@@ -157,6 +218,21 @@ def test_a_store_is_measured_and_verified(tmp_path: Path) -> None:
     (found,) = doctor.examine_store(str(path))
     assert found.status == "ok"
     assert re.fullmatch(r"1 run, \d entries, \d+ KiB, all as they were written", found.text)
+
+
+def test_an_old_store_that_others_can_read_is_noted() -> None:
+    """With the command to type; a folder that is closed to others is enough."""
+    with TemporaryDirectory() as folder:  # pytest closes its own to others
+        Path(folder).chmod(0o755)
+        path = Path(folder).resolve() / "journal.db"
+        SqliteStore(path).close()
+        assert said(doctor.examine_store(str(path))) == []
+        path.chmod(0o644)
+        found = next(f for f in doctor.examine_store(str(path)) if f.status != "ok")
+        assert (found.status, found.text) == ("note", "others on this machine can read it")
+        assert found.remedy.startswith(f"chmod 600 {path}")
+        Path(folder).chmod(0o700)
+        assert said(doctor.examine_store(str(path))) == []
 
 
 def test_a_store_that_was_changed_is_broken(
@@ -358,6 +434,8 @@ def test_a_hook_that_is_not_patient_enough_is_broken(project: Path) -> None:
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 500\n')
     assert said(doctor.examine_hosts()) == []
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 600\n')
+    assert said(doctor.examine_hosts()) == []  # nobody has agreed to it
+    consent(project)
     ((status, text),) = said(doctor.examine_hosts())
     assert (status, "after 600 seconds" in text) == ("broken", True)
     carry_out(plan_install(places("claude", ""), "quandary", mcp=False, timeout=630))

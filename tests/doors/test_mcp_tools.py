@@ -193,7 +193,7 @@ def test_a_projects_agents_are_not_started_by_a_client_without_consent(
 ) -> None:
     """The agent is told what the person has to type; no run is begun."""
     furnish(place)
-    told = place.call("walk", {"source": "c.mmd"}, None, mode)
+    told = place.call("walk", {"source": "c.mmd"}, None, mode, is_user=True)
     assert told.failed
     assert f"quandary trust {place.folder}" in told.then
     assert place.call("runs", {}, None, mode).data["runs"] == []

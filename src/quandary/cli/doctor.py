@@ -1,6 +1,7 @@
 """`quandary doctor`: what is installed, what is missing, and how to fix it.
 
-Nothing here changes anything. Other programs are only asked for their versions.
+Nothing here changes anything. Other programs are only asked for their versions, and what a file of
+a project names is never started: the project may be somebody else's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import closing, suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import metadata
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
@@ -24,17 +26,19 @@ import msgspec
 from quandary import __version__, settings
 from quandary.cli.program import store_option
 from quandary.cli.screen import paint, put
+from quandary.cli.setup import named_by_project
 from quandary.desk import notices
 from quandary.desk.authority import read_doors
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
 from quandary.doors.web.tokens import Keys, read_proxies
-from quandary.errors import ParseError, QuandaryError
+from quandary.errors import ParseError, QuandaryError, Untrusted
 from quandary.journal.store import NoStore, open_store, place_of
 from quandary.journal.verify import verify
 from quandary.model.calls import fold
 from quandary.model.text import printable
+from quandary.settings import trust
 from quandary.settings.agents import known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
 
@@ -78,8 +82,9 @@ def doctor_command(form: str, where: str | None) -> int:
     """Say what is installed where, what does not work, and how to fix it.
 
     Looks at the program and its extras, the settings, the store, what `quandary install` wrote for
-    which host, and the agents that are installed. It changes nothing and sends nothing; other
-    programs are only asked for their versions.
+    which host, and the agents that are installed. It changes nothing and sends nothing. Programs
+    that you have installed are asked for their versions; what files of a project name is never
+    started.
     """
     hosts = [*examine_hosts()]
     hooked = any(finding.what.startswith("claude") for finding in hosts)
@@ -129,6 +134,7 @@ def version_of(path: str) -> Version:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            cwd=os.path.abspath(os.sep),  # where no project tells it what to do
             env={**kept, "TERM": "dumb", "CI": "1"},
             start_new_session=True,
         )
@@ -148,21 +154,31 @@ def version_of(path: str) -> Version:
     return Version(found[0])
 
 
+def _find(command: str) -> str | None:
+    """Where a program is; what PATH finds in the current folder may be the project's."""
+    return shutil.which(command, path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+
+
 def examine_program() -> Iterator[Finding]:
     """The program that runs now, and the one that others would call."""
     python = ".".join(map(str, sys.version_info[:3]))
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     yield Finding("ok", NAME, f"version {__version__} with Python {python}, in {folder}")
-    if shutil.which(NAME) is None:
+    if _find(NAME) is None:
         text = "does not lead to quandary, so agents cannot call it by its name"
         yield Finding("note", "PATH", text, REMEDY)
     else:
         yield _examine_command("PATH", NAME, "leads to", REMEDY)
 
 
-def _examine_command(what: str, command: str, verb: str, remedy: str) -> Finding:
-    """Whether a program of ours is there, and which version it is."""
-    path = shutil.which(command)
+def _examine_command(
+    what: str, command: str, verb: str, remedy: str, *, start: bool = True
+) -> Finding:
+    """Whether a program of ours is there, and which version it is, where it may be started."""
+    if not start:
+        text = f"{verb} {command}, as a file of this project says; it was not started"
+        return Finding("note", what, text, f"see whose program that is; {remedy}")
+    path = _find(command)
     if path is None:
         missing = "is not there" if os.path.dirname(command) else "is not on PATH"
         return Finding("broken", what, f"{verb} {command}, which {missing}", remedy)
@@ -208,6 +224,7 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
     root = project_root(start)
     if root is not None:
         yield from _examine_file("project", os.path.relpath(os.path.join(root, "quandary.toml")))
+        yield from _examine_trust(root)
     yield from _examine_file("user", os.path.join(settings.config_folder(), "config.toml"))
     known = {name.upper() for name, kind in settings.KNOWN.items() if kind in (str, int, bool)}
     known |= {"TOKEN", "STORE"}
@@ -216,6 +233,18 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
         if name not in (variable, *known) and not variable.startswith(notices.VARIABLE):
             remedy = _suggest(name, known, "QUANDARY_")
             yield Finding("note", variable, "means nothing to this version", remedy)
+
+
+def _examine_trust(root: str) -> Iterator[Finding]:
+    """What a project names, and its user has not agreed to."""
+    with suppress(QuandaryError):  # said where the file is looked at
+        found = settings.read_settings(root)
+        for matter, what in named_by_project(found).items():
+            try:
+                trust.require(found, matter, what)
+            except Untrusted as error:
+                text = f"{error.what}, which does not count before you trust it"
+                yield Finding("note", "trust", text, error.command)
 
 
 def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
@@ -337,13 +366,19 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
             size = sum(os.path.getsize(path) for path in paths) // 1024
             problems = verify(store).problems if entries <= MANY else ()
             missing = store.missing
+            shared = " ".join(quote(path) for path in paths if _others_can_read(path))
     except NoStore:
         yield Finding("ok", place, "nothing has been recorded there yet")
+        return
+    except Untrusted as error:
+        yield Finding("broken", place, f"{error.what}; it was not opened", error.command)
         return
     except QuandaryError as error:
         remedy = "see quandary verify, or name another store with --store"
         yield Finding("broken", place, str(error), remedy)
         return
+    if shared:
+        yield Finding("note", place, "others on this machine can read it", f"chmod 600 {shared}")
     runs = last.runs if last else 0
     large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
     told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
@@ -357,6 +392,15 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
         yield Finding("broken", place, text, "quandary verify names them all")
     else:
         yield Finding("ok", place, f"{told}, all as they were written")
+
+
+def _others_can_read(path: str) -> bool:
+    """Whether the modes of a file and of the folders above it let others read it."""
+    place = os.path.realpath(path)
+    mode = os.stat(place).st_mode >> 2  # as a folder says that others may pass through it
+    while mode & 0o011 and place != (place := os.path.dirname(place)):
+        mode &= os.stat(place).st_mode
+    return bool(mode & 0o011)
 
 
 # -- hosts -----------------------------------------------------------------------------------------
@@ -428,7 +472,8 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
             text = f"{servers.path} names our server, which needs more packages"
             yield Finding("broken", what, text, mcp.remedy)
     for command in sorted(commands or {NAME}):
-        yield _examine_command(what, command, "calls", f"{REMEDY}, then {remedy}")
+        start = root is None or command == NAME
+        yield _examine_command(what, command, "calls", f"{REMEDY}, then {remedy}", start=start)
     if host == "codex":
         yield from (Finding("broken", what, note) for note in here.notes)
 
@@ -441,7 +486,7 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
         wanted = hooks.host_timeout(
-            settings.user_settings() if root is None else settings.read_settings()
+            settings.user_settings() if root is None else hooks.hook_settings()
         )
     patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
     if wanted is not None and patience < wanted:
@@ -468,7 +513,7 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
         catalogue = read_catalogue()  # what is wrong was said where the settings were looked at
     programs = {agent.name: agent.argv[0] for agent in known_agents()}
     agents = sorted(catalogue.agents.values(), key=lambda agent: agent.name)
-    paths = {agent.name: shutil.which(agent.argv[0]) for agent in agents}
+    paths = {agent.name: _find(agent.argv[0]) for agent in agents}
     with ThreadPoolExecutor(8) as pool:
         # What a program of somebody's own makes of `--version`, nobody knows.
         versions = {
