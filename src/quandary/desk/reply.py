@@ -116,8 +116,8 @@ def record_reply(
     """
     name = run if isinstance(run, str) else run.id
     require_may_answer(store, caller, name)
-    if store.shared is not None and not may(caller, "start agents"):
-        _require_no_fleet(store, caller, name)
+    if store.shared is not None and store.require_run(name).flow == "walk":
+        require_may(caller, "start agents")  # a worker would call them as soon as it is answered
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
         return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
@@ -138,15 +138,6 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
         with suppress(AlreadyAnswered):
             runs.note(store, run, note, who="agent", through="terminal")
         raise
-
-
-def _require_no_fleet(store: Store, caller: Caller, run: str) -> None:
-    """Refuse a reply to a walk of a fleet from somebody who may not start agents.
-
-    The answer itself would put the run into the queue, and a worker would call its agents.
-    """
-    if arguments_of(store, run).get("fleet"):
-        require_may(caller, "start agents")
 
 
 def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:

@@ -11,11 +11,14 @@ import databases
 import walks
 from quandary import fleet
 from quandary.cli.servers import in_background
+from quandary.desk.authority import Caller, Scope
+from quandary.desk.reply import record_reply
 from quandary.desk.walks import Walks
-from quandary.errors import Rejected
+from quandary.errors import PersonRequired, Rejected
 from quandary.fleet import Fleet
 from quandary.journal import runs
 from quandary.journal.postgres import PostgresStore
+from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,3 +96,21 @@ def test_whoever_walks_it_is_seen_from_other_machines(shared: tuple[PostgresStor
             drivers.start(run, partial(runs.look, store, run))
     assert not drivers.is_under_way(run)
     other.close()
+
+
+def test_an_answer_that_starts_a_worker_needs_a_user(shared: tuple[PostgresStore, str]) -> None:
+    """It would put the run into the queue; the token for programs is refused, a user's is not."""
+    store, _ = shared
+    asked = walks.go(store, walks.begin(store, fleet="CLAUDE"))
+    assert asked.ask is not None
+    Fleet(store, "CLAUDE").add(asked.run)
+    scope = Scope("here", "here")
+    code = asked.ask.questions[0].choices[-1].code
+    answer = Reply((Answer(asked.ask.questions[0].key, (code,)),))
+    for stranger in (Caller("api", "web", "token", scope), Caller("agent", "mcp", "", scope)):
+        with pytest.raises(PersonRequired, match="only a person can start agents"):
+            record_reply(store, stranger, asked.run, answer, to=asked.key)
+    assert queued(store) == []
+    user = Caller("api", "web", "ada", scope, is_user=True)
+    record_reply(store, user, asked.run, answer, to=asked.key)
+    assert queued(store) == [asked.run]
