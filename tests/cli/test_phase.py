@@ -269,6 +269,25 @@ def test_start_refuses_what_is_no_list_of_phases(tried: Tried, phases: str, said
     assert not (tried.folder / "new" / ".state.json").exists()
 
 
+@pytest.mark.parametrize("before", [None, '{"session": 1}'])
+def test_start_without_a_journal_begins_nothing(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    """A track that could not be recorded is not in the folder either."""
+    tried.file.unlink()
+    if before is not None:
+        tried.file.write_text(before, encoding="utf-8")
+
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "create", full)
+        assert tried.run("phase", "start", "rel", "--phases", "phases.json").status == 2
+    assert (tried.file.read_text(encoding="utf-8") if tried.file.exists() else None) == before
+    assert tried.run("phase", "start", "rel", "--phases", "phases.json").status == 0
+
+
 def test_start_in_impossible_places(tried: Tried) -> None:
     """A missing file of phases, and a folder that is a file."""
     assert tried.run("phase", "start", "new", "--phases", "gone.json").status == 2

@@ -188,7 +188,9 @@ def test_an_edited_place_passes_nothing(tried: Tried, current: str) -> None:
     for target in ("3", "4", "2.3"):
         refuse(tried, target, "it is there already")
     assert f"has the track at {current}, the journal at 2.1" in tried.status["warnings"][0]
-    # A person's word heals it.
+    # A person's word heals it, and they see what for.
+    shown = tried.run("gate", "rel").state["ask"]["preamble"]
+    assert "Nobody has let 2.2 pass yet" in shown
     assert choose(tried, begin(tried), "OTH/RST").status == "done"
     assert "warnings" not in tried.status
 
@@ -200,6 +202,8 @@ def test_a_track_declared_anew_keeps_what_only_a_person_opens(tried: Tried) -> N
     ended = tried.run(*words, stdin='["1", "2.1", "2.2", "2.3"]')
     assert (ended.status, ended.out) == (1, "")
     assert "only a person lets 2.2 pass" in ended.err
+    around = json.dumps([*GUARDED, "2.A", "2.B"])
+    assert tried.run(*words, stdin=around).status == 1
     assert not tried.file.exists()
     assert tried.run(*words, stdin=json.dumps(["1", GUARDED[2], "2.3"])).status == 0
     tried.stand("1")

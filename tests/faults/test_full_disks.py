@@ -202,7 +202,9 @@ def test_a_file_that_is_replaced_is_never_cut_short(trouble: Trouble, name: str)
     around = {one for one in path.parent.iterdir() if not one.name.endswith(".lock")}
     ended = trouble.start(*words, largest=LONG // 2)
     assert ended.status in (1, 2), ended
-    assert "file too large" in complaint(ended)
+    # A track is recorded in the journal too, whose files may not grow either.
+    trouble_with = "disk I/O error" if name == "phase start" else "file too large"
+    assert trouble_with in complaint(ended)
     assert path.read_text(encoding="utf-8") == long
     assert {one for one in path.parent.iterdir() if not one.name.endswith(".lock")} == around
     assert trouble.start(*words).status == 0

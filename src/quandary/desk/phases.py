@@ -90,11 +90,7 @@ def read_ledger(store: Store, folder: str) -> Ledger | None:
 
 
 def start_track(store: Store, name: str, given: str, where: str, source: Source) -> Track:
-    """Declare a track with the phases that a text has, in the journal and in its file.
-
-    What only a person may open stays so until the track is finished, whoever declares it again,
-    unless that is a person.
-    """
+    """Declare a track with the phases that a text has, in the journal and in its file."""
     try:
         os.makedirs(name, exist_ok=True)
     except OSError as error:
@@ -104,21 +100,38 @@ def start_track(store: Store, name: str, given: str, where: str, source: Source)
         before = read_text(path) if os.path.lexists(path) else None
         text = tracks.write_new(given, where, before, path)
         track = tracks.parse(text, path).track
-        ledger = None if source.in_person else read_ledger(store, folder)
         if not source.in_person:
             store.require_newest()
-        if ledger is not None and not ledger.finished:
-            for phase in ledger.phases:
-                again = track.find(phase.label)
-                if phase.approval and not (again and again.approval):
-                    raise Rejected(
-                        f"{name}: the journal has a track there in which only a person lets "
-                        f"{phase.title} pass, and the new phases do not say so; have a person "
-                        "declare them at a terminal"
-                    )
-        _declare(store, folder, track.phases, source)
+            _require_guards(name, read_ledger(store, folder), track)
         tracks.save(name, text)
+        try:
+            _declare(store, folder, track.phases, source)
+        except QuandaryError:
+            if before is None:
+                os.unlink(path)
+            else:
+                tracks.save(name, before)
+            raise
     return track
+
+
+def _require_guards(name: str, ledger: Ledger | None, track: Track) -> None:
+    """Refuse to declare a track anew so that a way could lead past what only a person may open.
+
+    Until it is finished, the new phases ask for a person wherever the old ones do, and there are no
+    others.
+    """
+    if ledger is None or ledger.finished:
+        return
+    guards = {phase.label: phase.title for phase in ledger.phases if phase.approval}
+    asking = {phase.label for phase in track.phases if phase.approval}
+    known = {phase.label for phase in ledger.phases}
+    if guards and not (guards.keys() <= asking and all(p.label in known for p in track.phases)):
+        raise Rejected(
+            f"{name}: the journal has a track there in which only a person lets "
+            f"{', '.join(guards.values())} pass, and the new phases could lead past that; have a "
+            "person declare them at a terminal"
+        )
 
 
 def _declare(
@@ -173,7 +186,8 @@ def find_differences(store: Store, folder: str) -> list[str]:
         return []
     track, lines = kept.track, []
     if changed := [p.title for p in ledger.phases if track.find(p.label) != p]:
-        said = f"what phase start recorded in the journal still holds for {', '.join(changed)}"
+        some = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        said = f"what phase start recorded in the journal still holds for {some}"
         lines.append(f"the phases in the state file were edited; {said}")
     here = track.current.label if track.current is not None else ""
     if here != ledger.label:
@@ -188,7 +202,8 @@ def _note_move(
 ) -> None:
     """Note a move in the ledger, so that whatever was approved before it is out of date."""
     kind = _FINISHED if finished else _MOVED
-    runs.note_behind(store, ledger.row, kind, mark, label, **source._asdict())
+    text = f"to {label}, by run {mark.partition(' ')[0]}"
+    runs.note_behind(store, ledger.row, kind, mark, label, text, **source._asdict())
 
 
 def _mark(run: str, deed: str) -> str:

@@ -492,6 +492,11 @@ def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -
     lines = [f"**{name}** is at {phase.title}{at}."]
     if phase.proof:
         lines.append(f"Required proof: {', '.join(field.described for field in phase.proof)}.")
+    passed = [p.title for p in _guards(track, track.next) if p.label != phase.label]
+    if passed:
+        lines.append(
+            f"Nobody has let {', '.join(passed)} pass yet; whoever goes on from here does."
+        )
     if names := [f"`{name.replace('`', '')}`" for name in shown]:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         lines.append(

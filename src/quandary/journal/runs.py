@@ -336,11 +336,11 @@ def note(
 
 
 def note_behind(
-    store: Store, row: Run, kind: str, key: str, item: str, **said: Unpack[Said]
+    store: Store, row: Run, kind: str, key: str, item: str, text: str, **said: Unpack[Said]
 ) -> None:
     """Keep a note behind the end of a run; refused where somebody wrote since its row was read."""
     draft = Draft(row, Source(**said))
-    draft.add(Noted(kind=kind, key=key, item=item, **draft.said))
+    draft.add(Noted(kind=kind, key=key, item=item, **draft.said), Matter(text=text))
     try:
         draft.append(store)
     except Moved:
