@@ -114,17 +114,19 @@ def find_agent() -> str:
 def _ancestors() -> Iterator[str]:
     """The names of the programs above this one, the nearest first."""
     process = os.getppid()
-    while process > 1:
+    while process > 0:  # in a container, an agent can be the first of all
         try:
             with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
                 before, _, after = file.read().rpartition(")")
             with open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as file:
-                words = [word for word in file.read().split("\0") if word[:1] not in ("", "-")]
+                first, *rest = file.read().split("\0")
         except OSError:  # another system, or somebody else's
             return
         yield before.partition("(")[2]
-        names = [os.path.basename(word) for word in words[:2]]
-        for name in names if names and names[0] in _RUNNERS else names[:1]:
+        names = [os.path.basename(first).lstrip("-")]
+        if names[0] in _RUNNERS and "-c" not in rest[:1]:
+            names += [os.path.basename(word) for word in rest if word[:1] not in ("", "-")][:1]
+        for name in names:
             stem, ending = os.path.splitext(name)
             yield stem if ending in _SCRIPTS else name
         process = int(after.split()[1])
@@ -133,11 +135,10 @@ def _ancestors() -> Iterator[str]:
 def require_may(caller: Caller, act: Act, path: str | None = None) -> None:
     """Refuse what a caller may not do.
 
-    A person is one only with their own hand.
-    Whoever works on this machine, at a terminal or through an agent's command line, may do
-    anything. A caller from elsewhere names only files of the project, amends only as a person who
-    has logged in, and starts agents, which spend money and run programs, only so or with a user's
-    own token.
+    A person is one only with their own hand. Whoever works on this machine, at a terminal or
+    through an agent's command line, may do anything. A caller from elsewhere names only files of
+    the project, amends only as a person who has logged in, and starts agents, which spend money and
+    run programs, only so or with a user's own token.
     """
     require_hand(caller)
     if caller.scope is None:

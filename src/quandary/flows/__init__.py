@@ -31,9 +31,11 @@ def send(request: Ask | Call | Do, kind: type[R]) -> Steps[R]:
 
 def tell_hands(hands: Iterable[Hand]) -> dict[str, str]:
     """Who answered, and through what, as results say it beside an answer."""
-    told = dict.fromkeys(hands)
-    parts = zip(("by", "through"), zip(*told, strict=True), strict=False)
-    return {name: ", ".join(words) for name, words in parts}
+    told = list(dict.fromkeys(hands))
+    if len(told) == 1:
+        return dict(zip(("by", "through"), told[0], strict=True))
+    names = zip(("by", "through"), zip(*told, strict=True), strict=False)
+    return {name: ", ".join(words) for name, words in names}
 
 
 VERSION = 1

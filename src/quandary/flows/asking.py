@@ -368,8 +368,9 @@ class Asking(ABC, Generic[P]):
 
 def _decides(answer: Answer) -> bool:
     """Whether an answer has a part in what is decided: turning pages and asking back have none."""
-    beside = answer.advice or answer.among or answer.tree or answer.prefix not in _DECIDING
-    return any(code != MORE for code in answer.picked) or not (beside or answer.picked)
+    if answer.picked:
+        return answer.picked != (MORE,)
+    return not (answer.advice or answer.among or answer.tree or answer.prefix not in _DECIDING)
 
 
 def _unique(questions: list[Question]) -> tuple[Question, ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from quandary.flows import Flow, Request, Response
-    from quandary.journal.entries import AnyBody, Source
+    from quandary.journal.entries import Source
     from quandary.journal.history import Given
     from quandary.journal.store import Recorded, Store
 
@@ -216,7 +216,17 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
     for key, n in standing.responses.items():
         body = bodies[n - 1]
         if isinstance(body, Answered):
-            responses[key] = _reply_of(run, standing.entries_of(key), entries, bodies)
+            answers = _spoken(run, entries[n - 1], body)
+            if key in standing.amended or body.sources:
+                parts = [
+                    (one, _spoken(run, entries[m - 1], one))
+                    for m in standing.entries_of(key)
+                    if isinstance(one := bodies[m - 1], Answered)
+                ]
+                responses[key] = attribute(merge(parts))
+            else:  # most are, and there can be thousands
+                hands = dict.fromkeys([answer.key for answer in answers], body.source[:2])
+                responses[key] = Reply(answers, hands)
         else:
             came = _matter(run, entries[n - 1]).came
             if came is None:
@@ -238,17 +248,10 @@ def attribute(given: Mapping[str, Given]) -> Reply:
     return Reply(answers, {key: one.source[:2] for key, one in given.items()})
 
 
-def _reply_of(
-    run: str, numbers: tuple[int, ...], entries: Sequence[Recorded], bodies: Sequence[AnyBody]
-) -> Reply:
-    """A reply as its entries make it up."""
-    parts = []
-    for n in numbers:
-        body, (_, matter, pruned) = bodies[n - 1], entries[n - 1]
-        if isinstance(body, Answered):
-            spoken = _matter(run, entries[n - 1]).answers if matter or pruned else ()
-            parts.append((body, spoken or body.answers))
-    return attribute(merge(parts))
+def _spoken(run: str, entry: Recorded, body: Answered) -> tuple[Answer, ...]:
+    """What an entry answers, with every word."""
+    _, matter, pruned = entry
+    return (_matter(run, entry).answers if matter or pruned else ()) or body.answers
 
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:

@@ -478,7 +478,7 @@ def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
         answered: set[str] = set()
         for entry in reversed(store.entries(row.id, kinds=("asked", "answered"))):
             body = entry.read()
-            if isinstance(body, Answered) and body.source.in_person:
+            if isinstance(body, Answered) and body.source.in_person and not body.amends:
                 answered.add(body.key)
             elif isinstance(body, Asked) and body.key in answered:
                 ask = entry.read_matter().ask
