@@ -3,8 +3,9 @@
 The net is wide on purpose: a false alarm costs one more question, and a miss lets a preference
 decide what nobody can undo. It has four kinds of mesh: words that say it by themselves (`delete`),
 deeds that say it of certain things (`rotate` a key, not the logs), phrases (`take it offline`), and
-commands of a shell. What cannot be read for certain is never harmless: other letters than Latin
-ones, and signs that are not text.
+commands of a shell. What is not known is never harmless: an order whose verb is none of those that
+coding is made of (“evict the tenant”), a command line that does more than look or build, other
+letters than Latin ones, and signs that are not text.
 """
 
 from __future__ import annotations
@@ -96,6 +97,21 @@ _PHRASES = r"""
     (?:lower|reduc|shorten|set|chang|cut)\w* (?:\S+ ){0,3}retention
     (?:sourc|remot|their|our)\w* (?:side )?wins?
     reply all
+    log\w* (?:everyone|everybody|allusers|all|them) (?:\S+ )?out
+    commit\w* to (?:\S+ ){0,3}(?:date|deadline|price|client|customer)
+    (?:visible|available|accessible|open) to (?:everyone|everybody|anyone|all|the public|allusers)
+    without (?:authentication|authorisation|authorization|auth|login|password|encryption|consent)
+    let\w* go of
+    lay(?:ing|s)? off
+    (?:squash|force|rebase) (?:and )?merg\w*
+    (?:scal|shrink|drain)\w* (?:\S+ ){0,3}to zero
+    let\w* (?:anyone|anybody|everyone|everybody|people|users|customers)
+    (?:throw|threw|toss|chuck)\w* (?:\S+ ){0,3}out
+    start\w* charging
+    chmod 0*\d*00
+    init [06]
+    passwd \S+
+    (?:route|ip route|ip link|ip addr) (?:\S+ ){0,3}(?:del|delete|down|flush)
     hand\w* (?:\S+ ){0,4}over
     (?:in|into) plain ?text
     (?:write|writing|wrote) off
@@ -114,6 +130,7 @@ _SHELL = r"""
     --(?:force|hard|delete|purge|prune|no-verify|yes|auto-approve|prod|production|remove|\
         overwrite|no-preserve-root|admin|volumes|replicas 0)\S*
     -delete
+    -exec rm
     (?:git )?push (?:\S+ ){0,4}(?:-f|-d|--tags|--all|--mirror)
     push origin :
     git push origin : \S+
@@ -151,6 +168,7 @@ _SHELL = r"""
 """Commands that change what others rely on, or what nobody has a copy of."""
 
 _TOOLS = """
+    hg svn
     terraform tofu terragrunt pulumi cdk cloudformation serverless sls sam eb heroku fly flyctl
     vercel netlify firebase wrangler railway render kubectl oc k9s kustomize argocd flux helm
     helmfile docker podman compose nerdctl aws gcloud gsutil bq az doctl linode hcloud ansible
@@ -168,11 +186,35 @@ _MUTATING = """
     forget destroyed seed setup transfer update-stack delete-stack payouts refunds charges
 """
 """Programs that run machines and stores, and what they are told to change them."""
+_CLOUDS = "aws gcloud gsutil az doctl hcloud linode kubectl oc heroku vault consul etcdctl hg svn"
+_RULES = "change create put attach detach modify deallocate update grant add set edit exec strip"
+"""What those of them are told that others rely on."""
+
+_LOOKS = """
+    ls cat head tail less more grep rg find fd wc sort uniq cut awk sed jq diff tree pwd cd echo
+    which man stat file du df ps top env date make cmake ninja pytest tox nox python python3 node
+    deno ruff black isort mypy pyright flake8 pylint eslint prettier tsc vitest jest mocha go
+    rustc cargo gradle mvn dotnet npm npx pnpm yarn bun pip pipx uv poetry hatch git gh docker
+    kubectl helm terraform aws quandary curl wget tar unzip touch mkdir cp ln open code vim nano
+    time test src tests docs app lib file
+"""
+"""Programs that look, build or test, or that are judged by what they are told to do."""
+_LINE = re.compile(
+    r"\s*([a-z][a-z0-9._-]*)\s+(?:\S+\s+){0,6}?(?:-{1,2}[A-Za-z]|\S*[/=:@*]\S|\d+\s*$)"
+)
+"""What looks like a line for a shell: a small word, and flags, paths or values behind it."""
+
+_RAW = re.compile(
+    r"\bcheckout\s+(?:--|\.|-f)|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
+    r"|\bpush\s+\S+\s+[:+]\S",
+)
+"""What signs of a shell do."""
 
 # -- deeds and things ------------------------------------------------------------------------------
 
-_SECRETS = """secret key token password passphrase credential certificate cert pat apikey login
-    cookie session permission access passcode pin keypair mfa 2fa otp"""
+_SECRETS = """secret key signingkey privatekey sshkey masterkey encryptionkey accesskey rootkey
+    token password passphrase credential certificate cert pat apikey login cookie session
+    permission access passcode pin keypair mfa 2fa otp"""
 _HOLDINGS = """database db schema table column index collection keyspace partition bucket volume
     disk drive snapshot backup record row data dataset cluster server instance node vm machine
     host laptop phone tablet environment env namespace stack branch tag repo repository history
@@ -191,14 +233,14 @@ _MACHINES = """server host cluster node database db replica primary secondary re
     volume disk firewall rule cdn tenant allusers system everyone everybody queue broker gateway
     proxy service storage bucket postgres mysql mongo redis kafka kubernetes firmware bios rack
     slot site website infrastructure terraform manifest manifests plan"""
-_PEOPLE = """customer client subscriber everyone everybody anyone anybody allusers press
-    mailinglist newsletter public team channel vendor supplier partner lawyer attorney regulator
-    bank landlord candidate applicant investor shareholder board contact recipient thirdparty
-    staff employee student patient member colleague boss manager reporter journalist court police
-    government authority authorities slack twitter linkedin facebook reddit mastodon discord
-    instagram youtube tiktok whatsapp telegram socialmedia forum blog hackernews list oncall
-    people person world internet external outside company companies contractor user community
-    audience family doctor school phone"""
+_PEOPLE = """legal hr finance accounting customer client subscriber everyone everybody anyone
+    anybody allusers press mailinglist newsletter public team channel vendor supplier partner
+    lawyer attorney regulator bank landlord candidate applicant investor shareholder board
+    contact recipient thirdparty staff employee student patient member colleague boss manager
+    reporter journalist court police government authority authorities slack twitter linkedin
+    facebook reddit mastodon discord instagram youtube tiktok whatsapp telegram socialmedia forum
+    blog hackernews list oncall people person world internet external outside company companies
+    contractor user community audience family doctor school phone"""
 _PAPERS = """email mail invoice contract nda letter newsletter reminder announcement application
     complaint notification sms attachment quote offer proposal patent claim statement
     pressrelease notice receipt survey payment paper tax return form report app build package
@@ -216,8 +258,9 @@ _DEALS = """contract agreement lease terms offer licence license nda application
 _PROTECTION = """backup mfa 2fa twofactor auth authentication authorization authorisation
     firewall encryption protection auditlog audit tls ssl https verification certificate cert
     security review approval antivirus selinux apparmor sandbox recovery retention lock safety
-    guard guardrail ratelimit captcha csrf cors waf monitoring alarm alert interlock softdelete
-    deletion signature permission policy policies quota password login"""
+    guard guardrail ratelimit signing spam pager checkout gateway captcha csrf cors waf
+    monitoring alarm alert interlock softdelete deletion signature permission policy policies
+    quota password login"""
 _SENSITIVE = """secret password credential passphrase apikey privatekey sshkey envfile ssn
     customer customerlist pii userdata personaldata token medical passport"""
 
@@ -241,16 +284,17 @@ _DEEDS = (
     ),
     Deed(
         "change* changing replace* replacing roll* rolling renew*",
-        "password passphrase credential secret certificate cert",
+        """password passphrase credential secret certificate cert apikey privatekey sshkey masterkey
+        signingkey encryptionkey accesskey rootkey""",
     ),
     Deed(
         """remove* removing removal clear* empty* emptied emptying kill* killing shut shutdown
         tear teardown cleanup clean* flush* evict* reset* resetting recreate* recreating scrap*
         prune* pruning rewrite* rewriting retire* retiring stop* stopping halt* trim* detach*
-        unmount* strip* stripping deduplicate* deduplicating dedupe* compact* vacuum* redact*
-        forget forgetting lose kick* abort* abandon* sweep reclaim* expire* disconnect* burn*
-        flash* archive* archiving unregister* deregister* cancel* cancelled cancelling void*
-        withdraw* deprecate* deprecating dissolve* dismantle* dismiss*""",
+        unmount* strip stripped stripping deduplicate* deduplicating dedupe* compact* vacuum*
+        redact* forget forgetting lose kick* abort* abandon* sweep reclaim* expire* disconnect*
+        burn* flash* archive* archiving unregister* deregister* cancel* cancelled cancelling
+        void* withdraw* deprecate* deprecating dissolve* dismantle* dismiss*""",
         _HOLDINGS,
     ),
     Deed("format* formatting", "disk drive partition volume filesystem sdcard usb card stick it"),
@@ -303,6 +347,28 @@ _DEEDS = (
         registration registrations signup signups payment payments billing autopay port door
         gate valve safe vault reactor campaign dashboard phones phone devices merge""",
     ),
+    Deed(
+        "give giving gave put putting offer* increase* increasing remove* raise* lift* add* adding",
+        """raise discount bonus spending cap journalist press lawyer board customer competitor
+        kaggle internet maintenance sale market auction employee kids""",
+    ),
+    Deed(
+        "open* opening start* cut put connect*",
+        "network power floodgate dam supply bucket database",
+    ),
+    Deed(
+        """change* changing update* updating move* migrate* migrating rebuild* reindex* convert*
+        switch*""",
+        """nameserver firmware registrar mailbox mailboxes raid array primary price prices
+        terms euros dollars currency beneficiary iban address billing""",
+        near=True,
+    ),
+    Deed(
+        "^comment* respond* ^reply* report* ^leave vote voting ^cc ^bcc testify* complain*",
+        """public subpoena review police authorities voicemail proposal board court customer
+        regulator yes no press issue thread""",
+    ),
+    Deed("close* closing lock*", "issue issues ticket tickets prs discussion discussions store"),
     Deed("launch*", "missile rocket product campaign site app store beta attack drone satellite"),
     Deed(
         """block* blocking ban* freeze* freezing lock* locking close* closing suspend* limit*
@@ -421,7 +487,7 @@ _JOINED = re.compile(
         third part(?:y|ies)"
     r"|hacker news|on call|pull request|rate limits?|soft deletes?|customer list|user data|py pi"
     r"|personal data"
-    r"|(?:private|api|ssh|signing) keys?|env file|x com"
+    r"|(?:private|api|ssh|signing|master|encryption|access|root) keys?|env file|x com"
 )
 """Things whose name is more than one word."""
 
@@ -430,6 +496,120 @@ _BEGINS = """
     could must would should ll i'll we'll it's it no later first
 """
 """Behind these a verb stands, rather than the noun that is spelt like it."""
+
+_KNOWN = """
+    accept add adjust align allow annotate append apply approve arrange ask assert assign avoid
+    base begin benchmark bind box break bring build bump bundle cache calculate call capitalise
+    capitalize capture catch center centre chain change check choose clarify clean clear clone
+    close code collapse collect color colour combine comment commit compare compile complete
+    compress compute configure confirm connect consider consolidate continue convert copy count
+    cover create customise customize cut deal debug declare decide decode decorate default defer
+    define delay derive describe design detail detect determine disable discuss display divide do
+    document double download draft draw duplicate edit embed emit enable encapsulate encode end
+    enforce enlarge ensure enter enumerate escape estimate evaluate examine exclude execute exit
+    expand expect explain explore export expose express extend extract fall fetch fill filter find
+    finish fit fix flag flatten fold follow format forward generate get give go group guard guess
+    guide handle have help hide highlight hold ignore implement import improve include increase
+    indent index infer inherit initialise initialize inject inline insert inspect install
+    instrument integrate introduce invert investigate isolate iterate join justify keep know label
+    launch lay lead learn leave let lift limit link lint list listen load localise localize lock
+    log look loop lower make manage map mark match mean measure memoise memoize mention merge
+    migrate minify minimise minimize mock model modify move name narrow need nest normalise
+    normalize note number offer omit open optimise optimize order organise organize outline output
+    override pad paginate parallelise parallelize parametrise parametrize parse pass paste pause
+    persist pick pin place plan plot point polish populate port prefer prefix prepare prepend
+    preserve preview print prioritise prioritize process produce profile propose prototype prove
+    provide pull push put query quote raise randomise randomize read rearrange rebase rebuild
+    recheck recommend record redesign redo reduce refactor reference refine reflect refresh
+    regenerate register regroup reindent reload rely remove rename render reorder reorganise
+    reorganize repeat rephrase replace report reproduce request require rerun research reset
+    resize resolve restart restore restructure retry return reuse reverse revert review revise
+    revisit reword rewrite rotate round run sanitise sanitize save say scaffold scale scan
+    schedule search see select separate serialise serialize serve set shorten show shrink shuffle
+    simplify simulate sketch skip slice solve sort specify speed spell split squash stack stage
+    standardise standardize start stash state stay step stick stop store stream strip structure
+    stub style subclass substitute suggest summarise summarize supply support swap switch sync tag
+    take target template test think throw tidy tighten time toggle touch trace track train
+    transform translate traverse treat trim trust try tune turn tweak type underline understand
+    undo unify unroll unwrap update upgrade use validate vary vendor verify version view visualise
+    visualize wait walk want watch widen work wrap write zip which what when where why how who
+    whose whether should shall would could can may might must will is are was were does did has
+    had if as at in on for from by with of about into between per via than like same yes no not
+    none neither either both only just also then and or but so the a an all any some each every
+    this that these those there here it its i we you they my our your his her their one two three
+    four five more most less least other another next last first nothing something anything
+    everything new old be back level seed option alternative choice variant line rest to until
+    till while because since after before during through throughout without within under above
+    below across along around against among toward towards upon onto off over out up down near
+    beside besides behind beyond except despite although though unless whereas once whenever
+    wherever even still yet already again almost quite very too rather maybe perhaps however
+    therefore thus hence otherwise instead meanwhile usually often always never sometimes now
+    today currently possibly probably really simply been being am let's that's what's there's nor
+    much many few several such enough half twice whatever whichever nobody somebody someone whom
+    please thanks ok okay well given based regarding depending according including apart together
+    whole entire plus minus versus vs etc eg ie seem appear happen belong cost live matter remain
+    become come contain differ exist lack own agree disagree hope feel remember notice tell reach
+    resume answer stand share correct hear got told written shown kept made elsewhere afterwards
+    part longer path yield
+"""
+"""What coding is made of, and words that begin a sentence; each is judged by what it is done to."""
+_OBJECTS = """
+    the a an all my our your their his her this these those every each any it them everyone
+    everybody anyone everything both some customers people
+"""
+"""Behind these, the word at the beginning is an order."""
+_ORDERED = "and then please yes just now also i we"
+"""Where an order can begin within a sentence."""
+_PARTICLES = "off out down up over away back"
+"""Between an order and its object."""
+
+_TWO_FACED = """
+    accept approve bring change close commit confirm connect convert cut deal disable edit enable
+    enforce execute export expose forward get give hold increase inject launch lead leave let lift
+    lock lower make merge migrate modify move offer open order pause place port put raise reduce
+    register remove replace report request reserve restart restore schedule serve set skip split
+    start stop stream strip supply switch sync take touch train turn update upgrade vendor reset
+    clear stage
+"""
+"""Of these known verbs as much is done to code as to the world."""
+_PLAIN = "disable enable turn approve remove replace grant give restart migrate"
+"""Those that are never nouns, so that no article has to follow."""
+_CODE = """
+    abstraction alias annotation answer api app approach argument array assertion attribute
+    backend badge behaviour behavior benchmark block border bound branch browser buffer bug build
+    bundle button byte cache call callback case change changes changelog chart check checkbox
+    chunk class cli code colour color column command comment commit compiler component computation
+    condition config configuration console constant constructor contrast controller counter
+    coverage css csv cursor dataclass date debugger debug declaration decorator default definition
+    delay dependency dependencies depth description design dev diagram dialog diff directory doc
+    docs docstring documentation draft dropdown duration edge edit editor element encoding
+    endpoint entry enum error errors event example exception expression factory feature field
+    figure file files filter fixture flag folder font footer form format formatter frame framework
+    frontend function functions generator glossary gap grid guide handler header heading height
+    helper hint hook html icon id implementation import imports indentation index input instance
+    integer interface item items iteration json key keyword label layout legend length level
+    library line lines link lint linter list literal loader local lock log logger logging logs
+    loop macro main map margin markdown menu message method metric minimum mock modal model module
+    name namespace naming node notation notebook object operation operator option options output
+    overlay package padding page pagination panel paragraph parameter parser path pattern
+    performance placeholder plan plugin popup port pr precision prefix preview print priority
+    profiler progress project prompt property protocol pull query question queue radius range rate
+    readme refactor refactoring regex region render request response result results retry return
+    review rounding route router row rule rules run sample schema scope screen script scroll
+    section selector sentence separator serializer setting settings setup shape sidebar signature
+    size sketch slider snapshot snippet solution sort space spec spinner stage state statement
+    step string struct structure stub style stylesheet subclass suffix suite summary symbol syntax
+    tab table tag task template terminal test tests text theme thread threshold thumbnail timeout
+    timer title toast toggle token tolerance tool toolbar tooltip topic tracing tutorial type
+    types typo ui url value values variable variables variant verbosity version view viewport
+    visibility warning warnings watcher whitespace widget width window word wording worker
+    workflow wrapper yaml toml zoom todo lists names spelling screenshot doctest spaces tabs
+    migration decimals top bottom start beginning left right first second third shorter longer
+    simpler faster readable optional required configurable dead unused trailing mode strict
+    caching linting typing highlighting wrapping autocomplete completion dark debugging formatting
+    tooltips telemetry nothing something here later now small
+"""
+"""What code, its pages and its documents are made of."""
 
 # -- idioms ----------------------------------------------------------------------------------------
 
@@ -488,6 +668,11 @@ def one_way(*texts: str) -> str:
             return "a text too long to be judged"
         if strange := _strange(text):
             return strange
+        line = _LINE.match(text)
+        if line and line[1] not in _words(_LOOKS) and line[1] not in _words(_KNOWN):
+            return f"a command of {line[1]}"
+        if raw := _RAW.search(text):
+            return raw[0]
         for words in _readings(text):
             # Idioms are looked for only where there is something to be excused.
             if _caught(words) and (found := _caught(_excuse(words))):
@@ -555,7 +740,12 @@ def _readings(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     words = " ".join(_TOKEN.findall(text))
-    return _JOINED.sub(lambda found: found[0].replace(" ", "").replace("’", ""), words)
+    return _JOINED.sub(_join, words)
+
+
+def _join(found: re.Match[str]) -> str:
+    joined = found[0].replace(" ", "")
+    return "allusers" if joined.endswith(("user", "users")) else joined
 
 
 def _excuse(words: str) -> str:
@@ -578,7 +768,7 @@ def _caught(words: str) -> str:
     """What gives it away: a word, a command, a phrase, or a deed and what it is done to."""
     listed = words.split()
     alone = next((word for word in listed if word in _forms(_ALONE)), "")
-    if alone or (found := _tool(listed) or _pair(listed)):
+    if alone or (found := _tool(listed) or _pair(listed) or _order(listed)):
         return alone or found
     bare = " ".join(word for word in listed if word not in _SIGNS or word == ":")
     for patterns in (_SHELL, _PHRASES):
@@ -591,9 +781,32 @@ def _tool(words: list[str]) -> str:
     """A program for machines and stores that is told to change something."""
     for at, word in enumerate(words):
         if word in _words(_TOOLS):
-            told = next((w for w in words[at + 1 : at + 5] if w in _words(_MUTATING)), "")
+            orders = _words(_MUTATING + _RULES if word in _words(_CLOUDS) else _MUTATING)
+            told = next((w for w in words[at + 1 : at + 5] if w in orders), "")
             if told and not (word in ("docker", "compose") and told == "up"):
                 return f"{word} … {told}"
+    return ""
+
+
+def _order(words: list[str]) -> str:
+    """An order whose verb is not known, or that is about nothing that code is made of."""
+    for at, word in enumerate(words[:-1]):
+        before = words[at - 1] if at else "."
+        asked = before == "to" and words[at - 2] in ("me", "us")
+        begins = before in _SIGNS or before in _words(_ORDERED) or asked
+        if not begins or not word.isalpha():
+            continue
+        behind = words[at + 1 : at + 8]
+        if len(behind) > 1 and behind[0] in _words(_PARTICLES):
+            behind = behind[1:]
+        ordered = behind[0] in _words(_OBJECTS)
+        if ordered and word not in _known():
+            return f"{word} {words[at + 1]}"
+        about = behind[1:] if ordered else behind
+        worldly = word in _words(_TWO_FACED) and ordered and behind[0] not in ("it", "them", "this")
+        bare = word in _words(_PLAIN) and behind[0].isalpha() and not ordered
+        if about and (worldly or bare) and _things_of_code().isdisjoint(about[:6]):
+            return " ".join(words[at : at + 3])
     return ""
 
 
@@ -634,6 +847,16 @@ def _thing(words: list[str], first: int, end: int, things: frozenset[str]) -> st
 @cache
 def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
+
+
+@cache
+def _known() -> frozenset[str]:
+    return _forms(" ".join(f"{word}*" for word in _KNOWN.split()))
+
+
+@cache
+def _things_of_code() -> frozenset[str]:
+    return _forms(" ".join(f"{thing}+" for thing in _CODE.split()))
 
 
 @cache
