@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from program import DEPLOY, at_terminal, call, consent, start
+from program import DEPLOY, PROGRAM, at_terminal, call, consent, start, type_at
 from quandary.journal.sqlite import SqliteStore
 from small_flows import begin
 
@@ -125,6 +125,8 @@ def test_consent_is_asked_at_a_terminal(
     refused = call(capsys, "trust")
     assert refused.status == 2
     assert refused.err.endswith(f"if you trust that, type: quandary trust {project}\n")
+    ended = type_at([*PROGRAM, "trust"], "y\n", {"CLAUDECODE": "1"})
+    assert (ended.status, "CLAUDECODE is set" in ended.out) == (2, True)
     ended = at_terminal("trust", typed="n\n")
     assert ended.status == 1
     assert not (tmp_path / "config").exists()

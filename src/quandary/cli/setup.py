@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
+from quandary.desk.authority import find_agent
 from quandary.doors.hosts.hooks import hook_settings, host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
@@ -157,8 +158,9 @@ def trust_command(folder: str, listing: bool, remove: bool) -> int:
     if all(trust.is_given(settings, matter, what) for matter, what in said.items()):
         tell(f"nothing to do: {real} {'is trusted' if said else 'names nothing that needs trust'}")
         return 0
-    if not is_terminal():
-        raise Untrusted("a person is asked at a terminal, not here", trust.command_for(real))
+    seen = find_agent() if is_terminal() else "there is no terminal"
+    if seen:
+        raise Untrusted(f"only a person can be asked, and {seen}", trust.command_for(real))
     tell(f"{os.path.join(real, 'quandary.toml')} names:")
     for matter, what in said.items():
         for line in _describe(settings, matter, what):
