@@ -31,6 +31,7 @@ from quandary.cli.servers import service_of, walks_of
 from quandary.desk.authority import scope_of
 from quandary.doors import mcp
 from quandary.doors.mcp import build, mounted
+from quandary.settings import read_settings, trust
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -101,6 +102,29 @@ def test_the_project_can_be_named(place: Place, tmp_path: Path) -> None:
     ended = start("mcp", "--project", "nowhere")
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     assert "nowhere: no folder to work in" in ended.err
+
+
+def test_a_client_starts_agents_only_where_its_user_has_agreed(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no login and no token; what counts is `quandary trust`, typed by a person."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    argv = f'["{sys.executable}", "-c", ""]'
+    first = 'default_cli = "BOT"\ndefault_retry_count = 0\n'
+    settings = f'{first}[agents.BOT]\nargv = {argv}\nprompt = "stdin"\n'
+    (tmp_path / "quandary.toml").write_text(settings, encoding="utf-8")
+    chart = "flowchart TD\n  a([Start]) --> b[Greet]\n  b --> c([End])\n"
+    (tmp_path / "c.mmd").write_text(chart, encoding="utf-8")
+    walk = ("walk", {"source": "c.mmd", "item": {"title": "Bob"}})
+    (refused,) = called(program(), None, "auto", walk)
+    assert refused.failed
+    assert "only a person can start agents" in refused.then
+    assert place.store.runs() == []
+    known = read_settings(str(tmp_path))
+    trust.give(known, {"agents": trust.project_table(known, "agents")}, "2026-01-01")
+    (begun,) = called(program(), None, "auto", walk)
+    assert not begun.failed
+    assert [row.id for row in place.store.runs()] == [begun.data["run"]]
 
 
 @pytest.mark.parametrize(("ending", "status"), [("closed", 0), ("interrupted", 130)])

@@ -30,7 +30,7 @@ from quandary.logging import log_as
 from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
 from quandary.settings.agents import read_catalogue
-from quandary.settings.trust import require_agents
+from quandary.settings.trust import is_given, project_table, require_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,11 +291,22 @@ def mcp_command(
         tell("A chat client starts this by itself and speaks JSON with it. Ctrl-C ends it.")
     store = console.open_journal(where, notify=False)
     notices.watch_store(store, in_background)
-    server = build(service_of(store, walks_of(store), scope_of(os.curdir)))
+    scope = scope_of(os.curdir)
+    server = build(service_of(store, walks_of(store), scope, is_user=has_trusted_agents()))
     logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
+
+
+def has_trusted_agents() -> bool:
+    """Whether the user has agreed, at a terminal, that agents of this project are started.
+
+    A client that starts this program has neither a login nor a token, and an agent drives it.
+    """
+    settings = read_settings()
+    agents = project_table(settings, "agents")
+    return bool(agents) and is_given(settings, "agents", agents)
 
 
 def service_of(store: Store, walks: Walks, scope: Scope, *, is_user: bool = False) -> Service:

@@ -30,6 +30,7 @@ from quandary.doors.web.access import COOKIE
 from quandary.doors.web.tokens import Keys
 from quandary.journal import runs as driver
 from quandary.model.asks import Answer, Reply
+from quandary.settings import read_settings, trust
 from sites import ADAS, BASE, PAGE, REVIEW, TOKEN, Site, hidden, log_in, send
 
 if TYPE_CHECKING:
@@ -148,11 +149,11 @@ def test_trees_come_from_the_project_alone(site: Site, tmp_path: Path) -> None:
     (tmp_path / "own.md").write_text(REVIEW, encoding="utf-8")
     (tmp_path / "link.md").symlink_to(outside / "theirs.md")
     with site.visitor() as visitor:
-        for trees in ('["."]', f'[".", "{outside}"]'):
-            (tmp_path / "quandary.toml").write_text(f"trees = {trees}\n", encoding="utf-8")
-            page = visitor.get("/trees").text
-            assert "REVIEW" in page
-            assert "THEIRS" not in page
+        page = visitor.get("/trees").text
+        assert "REVIEW" in page
+        assert "THEIRS" not in page
+        (tmp_path / "quandary.toml").write_text(f'trees = ["{outside}"]\n', encoding="utf-8")
+        assert "THEIRS" not in visitor.get("/trees").text
 
 
 # -- files ---------------------------------------------------------------------------------------
@@ -271,6 +272,8 @@ def chat(site: Site, programs: Programs) -> Site:
     argv = json.dumps([sys.executable, "-c", ""])
     settings = f'default_cli = "BOT"\n[agents.BOT]\nargv = {argv}\nprompt = "stdin"\n'
     (site.folder / "quandary.toml").write_text(settings, encoding="utf-8")
+    known = read_settings(str(site.folder))
+    trust.give(known, {"agents": trust.project_table(known, "agents")}, "2026-01-01")
     (site.folder / "c.mmd").write_text(CHART, encoding="utf-8")
     for name in ("plan.txt", ".env"):
         (site.folder / name).write_text(SECRET, encoding="utf-8")
