@@ -6,9 +6,11 @@ real runs; the many are copies of the few under other names. Arguments are furth
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import os
 import random
+import re
 import signal
 import socket
 import sqlite3
@@ -20,6 +22,7 @@ import time
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from measuring import Row, at_most, table
 from quandary.desk.begin import Asking, Showing, decide
@@ -44,6 +47,10 @@ PAGES = (
     "/api/inbox",
     "/metrics",
 )
+TOKEN = "the token of somebody who looks at pages"  # noqa: S105 - of no other server
+FORM = "application/x-www-form-urlencoded"
+LOGINS: dict[http.client.HTTPConnection, dict[str, str]] = {}
+"""What each connection sends along, once it has logged in."""
 TREE = """\
 ### ¶ASK_REVIEW
 ## Decision: Review
@@ -100,15 +107,26 @@ def compared(
 def fetch(connection: http.client.HTTPConnection, page: str) -> bytes:
     """Have a page sent."""
     try:
-        connection.request("GET", page)
+        connection.request("GET", page, headers=LOGINS.get(connection, {}))
         came = connection.getresponse()
     except http.client.RemoteDisconnected:  # it was idle for too long
-        connection.request("GET", page)
+        connection.request("GET", page, headers=LOGINS.get(connection, {}))
         came = connection.getresponse()
     body = came.read()
     if came.status != http.HTTPStatus.OK or len(body) < 1000:
         raise RuntimeError(f"{page}: {came.status} {body[:200]!r}")
     return body
+
+
+def log_in(connection: http.client.HTTPConnection) -> None:
+    """Only within a login the runs of every project are shown."""
+    found = re.search(r'name="mark" value="([^"]+)"', fetch(connection, "/login").decode())
+    assert found is not None
+    form = urlencode({"mark": found[1], "to": "/", "code": TOKEN})
+    connection.request("POST", "/login", form, {"Content-Type": FORM})
+    came = connection.getresponse()
+    came.read()
+    LOGINS[connection] = {"Cookie": str(came.headers["set-cookie"]).partition(";")[0]}
 
 
 def fill(path: Path) -> None:
@@ -165,6 +183,10 @@ def served(folder: Path, store: Path) -> Iterator[http.client.HTTPConnection]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    (folder / "quandary").mkdir(exist_ok=True)
+    digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+    settings = f'[users.ada]\ntoken = "sha256:{digest}"\n'
+    (folder / "quandary/config.toml").write_text(settings, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "quandary", "serve", "--port", str(port), "--store", str(store)],
         env={**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)},
@@ -183,6 +205,7 @@ def served(folder: Path, store: Path) -> Iterator[http.client.HTTPConnection]:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
+        log_in(connection)
         yield connection
     finally:
         connection.close()
