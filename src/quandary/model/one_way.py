@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 _LONGEST = 100_000
 """As much of a text as is looked at; nobody reads a longer one before saying yes to it."""
-_TOKEN = re.compile(r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+|[.,;:!?\n]")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+|[.,;:!?\n]"
+_CAMEL = r"(?<=[a-z0-9])(?=[A-Z])"
 _SIGNS = frozenset(".,;:!?\n")
 _APART = 6
 """How many words may stand between a deed and what it is done to."""
@@ -101,6 +101,9 @@ _PHRASES = r"""
     commit\w* to (?:\S+ ){0,3}(?:date|deadline|price|client|customer)
     (?:visible|available|accessible|open) to (?:everyone|everybody|anyone|all|the public|allusers)
     without (?:authentication|authorisation|authorization|auth|login|password|encryption|consent)
+    (?:merg|push|land|deploy|start|continu)\w* (?:\S+ ){0,3}\
+        (?:without|ignoring|despite|before) (?:\S+ ){0,4}\
+        (?:ci|checks|approval|review|tests|backup|sign)
     let\w* go of
     lay(?:ing|s)? off
     (?:squash|force|rebase) (?:and )?merg\w*
@@ -199,14 +202,12 @@ _LOOKS = """
     time test src tests docs app lib file
 """
 """Programs that look, build or test, or that are judged by what they are told to do."""
-_LINE = re.compile(
-    r"\s*([a-z][a-z0-9._-]*)\s+(?:\S+\s+){0,6}?(?:-{1,2}[A-Za-z]|\S*[/=:@*]\S|\d+\s*$)"
-)
+_LINE = r"\s*([a-z][a-z0-9._-]*)\s+(?:\S+\s+){0,6}?(?:-{1,2}[A-Za-z]|\S*[/=:@*]\S|\d+\s*$)"
 """What looks like a line for a shell: a small word, and flags, paths or values behind it."""
 
-_RAW = re.compile(
+_RAW = (
     r"\bcheckout\s+(?:--|\.|-f)|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
-    r"|\bpush\s+\S+\s+[:+]\S",
+    r"|\bpush\s+\S+\s+[:+]\S"
 )
 """What signs of a shell do."""
 
@@ -480,7 +481,7 @@ _NEARBY = """
 """
 """Where nobody else is hurt."""
 
-_JOINED = re.compile(
+_JOINED = (
     r"(?:app|play) store|(?:all|every|each|real|our|existing) (?:of )?(?:the |our )?users?|\
         mailing list"
     r"|social media|two factor|audit (?:log|trail)|sd card|docker hub|press release|\
@@ -658,7 +659,10 @@ _CARRIES = """
     wire wired pay paid paying buy buying purchase* press* click* tap* hit confirm*
 """
 """A production build that is sent somewhere is more than a name."""
-_MONEY_SIGN = re.compile(r"[$€£¥₿]\s?\d|\d\s?[€£¥₿]")
+_MONEY_SIGN = r"[$€£¥₿]\s?\d|\d\s?[€£¥₿]"
+
+
+_compile = cache(re.compile)  # when it is needed: a hook that decides nothing starts without it
 
 
 def one_way(*texts: str) -> str:
@@ -668,10 +672,10 @@ def one_way(*texts: str) -> str:
             return "a text too long to be judged"
         if strange := _strange(text):
             return strange
-        line = _LINE.match(text)
+        line = _compile(_LINE).match(text)
         if line and line[1] not in _words(_LOOKS) and line[1] not in _words(_KNOWN):
             return f"a command of {line[1]}"
-        if raw := _RAW.search(text):
+        if raw := _compile(_RAW).search(text):
             return raw[0]
         for words in _readings(text):
             # Idioms are looked for only where there is something to be excused.
@@ -712,12 +716,10 @@ def _strange(text: str) -> str:
     return ""
 
 
-_SPELT = re.compile(r"\b[a-z](?:[^\w\n]{1,2}[a-z]\b){3,}")
-_SPLIT = re.compile(
-    r"(?<![a-z])[a-z]+(?:[^\s\w,;:!?/'\"()]|_)[a-z]+(?:(?:[^\s\w,;:!?/'\"()]|_)[a-z]+)*"
-)
+_SPELT = r"\b[a-z](?:[^\w\n]{1,2}[a-z]\b){3,}"
+_SPLIT = r"(?<![a-z])[a-z]+(?:[^\s\w,;:!?/'\"()]|_)[a-z]+(?:(?:[^\s\w,;:!?/'\"()]|_)[a-z]+)*"
 _LEET = str.maketrans("013457@$", "oieastas")
-_MIXED = re.compile(r"[a-z0-9@$]+")
+_MIXED = r"[a-z0-9@$]+"
 
 
 def _readings(text: str) -> list[str]:
@@ -725,13 +727,15 @@ def _readings(text: str) -> list[str]:
 
     Letters with gaps between them, and figures in the place of letters, are read together too.
     """
-    text = _MONEY_SIGN.sub(" money 1", _fold(text))
+    text = _compile(_MONEY_SIGN).sub(" money 1", _fold(text))
     small = text.casefold()
-    spelt = [re.sub(r"[^a-z]", "", found) for found in _SPELT.findall(small)]
-    spelt += [re.sub(r"[^a-z]", "", found) for found in _SPLIT.findall(small)]
-    spelt += [found.translate(_LEET) for found in _MIXED.findall(small) if not found.isalpha()]
+    spelt = [re.sub(r"[^a-z]", "", found) for found in _compile(_SPELT).findall(small)]
+    spelt += [re.sub(r"[^a-z]", "", found) for found in _compile(_SPLIT).findall(small)]
+    spelt += [
+        found.translate(_LEET) for found in _compile(_MIXED).findall(small) if not found.isalpha()
+    ]
     spelt = [word for word in spelt if word in _forms(_ALONE)]
-    parted = _CAMEL.sub(" ", text.replace("_", " ")).casefold()
+    parted = _compile(_CAMEL).sub(" ", text.replace("_", " ")).casefold()
     found = [_plain(parted)]
     if parted != small:
         found.append(_plain(small))
@@ -739,8 +743,8 @@ def _readings(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    words = " ".join(_TOKEN.findall(text))
-    return _JOINED.sub(_join, words)
+    words = " ".join(_compile(_WORD).findall(text))
+    return _compile(_JOINED).sub(_join, words)
 
 
 def _join(found: re.Match[str]) -> str:
