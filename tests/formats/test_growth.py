@@ -51,6 +51,7 @@ KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
         ),
     ),
     "rules in a line": (4000, lambda n: HEAD + "- [AA] x\n\n" + "`<!-- quandary: ignore a -->" * n),
+    "lists": (1500, lambda n: HEAD + "- [OK] x\n> q\n" * n),
     "ignored": (4000, lambda n: HEAD + "- [AA] x\n" + "<!-- quandary: ignore indent -->\n" * n),
     "front matter": (20_000, lambda n: "---\n" + "a" * n + "\n" + HEAD),
     "keys": (8000, lambda n: "### ¶ASK_T\nTrigger: x\n" + "more\n" * n),

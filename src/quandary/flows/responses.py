@@ -67,7 +67,7 @@ def read_response(
     if len({_deciding(fit.meaning) for _, fit in heard if fit.meaning}) > 1:
         return Finding(None, f"There were several objects with `{key}` that disagree; print one.")
     own = [fit for _, fit in heard]
-    if prompt and expects != "process" and not _is_alone(text):
+    if heard and prompt and expects != "process" and not _is_alone(text):
         quoted = {_fit(one, expects, routes).meaning for one in _anywhere(prompt, key)} - {None}
         own = [fit for one, fit in heard if NONCE in one or fit.meaning not in quoted]
     if counted := [fit for fit in own if fit.meaning is not None] or own:

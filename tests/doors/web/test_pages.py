@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
@@ -463,3 +464,15 @@ def test_trees_are_drawn_with_what_is_wrong(site: Site) -> None:
         assert "code-duplicate" in page
         assert "worse.md" in page
         assert "What people see" in page
+
+
+def test_a_choice_is_sent_back_to_the_letter(site: Site) -> None:
+    """What is invisible in its code is shown nowhere, and yet it is that choice."""
+    text = "## Decision: Hidden\n- [A\u200bB] One\n- [AB] Two\n- [C] Three\n- [OTH] Other\n"
+    state = site.ask(text=text)
+    with site.person() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+        assert "\u200b" not in page
+        [code] = re.findall(r'value="(A&#[^"]+)"', page)
+        assert send(visitor, state.run, pick_0=html.unescape(code)).status_code == 303
+    assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "A\u200bB"

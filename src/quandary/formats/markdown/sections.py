@@ -135,6 +135,7 @@ class Reader:
         keyed = block.kind == "paragraph" and is_field(block.lines[0][2])
         if decision is not None and decision.items and not keyed:
             decision.stray.append(block)
+            decision.ended |= block.kind == "rule"
             return
         known, unknown = read_fields(block) if block.kind in ("paragraph", "heading") else ([], [])
         for key in known:
@@ -383,7 +384,7 @@ def _content_from(lines: list[str]) -> list[int]:
 
 def _continues(decision: OpenDecision, heads: list[Head]) -> bool:
     """A list behind stray text goes on with the options if it has new codes and repeats none."""
-    if any(stray.kind == "rule" for stray in decision.stray):
+    if decision.ended:
         return False
     codes = {head.code for head in heads}
     new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
@@ -440,6 +441,8 @@ class OpenDecision(msgspec.Struct, eq=False):
     """The first lines of the items."""
     codes: set[str] = set()
     stray: list[Block] = []
+    ended: bool = False
+    """Whether there is a line across the page among what is stray: no options go on behind one."""
     question: str = ""
     after_prose: bool = False
 
