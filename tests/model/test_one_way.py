@@ -162,6 +162,7 @@ def test_few_of_many_harmless_questions_are_caught() -> None:
         "deployToProd",
         "a\x07b",
         "\ue000",
+        "\u202eti eteled\u202c",
     ],
 )
 def test_no_spelling_hides_what_is_done(text: str) -> None:

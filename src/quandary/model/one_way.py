@@ -20,6 +20,7 @@ _LONGEST = 100_000
 _WORD = r"(?<![\w-])--?[a-z][a-z-]*|[a-z0-9]+(?:'[a-z]+)?|[^\W\d_]+|[.,;:!?\n]"
 _CAMEL = r"(?<=[a-z0-9])(?=[A-Z])"
 _SIGNS = frozenset(".,;:!?\n")
+_TURNING = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _APART = 6
 """How many words may stand between a deed and what it is done to."""
 _BEFORE = 4
@@ -707,6 +708,8 @@ def _strange(text: str) -> str:
     """What cannot be read for certain: letters of other scripts, and what is no text at all."""
     if text.isascii() and text.isprintable():
         return ""
+    if any(unicodedata.bidirectional(c) in _TURNING for c in text):
+        return "signs that turn text around"
     for sign in _fold(text):
         kind = unicodedata.category(sign)
         if kind in ("Co", "Cn", "Cs") or (kind == "Cc" and sign not in "\t\n\r\f"):
