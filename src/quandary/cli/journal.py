@@ -76,7 +76,10 @@ def verify_command(
     if accept and keeper is not None:
         if console.caller().who != "person":
             raise Rejected("only a person at a terminal can accept an older store")
-        keeper.renew()
+        try:
+            keeper.renew()
+        except OSError as error:
+            raise StoreError(f"{keeper.path} cannot be written ({error.strerror})") from None
     known = anchor is not None and os.path.lexists(anchor)
     report = archive.examine(store, run, _read_anchor(anchor) if anchor and known else expect)
     _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
