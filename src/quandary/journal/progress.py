@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from quandary.journal.entries import Source
     from quandary.journal.history import Given
     from quandary.journal.store import Recorded, Store
+    from quandary.model.asks import Hand
 
     Sent = Reply | Output | Done
 
@@ -225,8 +226,8 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
                 ]
                 responses[key] = attribute(merge(parts))
             else:  # most are, and there can be thousands
-                hands = dict.fromkeys([answer.key for answer in answers], body.source[:2])
-                responses[key] = Reply(answers, hands)
+                hand: Hand = body.source[:2]
+                responses[key] = Reply(answers, {answer.key: hand for answer in answers})
         else:
             came = _matter(run, entries[n - 1]).came
             if came is None:
