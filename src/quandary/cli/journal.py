@@ -185,7 +185,7 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     """
     store = console.open_journal(where, existing=True, notify=False)
     exported = archive.fetch(store, run)
-    written = archive.write(exported, store.anchor())
+    written = archive.write(exported)
     if output is None or output == "-":
         put(written)
     else:

@@ -157,6 +157,8 @@ class Exported(NamedTuple):
     """The digest of the first entry of the run before it, where it was written."""
     entries: tuple[Entry, ...]
     documents: dict[str, bytes]
+    newest: str = ""
+    """How far the store had come from which it was exported."""
 
     @property
     def began(self) -> Began:
@@ -217,15 +219,15 @@ def export(store: Store, run: str) -> Exported:
         entries = tuple(replace(entry, seq=0) for entry in store.entries(run))
         names = _names(entries)
         documents = {name: text for name in names if (text := store.document(name)) is not None}
-    exported = Exported(run, follows, entries, documents)
+    exported = Exported(run, follows, entries, documents, store.anchor())
     if _problems(exported):
         raise Rejected(f"run {run} is not as it was written; see `quandary verify {run}`")
     return exported
 
 
-def write(exported: Exported, newest: str = "") -> bytes:
+def write(exported: Exported) -> bytes:
     """The file: the same run of a store that has come as far gives the same bytes."""
-    return msgspec.json.format(_compact(exported, newest), indent=1) + b"\n"
+    return msgspec.json.format(_compact(exported), indent=1) + b"\n"
 
 
 def read(data: bytes | str, name: str) -> Exported:
@@ -239,6 +241,7 @@ def read(data: bytes | str, name: str) -> Exported:
             bytes.fromhex(file.follows),
             tuple(_entry(file.run, line) for line in file.entries),
             {digest: _document(digest, value) for digest, value in file.documents.items()},
+            file.newest,
         )
     except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
@@ -248,7 +251,7 @@ def read(data: bytes | str, name: str) -> Exported:
     return exported
 
 
-def _compact(exported: Exported, newest: str = "") -> bytes:
+def _compact(exported: Exported) -> bytes:
     lines = []
     for entry in exported.entries:
         salt, seal = (None if it is None else it.hex() for it in (entry.salt, entry.seal))
@@ -256,8 +259,8 @@ def _compact(exported: Exported, newest: str = "") -> bytes:
         digest = entry.digest.hex()
         lines.append(_Line(entry.n, msgspec.Raw(entry.body), matter, salt, seal, digest))
     documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
-    file = _File(FORMAT, exported.run, exported.follows.hex(), tuple(lines), documents, newest)
-    return msgspec.json.encode(file)
+    run, follows, newest = exported.run, exported.follows.hex(), exported.newest
+    return msgspec.json.encode(_File(FORMAT, run, follows, tuple(lines), documents, newest))
 
 
 def _entry(run: str, line: _Line) -> Entry:
@@ -276,7 +279,7 @@ def _document(digest: str, value: object) -> bytes:
 
 
 def _problems(exported: Exported) -> list[Problem]:
-    run, follows, entries, documents = exported
+    run, follows, entries, documents, _ = exported
     if len(run) != LENGTH or not set(run) <= set(ALPHABET) or len(follows) != len(START):
         return [Problem("that is no name of a run, or not what a run follows")]
     if not entries or entries[0].kind != "began":
@@ -330,7 +333,7 @@ def import_run(
     record = run if store.run(run) is not None else store.named(name).get(name)
     if record is not None:
         known = export(store, run) if record == run else read_imported(store, record)
-        if _compact(known) == _compact(exported):
+        if known._replace(newest="") == exported._replace(newest=""):
             return Imported(record, known=True)
         if record == run or not _goes_on(known, exported):
             raise Rejected(f"run {run} is here already, and {_difference(known, exported)}")
