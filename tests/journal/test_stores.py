@@ -16,7 +16,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import chance, runs
 from quandary.journal.chance import stamp
 from quandary.journal.entries import Noted, Source
-from quandary.journal.history import Draft
+from quandary.journal.history import Writer
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
 from quandary.journal.store import TABLES, Moved, open_store
 from quandary.journal.verify import verify
@@ -143,10 +143,10 @@ def test_who_has_not_seen_every_entry_appends_nothing(store: Store) -> None:
     row = store.run(state.run)
     assert row is not None
     small_flows.answer(store, state)
-    draft = Draft(row, Source("agent", "relay", ""))
-    draft.add(Noted(kind="idle", **draft.said))
+    writer = Writer(row, Source("agent", "relay", ""))
+    writer.add(Noted(kind="idle", **writer.said))
     with pytest.raises(Moved):
-        draft.append(store)
+        writer.append(store)
     assert len(store.entries(state.run)) == 4
 
 
@@ -155,9 +155,9 @@ def test_an_entry_may_have_no_texts_at_all(store: Store) -> None:
     state = small_flows.begin(store)
     row = store.run(state.run)
     assert row is not None
-    draft = Draft(row, Source("agent", "relay", ""))
-    draft.add(Noted(kind="idle", **draft.said))
-    draft.append(store)
+    writer = Writer(row, Source("agent", "relay", ""))
+    writer.add(Noted(kind="idle", **writer.said))
+    writer.append(store)
     entry = store.entries(state.run)[-1]
     assert (entry.matter, entry.salt, entry.seal) == (None, None, None)
 

@@ -199,7 +199,7 @@ def describe_beginning(body: Began) -> dict[str, Any]:
 # -- what is appended ----------------------------------------------------------------------------
 
 
-class Draft:
+class Writer:
     """Entries about to be appended to a run, and the row that they lead to."""
 
     def __init__(self, run: Run, source: Source, pending: tuple[str, ...] = ()) -> None:

@@ -35,7 +35,7 @@ from quandary.journal.entries import (
     document_digest,
     is_sealed,
 )
-from quandary.journal.history import Draft, row_of
+from quandary.journal.history import Writer, row_of
 from quandary.journal.progress import rebuild
 from quandary.journal.store import TABLES, Last
 from quandary.journal.verify import Report, verify
@@ -197,14 +197,14 @@ def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
 
 def _resume(store: Store, run: _Found) -> None:
     """Say in a run what it lost, and have it stand where its flow stands after what is left."""
-    draft = Draft(run.row, Source("policy", "recovery", ""))
-    noted = Noted(kind="recovered", key=run.row.key or "", lost=run.lost, **draft.said)
+    writer = Writer(run.row, Source("policy", "recovery", ""))
+    noted = Noted(kind="recovered", key=run.row.key or "", lost=run.lost, **writer.said)
     what = [f"the texts of entry {n}" for n in run.lost] + ([run.cut] if run.cut else [])
-    draft.add(noted, Matter(text=f"{', '.join(what)} could not be read in the damaged store"))
+    writer.add(noted, Matter(text=f"{', '.join(what)} could not be read in the damaged store"))
     if run.cut and run.row.status == "waiting":
         with suppress(QuandaryError):  # of another version, or without its texts: shown as it is
-            draft.stand(rebuild(store, run.row.id, run.row.n))
-    draft.append(store)
+            writer.stand(rebuild(store, run.row.id, run.row.n))
+    writer.append(store)
 
 
 # -- reading a damaged file ------------------------------------------------------------------------

@@ -33,9 +33,9 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import (
     BY_PREFERENCE,
-    Draft,
     Earlier,
     Given,
+    Writer,
     fold,
     given,
     look_at,
@@ -231,26 +231,26 @@ def begin(
     progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
     source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
     kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
-    draft = Draft(Run(id="", expires=until or None, **kind), source)
-    kind |= {"expires": until, "origin": origin or "", "name": name, **draft.said}
-    draft.add(Began(documents=digests, **kind), Matter(arguments=plain))
-    draft.stand(progress)
+    writer = Writer(Run(id="", expires=until or None, **kind), source)
+    kind |= {"expires": until, "origin": origin or "", "name": name, **writer.said}
+    writer.add(Began(documents=digests, **kind), Matter(arguments=plain))
+    writer.stand(progress)
     if origin is not None:
-        _take_over(draft, progress, Earlier(store, _row(store, origin).id))
+        _take_over(writer, progress, Earlier(store, _row(store, origin).id))
     if prefer:
-        _decide(store, draft, progress)
+        _decide(store, writer, progress)
 
     def write(last: Last | None) -> tuple[Run, list[Entry]]:
         run = chance.new_id(chance.now(), last.id if last else None)
-        draft.run = replace(draft.run, id=run, began=draft.at)
-        return draft.seal(last.first if last else START)
+        writer.run = replace(writer.run, id=run, began=writer.at)
+        return writer.seal(last.first if last else START)
 
     kept = {digests[name]: text for name, text in written.items()}
     try:
         run = store.create(write, kept, name=name, once=once)
     except Taken as taken:
         return look(store, str(taken))
-    return _do_deeds(OpenRun(store, run, progress), source, deeds, draft.notes)
+    return _do_deeds(OpenRun(store, run, progress), source, deeds, writer.notes)
 
 
 def advance(
@@ -291,17 +291,17 @@ def advance(
         try:
             _require_waiting(handle, to)
             pending = tuple(call.key for call in handle.progress.calls)
-            draft, asked = Draft(handle.row, source, pending), handle.progress.request
-            _record(handle, draft, response, to, token=token, request=request)
-            handle.move(draft.append(store))
+            writer, asked = Writer(handle.row, source, pending), handle.progress.request
+            _record(handle, writer, response, to, token=token, request=request)
+            handle.move(writer.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
             if known is None and not isinstance(error, Moved):
                 raise
             known = None  # somebody else may have been here; look
             continue
         if isinstance(asked, Ask) and isinstance(response, Reply):
-            _bind(store, draft, asked, response)
-        return _do_deeds(handle, source, deeds, draft.notes)
+            _bind(store, writer, asked, response)
+        return _do_deeds(handle, source, deeds, writer.notes)
 
 
 def note(
@@ -321,13 +321,13 @@ def note(
         row, ask = handle.row, handle.state.ask if to is not None else None
         if to not in (None, row.key) and (ask is None or ask.question(str(to)) is None):
             raise _already(row, to)
-        draft = Draft(row, Source(**said))
+        writer = Writer(row, Source(**said))
         matter = Matter(text=what.text) if what.text else EMPTY
-        draft.add(Noted(kind=what.kind, key=row.key or "", item=what.item, **draft.said), matter)
+        writer.add(Noted(kind=what.kind, key=row.key or "", item=what.item, **writer.said), matter)
         if what.kind == "declined":
-            draft.end("declined", what.text)
+            writer.end("declined", what.text)
         try:
-            handle.move(draft.append(store))
+            handle.move(writer.append(store))
         except Moved:
             handle = open_run(store, handle.id)
             continue
@@ -339,10 +339,10 @@ def note_behind(
     store: Store, row: Run, kind: str, key: str, item: str, text: str, **said: Unpack[Said]
 ) -> None:
     """Keep a note behind the end of a run; refused where somebody wrote since its row was read."""
-    draft = Draft(row, Source(**said))
-    draft.add(Noted(kind=kind, key=key, item=item, **draft.said), Matter(text=text))
+    writer = Writer(row, Source(**said))
+    writer.add(Noted(kind=kind, key=key, item=item, **writer.said), Matter(text=text))
     try:
-        draft.append(store)
+        writer.append(store)
     except Moved:
         raise Rejected("somebody else was quicker; look again, then try again") from None
 
@@ -353,9 +353,9 @@ def withdraw(store: Store, run: str, why: str, **said: Unpack[Said]) -> State:
     row = _row(store, run)
     if row.status != "waiting":
         raise Rejected(f"run {run} is {row.status}; only a waiting run can be withdrawn")
-    draft = Draft(row, Source(**said))
-    draft.end("withdrawn", why)
-    return look_at(store, draft.append(store))
+    writer = Writer(row, Source(**said))
+    writer.end("withdrawn", why)
+    return look_at(store, writer.append(store))
 
 
 @_until_appended
@@ -389,12 +389,12 @@ def amend(
     if not elsewhere:
         require_person(ask, reply, source)
     changed = Reply(tuple(a for a in reply.answers if a != known.get(a.key)) or reply.answers)
-    draft, number = Draft(row, source), standing.responses[ask.key]
-    draft.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
+    writer, number = Writer(row, source), standing.responses[ask.key]
+    writer.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
     recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
-    progress = resume(store, run, heard(run, recorded + draft.recorded))
-    state = _append(store, draft, progress, deeds)
-    _bind(store, draft, ask, changed)
+    progress = resume(store, run, heard(run, recorded + writer.recorded))
+    state = _append(store, writer, progress, deeds)
+    _bind(store, writer, ask, changed)
     return state
 
 
@@ -414,17 +414,17 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
     recorded = store.recorded(run, row.n)
     known = heard(run, recorded)
     takes_back, arguments = way_back(store, run, known)
-    draft, number = Draft(row, Source(**said)), known.standing.amendment + 1
-    note = Noted(kind="retried", takes_back=takes_back, amendment=number, **draft.said)
+    writer, number = Writer(row, Source(**said)), known.standing.amendment + 1
+    note = Noted(kind="retried", takes_back=takes_back, amendment=number, **writer.said)
     text = ANEW if takes_back else ONCE_MORE
-    draft.add(note, Matter(arguments=arguments or None, text=text))
-    progress = resume(store, run, heard(run, recorded + draft.recorded))
+    writer.add(note, Matter(arguments=arguments or None, text=text))
+    progress = resume(store, run, heard(run, recorded + writer.recorded))
     if progress.request is None:
         raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
     key = key_of(progress.request)
     progress.show_again({key: number})
-    draft.parts = [(replace(body, key=key), matter) for body, matter in draft.parts]
-    return _append(store, draft, progress, deeds)
+    writer.parts = [(replace(body, key=key), matter) for body, matter in writer.parts]
+    return _append(store, writer, progress, deeds)
 
 
 @_until_appended
@@ -440,11 +440,11 @@ def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Sai
         key = reply.answers[0].key
         return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
     require_fit(progress.request, reply)
-    draft = Draft(row, Source(**said))
-    draft.answer(reply, progress.request.key, why=why)
-    progress.take(_by(draft.source, reply))
-    draft.stand(progress)
-    return state_of(draft.append(store), progress)
+    writer = Writer(row, Source(**said))
+    writer.answer(reply, progress.request.key, why=why)
+    progress.take(_by(writer.source, reply))
+    writer.stand(progress)
+    return state_of(writer.append(store), progress)
 
 
 def answer_of(store: Store, run: str) -> tuple[Source, Answer] | None:
@@ -544,61 +544,63 @@ def _keep(handle: OpenRun) -> None:
             opened.pop(next(iter(opened)), None)
 
 
-def _take_over(draft: Draft, progress: Progress, earlier: Earlier) -> None:
+def _take_over(writer: Writer, progress: Progress, earlier: Earlier) -> None:
     """Answer from an earlier run what is asked again, as far as that goes."""
     while True:
         request = progress.request
         if isinstance(request, Ask):
             # What only a person may say, they have to say each time.
-            answered = None if request.require else earlier.fitting(request, draft.at)
+            answered = None if request.require else earlier.fitting(request, writer.at)
             if answered is None:
                 return
             body, reply = answered
-            draft.add(body, Matter(answers=reply.answers))
+            writer.add(body, Matter(answers=reply.answers))
             said = {a.key: Given(a, body.source_of(a.key)) for a in reply.answers}
             progress.take(attribute(said))
         else:
             for call in progress.calls:
-                if (came := earlier.output(call, draft.at)) is not None:
-                    draft.add(came[0], Matter(came=came[1]))
+                if (came := earlier.output(call, writer.at)) is not None:
+                    writer.add(came[0], Matter(came=came[1]))
                     progress.collect(came[1])
             if progress.request is request:
                 return
-        draft.stand(progress)
+        writer.stand(progress)
 
 
-def _decide(store: Store, draft: Draft, progress: Progress) -> None:
+def _decide(store: Store, writer: Writer, progress: Progress) -> None:
     """Answer what waits by preference, as often as that may be, and say so beside what is next."""
     policy: Policy | None = None
     while isinstance(ask := progress.request, Ask) and all(q.decidable for q in ask.questions):
         from quandary.journal.policy import ASK, read_policy  # noqa: PLC0415 - most recommend nothing
 
-        policy = policy or read_policy(store, draft.run.project)
+        policy = policy or read_policy(store, writer.run.project)
         verdicts = policy.judge_all(ask)
         if not verdicts or not all(verdict.decide for verdict in verdicts.values()):
-            draft.unseen = [
+            writer.unseen = [
                 (question, one.unseen, one.note)
                 for question in ask.questions
                 if (one := verdicts.get(question.key, ASK)).unseen
             ]
             break
         reply = Reply(tuple(Answer(key, (verdict.code,)) for key, verdict in verdicts.items()))
-        draft.decide(ask, reply)
+        writer.decide(ask, reply)
         progress.take(_by(BY_PREFERENCE, reply))
-        draft.stand(progress)
-    draft.tell_decided()
+        writer.stand(progress)
+    writer.tell_decided()
 
 
-def _bind(store: Store, draft: Draft, ask: Ask, reply: Reply) -> None:
+def _bind(store: Store, writer: Writer, ask: Ask, reply: Reply) -> None:
     """Let preferences know what a person has answered with their own hand."""
-    if draft.source.in_person and any(question.decidable for question in ask.questions):
+    if writer.source.in_person and any(question.decidable for question in ask.questions):
         from quandary.journal.policy import bind_preferences  # noqa: PLC0415 - the same
 
-        bind_preferences(store, draft.run.project, ask, reply, **draft.source._asdict())
+        bind_preferences(store, writer.run.project, ask, reply, **writer.source._asdict())
 
 
-def _record(handle: OpenRun, draft: Draft, response: Response, to: str | None, **sent: str) -> None:
-    """Put a response into the draft and before the flow, and then where that leads."""
+def _record(
+    handle: OpenRun, writer: Writer, response: Response, to: str | None, **sent: str
+) -> None:
+    """Record a response, send it into the flow, and record where that leads."""
     row, progress, request = handle.row, handle.progress, handle.progress.request
     if isinstance(response, Reply):
         if not isinstance(request, Ask):
@@ -609,18 +611,18 @@ def _record(handle: OpenRun, draft: Draft, response: Response, to: str | None, *
             if key not in asked:
                 raise _already(row, key)
         require_fit(request, response)
-        require_person(request, response, draft.source)
-        draft.answer(response, request.key, **sent)
-        progress.take(_by(draft.source, response))
+        require_person(request, response, writer.source)
+        writer.answer(response, request.key, **sent)
+        progress.take(_by(writer.source, response))
     else:
         for output in response if isinstance(response, tuple) else (response,):
             if output.key not in {call.key for call in progress.calls}:
                 raise _already(row, output.key)
-            draft.came(output)
+            writer.came(output)
             progress.collect(output)
     if progress.request is not request:
-        draft.stand(progress)
-        _decide(handle.store, draft, progress)
+        writer.stand(progress)
+        _decide(handle.store, writer, progress)
 
 
 def _by(source: Source, reply: Reply) -> Reply:
@@ -628,11 +630,11 @@ def _by(source: Source, reply: Reply) -> Reply:
     return attribute({answer.key: Given(answer, source) for answer in reply.answers})
 
 
-def _append(store: Store, draft: Draft, progress: Progress, deeds: Deeds | None) -> State:
-    draft.stand(progress)
-    _decide(store, draft, progress)
-    handle = OpenRun(store, draft.append(store), progress)
-    return _do_deeds(handle, draft.source, deeds, draft.notes)
+def _append(store: Store, writer: Writer, progress: Progress, deeds: Deeds | None) -> State:
+    writer.stand(progress)
+    _decide(store, writer, progress)
+    handle = OpenRun(store, writer.append(store), progress)
+    return _do_deeds(handle, writer.source, deeds, writer.notes)
 
 
 def _do_deeds(
@@ -646,14 +648,14 @@ def _do_deeds(
     store, progress = handle.store, handle.progress
     while isinstance(progress.request, Do) and deeds is not None and handle.row.status == "waiting":
         done = deeds(progress.request)
-        draft = Draft(handle.row, source)
-        draft.came(done)
+        writer = Writer(handle.row, source)
+        writer.came(done)
         progress.take(done)
-        draft.stand(progress)
-        _decide(store, draft, progress)
-        decided += draft.notes
+        writer.stand(progress)
+        _decide(store, writer, progress)
+        decided += writer.notes
         try:
-            handle.move(draft.append(store))
+            handle.move(writer.append(store))
         except Moved:
             return advance(store, handle.id, **source._asdict(), deeds=deeds)
     _keep(handle)
@@ -670,9 +672,9 @@ def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     row = store.require_run(run)
     if not expiring or row.status != "waiting" or not _has_expired(row):
         return row
-    draft = Draft(row, Source("policy", "expiry", ""))
-    draft.end("withdrawn", f"nobody answered until {row.expires}")
-    return draft.append(store)
+    writer = Writer(row, Source("policy", "expiry", ""))
+    writer.end("withdrawn", f"nobody answered until {row.expires}")
+    return writer.append(store)
 
 
 def _has_expired(row: Run) -> bool:
