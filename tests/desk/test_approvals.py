@@ -195,6 +195,27 @@ def test_an_edited_place_passes_nothing(tried: Tried, current: str) -> None:
     assert "warnings" not in tried.status
 
 
+def test_a_repaired_record_passes_nothing(tried: Tried) -> None:
+    """Of an interrupted command, the file can say that it moved the track, and not where to."""
+    tried.killed("phase", "go", "rel", "2.1", after=False)
+    [row] = SqliteStore(tried.store).each_run(waits="house")
+    forged = {"phase": "3", "from": "2.1", "run": row.id}
+    edit(tried, currentPhase="3", phaseHistory=[*tried.state["phaseHistory"], forged])
+    refuse(tried, "4")
+    assert SqliteStore(tried.store).require_run(row.id).status == "withdrawn"
+
+
+def test_an_edited_history_makes_no_choice_at_a_gate_come_true(tried: Tried) -> None:
+    """That the track has moved already is taken from the journal."""
+    run = begin(tried)
+    store = SqliteStore(tried.store)
+    forged = {"phase": "2.3", "from": "2.1", "run": run}
+    edit(tried, currentPhase="2.3", phaseHistory=[*tried.state["phaseHistory"], forged])
+    reply, do = Reply((Answer("2.1:", ("OTH/SKP",)),)), actions(store, run)
+    state = runs.advance(store, run, reply, who="agent", through="relay", deeds=do)
+    assert (state.status, "has moved since" in str(state.error)) == ("failed", True)
+
+
 def test_a_track_declared_anew_keeps_what_only_a_person_opens(tried: Tried) -> None:
     """Neither deleting the file nor a weaker list of phases gets round it."""
     tried.file.unlink()

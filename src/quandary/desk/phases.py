@@ -318,16 +318,18 @@ def open_track(store: Store, name: str, *, adopting: bool = False) -> tuple[str,
 def _repair(store: Store, folder: str) -> Kept:
     """Complete the record of commands that were killed on the way, of a track that is locked.
 
-    A move that the file has was made. One that it has not never will be: its command is gone.
+    A move that the file has was made, if it led where the journal says that the command was to go.
+    One that it has not never will be: its command is gone.
     """
     kept, ledger = tracks.load(folder), read_ledger(store, folder)
-    made = {passage.run: passage.label for passage in kept.history}
+    made = {passage.run: passage for passage in kept.history}
     why = "the command was interrupted before the track had moved"
     for row in unfinished_runs(store, folder, "phase"):
-        if row.id in made:
+        passage = made.get(row.id)
+        if passage is not None and passage.phase == arguments_of(store, row.id)["to"]:
             mark = _mark(row.id, str(row.key))
             if ledger is not None and ledger.last != mark:
-                _note_move(store, ledger, mark, made[row.id], Source(**_REPAIR))
+                _note_move(store, ledger, mark, passage.label, Source(**_REPAIR))
                 ledger = read_ledger(store, folder)
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         else:
@@ -550,15 +552,16 @@ def _judge_and_move(
 ) -> dict[str, Any]:
     """What came of a move, for the flow that asked for it: where the track is, or what it lacks."""
     last = kept.history[-1] if kept.history else None
-    if last is not None and last.run == chosen.run and last.phase == move.target:
+    mark = _mark(chosen.run, key)
+    is_noted = ledger.last == mark  # by a process that was killed before it recorded the outcome
+    is_made = last is not None and (last.run, last.phase) == (chosen.run, move.target)
+    if last is not None and is_made and (is_noted or ledger.adopted):
         return {"phase": last.phase, "proven": len(last.proof)}
     track, current = kept.track, kept.track.current
     here = current.label if current is not None else ""
     if (here, len(kept.history)) != (move.source, move.seen):
         stands = f"stands at {current.title}" if current is not None else "has not begun"
         raise Rejected(f"the track has moved since this was asked and now {stands}; ask again")
-    mark = _mark(chosen.run, key)
-    is_noted = ledger.last == mark  # by a process that was killed before it changed the file
     if not is_noted and not _is_current(store, chosen.run, ledger):
         stands = f"has it at {ledger.label}" if ledger.label else "has it before its first phase"
         raise Rejected(f"the track has moved since this was asked: the journal {stands}; ask again")
