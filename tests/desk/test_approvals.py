@@ -346,6 +346,26 @@ def test_an_approval_ends_with_its_declaration(proving: Tried) -> None:
     refuse(proving, "3", run, "was used, or the track has moved since")
 
 
+def test_an_approval_does_not_go_by_the_order_of_rows(proving: Tried) -> None:
+    """The order of entries of different runs is not sealed; what a gate saw of its track is."""
+    run, before = begin(proving), proving.file.read_bytes()
+    choose(proving, run, "PRC")
+    choose(proving, begin(proving), "OTH/RST")
+    begin(proving)
+    proving.file.write_bytes(before)
+    with closing(sqlite3.connect(proving.store)) as store, store:
+        [[gate]] = store.execute("SELECT min(seq) FROM entry WHERE run = ?", (run,))
+        [[note]] = store.execute(
+            "SELECT max(seq) FROM entry JOIN run ON run = id WHERE flow = 'track'"
+        )
+        store.execute("UPDATE entry SET seq = -seq WHERE seq BETWEEN ? AND ?", (gate, note))
+        store.execute("UPDATE entry SET seq = ? WHERE seq = ?", (gate, -note))
+        store.execute("UPDATE entry SET seq = 1 - seq WHERE seq < 0")
+    assert verify(SqliteStore(proving.store)).ok
+    ended = proving.go("3", {"tests": "fine"}, run)
+    assert (ended.status, "the track has moved since" in ended.err) == (1, True), ended
+
+
 def test_nothing_moves_in_an_older_journal(tried: Tried) -> None:
     """A journal that was put back may not know what was declared or used since."""
     older = tried.folder / "older.db"

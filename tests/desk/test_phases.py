@@ -164,7 +164,7 @@ class Commands(RuleBasedStateMachine):
         """A choice at a gate leads to a neighbour, for the right person, with proof."""
         if not self.way:
             return
-        kept = tracks.load(self.folder)
+        _, kept, _ = phases.open_track(self.store, self.folder, adopting=True)
         before = self.file.read_bytes()
         track = kept.track
         wanted = {

@@ -58,8 +58,6 @@ class Ledger(NamedTuple):
     """
 
     row: Run
-    seq: int
-    """Its newest entry among those of all runs."""
     phases: tuple[Phase, ...]
     label: str
     """Where the track stands; nothing before any phase has begun."""
@@ -79,14 +77,12 @@ def read_ledger(store: Store, folder: str) -> Ledger | None:
     began = arguments_of(store, run)
     if "phases" not in began:
         raise StoreError(f"run {run} declared this track and its text is gone; see quandary verify")
-    entries = store.entries(run, upto=row.n)
-    bodies = [entry.read() for entry in entries]
+    bodies = [entry.read() for entry in store.entries(run, upto=row.n)]
     moves = [b for b in bodies if isinstance(b, Noted) and b.kind in (_MOVED, _FINISHED)]
     declared = msgspec.convert(began["phases"], tuple[Phase, ...])
-    known = (row, entries[-1].seq, declared)
     if not moves:
-        return Ledger(*known, began["current"], adopted=began["adopted"])
-    return Ledger(*known, moves[-1].item, moves[-1].key, moves[-1].kind == _FINISHED)
+        return Ledger(row, declared, began["current"], adopted=began["adopted"])
+    return Ledger(row, declared, moves[-1].item, moves[-1].key, moves[-1].kind == _FINISHED)
 
 
 def start_track(store: Store, name: str, given: str, where: str, source: Source) -> Track:
@@ -176,6 +172,7 @@ def _as_recorded(kept: Kept, ledger: Ledger) -> Kept:
         here = next((phase for phase in phases if phase.label == here.label), here)
     labels = tuple(phase.label for phase in added)
     new = {"phases": phases, "current": here, "added": labels, "recorded": ledger.label}
+    new |= {"entry": ledger.row.head.hex()}
     return kept._replace(track=msgspec.structs.replace(kept.track, **new))
 
 
@@ -478,7 +475,7 @@ def _find_grant(
         goal = transition.target.title
         why = f", and in run {run} no person chose to go to {goal} from where the track stands now"
         why += "; have them choose in quandary gate DIR"
-    elif not _is_current(store, run, ledger):
+    elif not _is_current(store, chosen, ledger):
         why = f", and what they chose in run {run} was used, or the track has moved since; {how}"
     elif changed := _list_changes(store, folder, chosen.move.shown):
         why = f", and {changed} changed since run {run} showed it; {how}"
@@ -496,17 +493,18 @@ def _refusal(transition: Transition) -> str:
     return f"{passed.title} can be {verb} only on a person's own word"
 
 
-def _is_current(store: Store, run: str, ledger: Ledger) -> bool:
+def _is_current(store: Store, chosen: Ordered, ledger: Ledger) -> bool:
     """Whether a gate was not used, and its track not moved or declared anew since it was begun.
 
-    A gate of before is one of a track that the journal has adopted; it counts until the first move,
+    What it saw of the ledger is sealed in it, and the order of entries of different runs is not. A
+    gate of before is one of a track that the journal has adopted; it counts until the first move,
     unless it was used then.
     """
-    if store.named(_APPROVAL + run):
+    if store.named(_APPROVAL + chosen.run):
         return False
-    if store.entries(run, upto=1)[0].seq > ledger.seq:
+    if chosen.move.entry == ledger.row.head.hex():
         return True
-    return ledger.adopted and not _was_used(store, run)
+    return ledger.adopted and not _was_used(store, chosen.run)
 
 
 def _was_used(store: Store, run: str) -> bool:
@@ -562,7 +560,7 @@ def _judge_and_move(
     if (here, len(kept.history)) != (move.source, move.seen):
         stands = f"stands at {current.title}" if current is not None else "has not begun"
         raise Rejected(f"the track has moved since this was asked and now {stands}; ask again")
-    if not is_noted and not _is_current(store, chosen.run, ledger):
+    if not is_noted and not _is_current(store, chosen, ledger):
         stands = f"has it at {ledger.label}" if ledger.label else "has it before its first phase"
         raise Rejected(f"the track has moved since this was asked: the journal {stands}; ask again")
     parts = rules.split(move.target) or ("", "")

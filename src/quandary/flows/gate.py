@@ -229,7 +229,7 @@ class _Gate:
         way = (terms.folder, self.phase.label, goal, terms.seen, target is None, reason)
         while True:
             given = (self.proof, tuple(sorted(self.typed)))
-            move = Move(*way, *given, bool(label), terms.base, self.shown)
+            move = Move(*way, *given, bool(label), terms.base, self.shown, terms.track.entry)
             done = yield from self._do("move-phase", move.argument)
             lacking = done.get("lacking")
             if not lacking:

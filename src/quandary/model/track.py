@@ -129,6 +129,8 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
     recorded: str | None = None
     """The label where the journal has the track, which may not be where its file has it; nothing
     where there is no journal."""
+    entry: str = ""
+    """The digest of the newest entry that the journal has of the track."""
 
     @property
     def ordered(self) -> tuple[Phase, ...]:
@@ -250,6 +252,8 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "f
     """The folder that paths in the proof may start from, beside the track's own."""
     shown: dict[str, str] = {}
     """The artifacts that somebody saw who chose it, with their digests."""
+    entry: str = ""
+    """The newest entry that the journal had of the track then, by its digest."""
 
     @property
     def argument(self) -> str:
