@@ -6,6 +6,7 @@ The questions are levels of the tree, one for each item; how they are asked is `
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -210,8 +211,8 @@ def level_problems(tree: Tree) -> list[str]:
         if not decision.options:
             problems.append(f"decision {decision.name} has no options")
         for level in (decision.options, *(o.options for _, o in decision.walk())):
-            codes = [option.code.upper() for option in level]
-            twice = sorted({code for code in codes if codes.count(code) > 1})
+            codes = Counter(option.code.upper() for option in level)
+            twice = sorted(code for code, times in codes.items() if times > 1)
             problems += [f"code [{code}] is used twice on line {level[0].line}" for code in twice]
     return problems
 

@@ -23,12 +23,15 @@ BLANK = "blank opens more"
 """The hint that Other may be left empty; where nothing is empty, it is left out."""
 SUMMARY_LENGTH = 240
 _SLOT = re.compile(r"(?<!\$)\{ *([A-Za-z_][A-Za-z0-9_. -]*)\}")
+# No repetition below runs past where its next match may begin: time grows with the text alone.
 # Neither `list[str]` nor the `[x]` of something done waits to be filled in.
 _BRACKETS = re.compile(
-    r"(?<![\]\w])\[(?!x\])(?=[^\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])"
+    r"(?<![\]\w])\[(?!x\])(?=[^\[\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])"
 )
 _TODO = re.compile(r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)")
-_CODE_OR_URL = re.compile(r"(`+)[^`].*?\1|\w+://\S+|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL)
+_CODE_OR_URL = re.compile(
+    r"(?<!`)(`{1,9})(?!`).*?\1|(?<!\w)\w+://\S+|\[[^\[\]\n]*\]\([^)\[\n]*\)", re.DOTALL
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)")
 
 
@@ -58,7 +61,7 @@ def fill_phrases(template: str, values: Mapping[str, str]) -> str:
     """
     found = list(_SLOT.finditer(template))
     between = [template[a.end() : b.start()] for a, b in pairwise(found)]
-    phrase = [bool(re.fullmatch(r"\W*\s\W*", gap)) for gap in between]
+    phrase = [bool(re.search(r"\s", gap)) and not re.search(r"\w", gap) for gap in between]
     alone = {
         slot.start(): not (before or behind)
         for slot, before, behind in zip(found, [False, *phrase], [*phrase, False], strict=False)
@@ -74,7 +77,7 @@ def fill_phrases(template: str, values: Mapping[str, str]) -> str:
 
 def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
-    bare = re.sub(r"(?m)^\s*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
+    bare = re.sub(r"(?m)^[^\S\n]*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
     line = " ".join(bare.split())
     ends = [found.end() for found in _SENTENCE_END.finditer(line)]
     fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -63,6 +64,30 @@ def nasty_tree() -> str:
         f"## Decision: {label}\n- [OK] {label}\n  {label}\n- [NO] {label} two\n  {label}\n"
         f"- [GO] {label} three\n  {label}\n- [OTH] Other\n  - [X] {label} four\n"
     )
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "**a " * 25_000,
+        "`" * 100_000 + "x",
+        " ".join("`" * length for length in range(400, 0, -1)),
+        "# " + "#" * 100_000 + "x",
+        "[" * 20_000,
+        "[](" * 20_000,
+        "[ " + "a" * 100_000,
+        "\n" * 100_000 + "x",
+    ],
+    ids=lambda context: context[:4].strip() or "lines",
+)
+def test_no_context_freezes_the_server(site: Site, context: str) -> None:
+    """A pattern that tries the rest of a text from every place would keep all others waiting."""
+    begun = time.process_time()
+    with site.visitor() as visitor:
+        sent = visitor.post("/api/asks", json={"text": TAGS, "context": context})
+        assert sent.status_code == 201
+        assert visitor.get(f"/runs/{sent.json()['run']}").status_code == 200
+    assert time.process_time() - begun < 5
 
 
 def test_a_tree_full_of_scripts_is_shown_as_text(site: Site) -> None:

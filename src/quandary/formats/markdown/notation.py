@@ -246,13 +246,13 @@ class Line(NamedTuple):
 
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_HEADING = re.compile(r"#{1,6}\s+(.+?)\s*#*$")
+_HEADING = re.compile(r"#{1,6}\s+(.+)")
 _BULLET = re.compile(r"(\s*)([-*+]|\d{1,3}[.)])\s+(?=\S)")
 _MARKED = re.compile(
-    r"(?P<tick>`+)(?P<code>.+?)(?P=tick)"
-    r"|\*\*(?P<bold>(?=\S).+?(?<=\S))\*\*"
+    r"`+|\*\*(?=\S)"
     r"|(?<![\w*])\*(?P<italic>(?=[^\s*])[^*]*?(?<=\S))\*(?![\w*])"
 )
+_BOLD_ENDS = re.compile(r"(?<=\S)\*\*")
 
 
 def lines(markdown: str) -> list[Line]:
@@ -270,7 +270,8 @@ def lines(markdown: str) -> list[Line]:
 
 def _line(safe: str) -> Line:
     if heading := _HEADING.match(safe):
-        return Line((Span(Line(spans(heading[1])).text, "bold"),))
+        title = heading[1].rstrip("#").rstrip() or "#"
+        return Line((Span(Line(spans(title)).text, "bold"),))
     if bullet := _BULLET.match(safe):
         mark = "•" if bullet[2] in "-*+" else bullet[2]
         head = f"{bullet[1]}{mark} "
@@ -279,13 +280,28 @@ def _line(safe: str) -> Line:
 
 
 def spans(safe: str) -> tuple[Span, ...]:
-    """One line in its styles, without the marks that give them."""
+    """One line in its styles, without the marks; the time grows with its length alone."""
     found: list[Span] = []
-    done = 0
-    for match in _MARKED.finditer(safe):
-        found.append(Span(safe[done : match.start()]))
-        style = match.lastgroup or ""
-        found.append(Span(match[style], style))
-        done = match.end()
+    done = at = 0
+    endless = {"`": len(safe), "*": len(safe)}  # so long a mark, or a longer one, has no end ahead
+    while match := _MARKED.search(safe, at):
+        mark, at = match[0], match.end()
+        style, text = "italic", match["italic"]
+        if text is None:
+            style = "code" if mark[0] == "`" else "bold"
+            end = _find_end(safe, mark, at + 1) if len(mark) < endless[mark[0]] else -1
+            if end < 0:
+                endless[mark[0]] = min(len(mark), endless[mark[0]])
+                continue
+            text, at = safe[at:end], end + len(mark)
+        found += [Span(safe[done : match.start()]), Span(text, style)]
+        done = at
     found.append(Span(safe[done:]))
     return tuple(span for span in found if span.text)
+
+
+def _find_end(safe: str, mark: str, after: int) -> int:
+    if mark[0] == "`":
+        return safe.find(mark, after)
+    end = _BOLD_ENDS.search(safe, after)
+    return end.start() if end else -1
