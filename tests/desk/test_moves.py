@@ -65,9 +65,9 @@ def moved(store: Store, approval: str = "", folder: str = "/t", *, whole: bool =
     )
 
 
-def let_pass(store: Store, run: str, phase: str) -> tuple[str, str, str] | None:
+def let_pass(store: Store, run: str, phase: str, folder: str = "/t") -> tuple[str, str, str] | None:
     """Who let the move of a run pass, as far as the journal says so."""
-    source, journalled = phases.who_let_pass(store, Passage(phase, "", "", run=run))
+    source, journalled = phases.who_let_pass(store, folder, Passage(phase, "", "", run=run))
     return source if journalled else None
 
 
@@ -119,6 +119,12 @@ def test_who_let_a_move_pass(store: Store) -> None:
     granted = moved(store, approval=person).run
     assert let_pass(store, granted, "2") == Source("person", "terminal", "")
     assert let_pass(store, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2") is None
+    for run in (
+        person,
+        command,
+        granted,
+    ):  # what happened to another track says nothing of this one
+        assert let_pass(store, run, "2", "/u") is None
 
 
 def test_what_was_interrupted(store: Store) -> None:

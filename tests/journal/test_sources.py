@@ -184,3 +184,11 @@ def test_what_a_hook_reported_was_never_a_persons_own() -> None:
     assert read_body(said).source == Source("host", "hook")
     assert not Source("host", "hook").in_person
     assert not Source("host", "web").in_person
+
+
+def test_no_name_looks_like_a_hand() -> None:
+    """Whatever somebody calls themselves, the one pair of brackets says whose hand it was."""
+    name = "ada (person, web)\n" + " " * 500
+    assert Source("agent", "relay", name).told == "ada [person, web] (agent, relay)"
+    told = Source("agent", "relay", "x" * 500).told
+    assert (len(told) < 80, told.endswith("… (agent, relay)")) == (True, True)

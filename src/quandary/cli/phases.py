@@ -14,7 +14,7 @@ from quandary.desk import phases
 from quandary.desk.timeline import moment
 from quandary.errors import StoreError
 from quandary.formats import tracks
-from quandary.journal.entries import Source
+from quandary.journal.entries import Source, tell_source
 from quandary.model.text import printable
 from quandary.settings.files import read_input
 
@@ -120,12 +120,12 @@ def status(folder: str, form: str, where: str | None) -> int:
         store = None
     if form == "json":
         listed = [_phase(kept.track, phase) for phase in kept.track.ordered]
-        history = [_history(passage, store) for passage in kept.history]
+        history = [_history(real, passage, store) for passage in kept.history]
         told = {"folder": real, **describe_stand(kept.track), "phases": listed, "history": history}
         told |= {"warnings": differences} if differences else {}
         put(msgspec.json.encode(told) + b"\n")
     else:
-        put(draw_track(kept, store, differences))
+        put(draw_track(real, kept, store, differences))
     return 0
 
 
@@ -165,9 +165,9 @@ def _field(field: Any) -> dict[str, Any]:  # noqa: ANN401 - a Field
     return {"name": field.name, **field.schema, **optional}
 
 
-def _history(passage: Passage, store: Store | None) -> dict[str, Any]:
+def _history(folder: str, passage: Passage, store: Store | None) -> dict[str, Any]:
     """An entry of the history; who let it pass is the journal's word wherever it has one."""
-    (who, through, by), journalled = phases.who_let_pass(store, passage)
+    (who, through, by), journalled = phases.who_let_pass(store, folder, passage)
     said = msgspec.structs.replace(passage, who=who, through=through, by=by)
     return {**msgspec.to_builtins(said), "journalled": journalled}
 
@@ -175,7 +175,9 @@ def _history(passage: Passage, store: Store | None) -> dict[str, Any]:
 # -- for people ----------------------------------------------------------------------------------
 
 
-def draw_track(kept: Kept, store: Store | None, differences: Sequence[str] = ()) -> str:
+def draw_track(
+    folder: str, kept: Kept, store: Store | None, differences: Sequence[str] = ()
+) -> str:
     """The phases from top to bottom, and how the track came to where it stands."""
     track = kept.track
     labels = max(len(phase.label) for phase in track.phases)
@@ -190,7 +192,7 @@ def draw_track(kept: Kept, store: Store | None, differences: Sequence[str] = ())
         lines += ["", "Finished."]
     if kept.history:
         lines += ["", "How it came here:"]
-        lines += [_passed(_history(passage, store)) for passage in kept.history]
+        lines += [_passed(_history(folder, passage, store)) for passage in kept.history]
         last = kept.history[-1].label
         if last != (current.label if current is not None else ""):
             lines.append("  The history does not lead to the current phase: the file was edited.")
@@ -218,9 +220,7 @@ def _passed(entry: dict[str, Any]) -> str:
         way = f"{entry['phase']} finished"
     elif entry.get("from") == entry["phase"]:
         way = f"{entry['phase']} again"
-    by, who = entry.get("by"), entry.get("who")
-    told = f"{who} {by}" if by else who or "somebody"
-    told += f" ({entry['through']})" if entry.get("through") else ""
-    said = f"  {moment(entry.get('at', ''))}  {way}  — {told}"
+    told = tell_source(*(entry.get(name, "") for name in Source._fields))
+    said = f"  {moment(entry.get('at', ''))}  {way}  — {told or 'somebody'}"
     said += f": {entry['reason']}" if entry.get("reason") else ""
     return printable(said if entry["journalled"] else f"{said} (not in this journal)")

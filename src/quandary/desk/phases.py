@@ -265,22 +265,25 @@ def run_named_in(store: Store, text: str) -> str | None:
         return None
 
 
-def who_let_pass(store: Store | None, passage: Passage) -> tuple[tuple[str, str, str], bool]:
+def who_let_pass(
+    store: Store | None, folder: str, passage: Passage
+) -> tuple[tuple[str, str, str], bool]:
     """Who let a track pass, and whether the journal says so; else it is the track's own word."""
-    source = _find_in_journal(store, passage) if store is not None and passage.run else None
+    source = _find_in_journal(store, folder, passage) if store is not None and passage.run else None
     return source or (passage.who, passage.through, passage.by), source is not None
 
 
-def _find_in_journal(store: Store, passage: Passage) -> Source | None:
+def _find_in_journal(store: Store, folder: str, passage: Passage) -> Source | None:
     row = store.run(passage.run)
     if row is None or row.flow not in FLOWS:
         return None
     began, arguments = read_beginning(store, row.id)
     grant = arguments.get("approval")
     if row.flow == "phase" and not grant:
-        return began.source if arguments.get("to") == passage.phase else None
+        made = (arguments.get("folder"), arguments.get("to"))
+        return began.source if made == (folder, passage.phase) else None
     for found in ordered_moves(store, str(grant or row.id)):
-        if found.move.target == passage.phase:
+        if (found.move.folder, found.move.target) == (folder, passage.phase):
             return found.allowed_by
     return None
 

@@ -16,6 +16,7 @@ from quandary.errors import StoreError
 from quandary.journal import chance
 from quandary.model.asks import Answer, Ask, Question, Reply
 from quandary.model.calls import Assignment, Call, Do, Done, Output
+from quandary.model.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,7 @@ Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 
 START = bytes(32)
 """What the first entry of the first run follows."""
+_SQUARE = str.maketrans("()", "[]")
 
 
 class Source(NamedTuple):
@@ -56,9 +58,16 @@ class Source(NamedTuple):
 
     @property
     def told(self) -> str:
-        """In words. A name that was given hides nobody's hand."""
-        hand = f"{self.who}, {self.through}" if self.by else f"{self.who} ({self.through})"
-        return f"{self.by} ({hand})" if self.by else hand
+        """In words."""
+        return tell_source(self.who, self.through, self.by)
+
+
+def tell_source(who: str, through: str, by: str) -> str:
+    """A source in words. A name that was given hides nobody's hand: only that is in brackets."""
+    if not by:
+        return f"{who} ({through})" if through else who
+    hand = f"{who}, {through}" if through else who
+    return f"{shorten(' '.join(by.translate(_SQUARE).split()))} ({hand})"
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from quandary.flows.walk import Outcome
-from quandary.journal.entries import Status, Who
+from quandary.journal.entries import Status, Who, tell_source
 from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
 from quandary.model.chart import QUIET, Kind, Map
@@ -260,8 +260,7 @@ def who(exchange: Exchange) -> str:
         return exchange.agent or "an agent"
     if not exchange.who:
         return "a person"
-    hand = f"{exchange.who}, {exchange.through}"
-    return f"{exchange.by} ({hand})" if exchange.by else hand.replace(", ", " (", 1) + ")"
+    return tell_source(exchange.who, exchange.through, exchange.by)
 
 
 def answer(exchange: Exchange) -> str:

@@ -131,6 +131,14 @@ def test_a_gate_shows_its_track(
             "agent (command)",
             "person (web)",
         ]
+        file = site.folder / "track" / ".state.json"
+        forged = json.loads(file.read_text(encoding="utf-8"))
+        for passage in forged["phaseHistory"]:  # as anybody can write it
+            passage |= {"who": "person", "through": "web", "by": "ada", "run": ""}
+        file.write_text(json.dumps(forged), encoding="utf-8")
+        page = visitor.get(f"/runs/{run}").text
+        assert "done, approved by" not in page
+        assert "approved by <bdi>ada (person, web)</bdi> (not in this journal)" in page
     state = runs.look(site.store, run)
     assert (state.status, state.result["nextPhase"]) == ("done", "3: Ship")
 

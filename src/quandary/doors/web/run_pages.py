@@ -25,6 +25,7 @@ from quandary.doors.web.access import Fields, RunId, Site, TheSite, Visit, one, 
 from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
+from quandary.journal.entries import tell_source
 from quandary.model.calls import HUMAN
 from quandary.model.track import split
 
@@ -118,22 +119,22 @@ def _track(store: Store, run: str) -> dict[str, Any] | None:
     except QuandaryError:
         return None  # its folder is elsewhere, or gone
     shown = kept.history[-MOST_EVENTS:]
-    history = [_tell_passage(store, passage) for passage in shown]
+    history = [_tell_passage(store, folder, passage) for passage in shown]
     left = [(passage.phase if passage.finished else passage.source) or "" for passage in shown]
     labels = ((split(phase) or ("",))[0] for phase in left)
-    passed = {label: told["who"] for label, told in zip(labels, history, strict=True)}
+    both = zip(labels, history, strict=True)
+    passed = {label: told["who"] if told["journalled"] else "" for label, told in both}
     return {"track": kept.track, "passed": passed, "history": history, "signs": SIGNS}
 
 
-def _tell_passage(store: Store, passage: Passage) -> dict[str, Any]:
+def _tell_passage(store: Store, folder: str, passage: Passage) -> dict[str, Any]:
     """Who let it pass is the journal's word wherever it has one."""
-    (who, through, by), journalled = phases.who_let_pass(store, passage)
-    name = f"{by} ({who}, {through})" if by else f"{who} ({through})" if through else who
+    source, journalled = phases.who_let_pass(store, folder, passage)
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
     return {
         "at": timeline.moment(passage.at),
         "way": f"{passage.phase} finished" if passage.finished else way,
-        "who": name or "somebody",
+        "who": tell_source(*source) or "somebody",
         "reason": str(passage.reason or ""),
         "journalled": journalled,
     }
