@@ -491,6 +491,7 @@ def test_the_last_complaint_is_shown(project: Path) -> None:
     notices.log_trouble("hook", "first")
     notices.log_trouble("hook", "second \x1b[2J\nthird")
     (found,) = doctor.examine_logs()
+    assert "\x1b" not in Path(notices.trouble_log("hook")).read_text(encoding="utf-8")
     assert found.status == "note"
     assert found.text.endswith(r"second \x1b[2J third")
     assert str(project.parent / "home") in found.what

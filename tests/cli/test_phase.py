@@ -174,6 +174,21 @@ def test_a_path_of_a_proof_lies_below_the_folder_of_the_track(tried: Tried) -> N
         assert tried.go("2", approved="again").status == 0
 
 
+def test_no_link_of_a_repository_leads_a_track_out_of_it(
+    tried: Tried, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Neither its file nor its folder."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (tried.folder / "quandary.toml").touch()
+    (tried.folder / "out").symlink_to(elsewhere)
+    (tried.folder / "in").mkdir()
+    (tried.folder / "in" / ".state.json").symlink_to(elsewhere / "kept.json")
+    for name in ("out", "in"):
+        ended = tried.run("phase", "start", name, "--phases", "phases.json")
+        assert (ended.status, "leads out of" in ended.err) == (2, True)
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_person_at_a_terminal(tried: Tried) -> None:
     """What is done there by hand is kept as a person's, and told in a line."""
     ended = at_terminal("phase", "go", "rel", "1", env={"TERM": "dumb"})

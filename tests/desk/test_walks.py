@@ -6,8 +6,10 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 import walks
+from program import consent
 from quandary.desk.walks import Walks, launch
 from quandary.errors import Rejected
 from quandary.journal.sqlite import SqliteStore
@@ -96,3 +98,23 @@ def test_agents_that_are_next_are_followed(
     assert started.words == []
     Walks(store, "here", at_once).follow(state)
     assert state.run in started.words
+
+
+def test_agents_find_the_files_that_their_user_agreed_to(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A walk that was begun in another folder is not followed there, and its page says why."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quandary.toml").write_text('[agents.BOT]\nargv = ["./bot"]\n', encoding="utf-8")
+    (tmp_path / "bot").touch()
+    consent(tmp_path)
+    started = Started(monkeypatch)
+    state = walks.begin(store, workdir=str(tmp_path / "docs"))
+    program = Walks(store, "here", at_once)
+    program.follow(state)
+    row = store.require_run(state.run)
+    assert started.words == []
+    assert "./bot stands for a file" in program.obstacle(replace(row, project=str(tmp_path)))
+    program.follow(walks.begin(store, workdir=str(tmp_path)))
+    assert started.words

@@ -200,6 +200,22 @@ def test_a_projects_agents_are_not_started_by_a_client_without_consent(
 
 
 @ERAS
+def test_a_client_does_not_choose_which_file_an_agent_is(place: Place, mode: str) -> None:
+    """Its user agreed to the file in the project's folder, and not to one that is called alike."""
+    furnish(place)
+    settings = place.folder / "quandary.toml"
+    text = settings.read_text(encoding="utf-8").replace(f"{place.folder}/", "")
+    settings.write_text(text, encoding="utf-8")
+    (place.folder / "docs").mkdir()
+    (place.folder / "docs" / "agent.py").write_text("open('done', 'w')", encoding="utf-8")
+    consent(place.folder)
+    told = place.call("walk", {"source": "c.mmd", "workdir": "docs"}, None, mode, is_user=True)
+    assert told.failed
+    assert "agent.py stands for a file of the project" in told.then
+    assert place.call("runs", {}, None, mode).data["runs"] == []
+
+
+@ERAS
 def test_a_chart_is_walked_by_itself(place: Place, mode: str) -> None:
     """The call returns at once; agents work, the person is asked in a form, agents go on."""
     furnish(place)

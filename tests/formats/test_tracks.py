@@ -294,3 +294,23 @@ def test_any_members_are_a_track_or_one_line(
         "phaseHistory": history,
     }
     assert "\n" not in (complaint(json.dumps(members)) or "")
+
+
+@pytest.mark.parametrize("target", ["../elsewhere.json", "/dev/zero", "../nothing.json"])
+def test_a_link_out_of_the_folder_is_neither_read_nor_written(tmp_path: Path, target: str) -> None:
+    """A repository may have brought it; a link within the folder is a file like any other."""
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text(state(), encoding="utf-8")
+    folder = tmp_path / "track"
+    folder.mkdir()
+    (folder / tracks.NAME).symlink_to(target)
+    for use in (tracks.load, tracks.read, lambda folder: tracks.save(folder, state(title="new"))):
+        with pytest.raises(ParseError, match="leads out of its folder"):
+            use(str(folder))
+    assert elsewhere.read_text(encoding="utf-8") == state()
+    assert not (tmp_path / "nothing.json").exists()
+    (folder / tracks.NAME).unlink()
+    (folder / "kept.json").write_text(state(), encoding="utf-8")
+    (folder / tracks.NAME).symlink_to("kept.json")
+    tracks.save(str(folder), state(title="new"))
+    assert "new" in (folder / "kept.json").read_text(encoding="utf-8")

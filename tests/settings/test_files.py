@@ -616,3 +616,17 @@ def test_no_pattern_of_git_takes_for_ever() -> None:
     begin = time.monotonic()
     assert found(".") == [f"{name}.md", f"{name}/x.md"]
     assert time.monotonic() - begin < 5
+
+
+def test_what_has_no_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository can bring links to devices, as documents and as files of git's."""
+    monkeypatch.setattr(files, "LARGEST", 1 << 20)
+    make("a.md", ".git/info/x")
+    Path("zero.md").symlink_to("/dev/zero")
+    with pytest.raises(ParseError, match=r"zero\.md: larger than 1 MiB"):
+        read_text("zero.md")
+    Path(".git/info/exclude").symlink_to("/dev/zero")
+    complaints: list[ParseError] = []
+    assert list(markdown_files(".", onerror=complaints.append)) == ["a.md"]
+    assert "larger than 1 MiB" in str(complaints[0])
+    assert files.is_ignored(os.path.abspath("a.md"), os.getcwd())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,6 +73,7 @@ def test_tables_are_merged_and_can_be_told_apart(project: Path) -> None:
         ("agents = 1\n", "quandary.toml: [agents] is a table"),
         ("= 1\n", "quandary.toml: "),
         (f"a = {'[' * 10_000}\n", "quandary.toml: "),
+        (f"a = {'1' * 5_000}\n", "quandary.toml: "),
     ],
 )
 def test_what_is_wrong_is_said_with_its_file(project: Path, text: str, message: str) -> None:
@@ -111,9 +113,10 @@ def test_the_store_can_be_named_in_the_settings(
     assert place_of() == "elsewhere.db"
     assert place_of("here.db") == "here.db"
     monkeypatch.delenv("QUANDARY_STORE")
-    write(project / "quandary.toml", "store = 3\n")
-    with pytest.raises(ParseError, match="store is a path"):
-        place_of()
+    for other in ("3", '"a\\u0000b"'):
+        write(project / "quandary.toml", f"store = {other}\n")
+        with pytest.raises(ParseError, match="store is a path"):
+            place_of()
 
 
 def test_the_users_folders_follow_the_convention(
@@ -143,3 +146,14 @@ def test_a_git_file_lends_no_other_project(project: Path) -> None:
     assert project_of(str(stranger)) == str(stranger)
     write(inside / "gitdir", "../../../../real/.git\n")
     assert project_of(str(real)) == str(main)
+
+
+@pytest.mark.parametrize("endless", ["/dev/zero", "pipe"])
+def test_a_worktree_does_not_keep_us_waiting(project: Path, endless: str) -> None:
+    """What a `.git` file names may be a link to a device, or a pipe into which nobody writes."""
+    inside = project / "x" / "worktrees" / "y"
+    inside.mkdir(parents=True)
+    os.mkfifo(inside / "pipe")
+    (inside / "gitdir").symlink_to(endless)
+    write(project / ".git", "gitdir: x/worktrees/y\n")
+    assert project_of(str(project)) == str(project)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from program import consent
-from quandary.errors import ParseError, Untrusted
+from quandary.errors import ParseError, Rejected, Untrusted
 from quandary.settings import read_settings, trust
 
 if TYPE_CHECKING:
@@ -68,6 +68,32 @@ def test_what_has_changed_since_is_asked_again(project: Path, change: str) -> No
         (project / "tools" / "bot.sh").unlink()
         (project / "tools" / "bot.sh").symlink_to("bot.ini")
     assert "changed since you trusted it" in refused(project)
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["there", "not yet there"])
+def test_agents_that_name_files_work_where_their_user_agreed_to_them(
+    project: Path, copied: bool
+) -> None:
+    """By the same word, another folder has another file, or somebody puts one there later."""
+    consent(project)
+    other = project / "docs"
+    (other / "tools").mkdir(parents=True)
+    if copied:
+        (other / "tools" / "bot.sh").write_text("rm -r ~\n", encoding="utf-8")
+    settings = read_settings(str(project))
+    with pytest.raises(Rejected, match=r"stands for a file .* work in .*project and not in .*docs"):
+        trust.require_agents(settings, str(other))
+    assert trust.require_agents(settings, str(project)) == settings
+
+
+def test_agents_that_name_no_file_work_anywhere_in_the_project(project: Path) -> None:
+    """Unless the folder has one that is called like a word of theirs."""
+    (project / "quandary.toml").write_text('[agents.BOT]\nargv = ["bot.sh"]\n', encoding="utf-8")
+    consent(project)
+    settings = read_settings(str(project))
+    assert trust.require_agents(settings, str(project.parent)) == settings
+    with pytest.raises(Rejected):
+        trust.require_agents(settings, str(project / "tools"))
 
 
 def test_what_was_not_agreed_to_may_change(project: Path) -> None:

@@ -19,7 +19,7 @@ from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
 from quandary.model.asks import Limits
-from quandary.settings import project_of
+from quandary.settings import project_of, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -330,6 +330,7 @@ def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
     """A chart for one item, refused where it cannot be walked before anything is spent on it."""
     from quandary.desk.plans import prepare_walk  # noqa: PLC0415 - one flow at a time
     from quandary.model.asks import Item  # noqa: PLC0415 - the same
+    from quandary.settings.trust import require_agents  # noqa: PLC0415 - the same
 
     rows = [wanted.item] if wanted.item else []
     item = next(iter(sources.from_rows("item", rows, bare=True)), Item("1"))
@@ -341,6 +342,7 @@ def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:
         workdir=wanted.workdir,
         said={"cli": wanted.cli or None},
     )
+    require_agents(read_settings(), walk.folder)
     walk.plan.require_sound()
     agents.require_logins(list(walk.plan.commands), walk.folder)
     return walk.beginning(item, showing, require=_required(wanted))

@@ -21,6 +21,7 @@ import msgspec
 
 from quandary.errors import ParseError
 from quandary.journal import chance, runs
+from quandary.model.text import printable
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
@@ -371,7 +372,7 @@ def log_trouble(name: str, what: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         large = os.path.isfile(path) and os.path.getsize(path) > _LARGEST_LOG
         with open(path, "w" if large else "a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{moment} {' '.join(what.split())[:_LONGEST_LINE]}\n")
+            file.write(f"{moment} {printable(' '.join(what.split()))[:_LONGEST_LINE]}\n")
 
 
 def last_trouble(name: str) -> str:

@@ -27,7 +27,7 @@ from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
-from quandary.settings.files import SKIPPED, is_ignored, is_inside, read_text
+from quandary.settings.files import SKIPPED, is_ignored, is_inside, require_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,13 +87,14 @@ def read_ledger(store: Store, folder: str) -> Ledger | None:
 
 def start_track(store: Store, name: str, given: str, where: str, source: Source) -> Track:
     """Declare a track with the phases that a text has, in the journal and in its file."""
+    require_own(tracks.path_in(name))
     try:
         os.makedirs(name, exist_ok=True)
     except OSError as error:
         raise QuandaryError(f"{name}: no folder can be made there ({error.strerror})") from None
     folder, path = folder_of(name), tracks.path_in(name)
     with tracks.lock(name):
-        before = read_text(path) if os.path.lexists(path) else None
+        before = tracks.read(name)
         text = tracks.write_new(given, where, before, path)
         track = tracks.parse(text, path).track
         if not source.in_person:

@@ -52,7 +52,7 @@ def launch(
 
     Nobody has typed that command, so agents that the project names need its user's consent.
     """
-    require_agents(read_settings(folder))
+    require_agents(read_settings(folder), _work_folder(store, run))
     # An address may hold a password, and everybody on the machine can read arguments.
     environment = {**os.environ, "QUANDARY_STORE": store.address}
     environment.pop("QUANDARY_TOKEN", None)  # which is the server's own
@@ -73,6 +73,11 @@ def launch(
         )
     except OSError as error:
         raise Rejected(f"nothing can be started in {folder}: {error.strerror}") from None
+
+
+def _work_folder(store: Store, run: str) -> str | None:
+    """Where the agents of a walk work, as it was begun."""
+    return arguments_of(store, run).get("workdir") if store.run(run) is not None else None
 
 
 class Fleet(Protocol):
@@ -124,7 +129,7 @@ class Walks:
         if not os.path.isdir(run.project):
             return f"Its folder {run.project} is not on this machine; resume it there."
         try:
-            require_agents(read_settings(run.project))
+            require_agents(read_settings(run.project), _work_folder(self.store, run.id))
         except QuandaryError as error:
             return f"{error}."
         return ""
@@ -155,7 +160,7 @@ class Walks:
         if state.calls and not self._has(state.run):
             try:
                 self.watch(launch(self.store, state.run, os.curdir).wait)
-            except Untrusted as error:
+            except (Untrusted, Rejected) as error:
                 log.warning("run %s waits: %s", state.run, error)
 
     def close(self) -> None:

@@ -17,8 +17,9 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ParseError, QuandaryError, Rejected
+from quandary.model.text import printable
 from quandary.model.track import PATH_EXISTS, Field, Phase, Track, Transition, shown, split
-from quandary.settings.files import compile_pattern, read_text, write_text
+from quandary.settings.files import compile_pattern, is_inside, read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -330,15 +331,33 @@ def path_in(folder: str) -> str:
 
 def load(folder: str) -> Kept:
     """The track of a folder."""
-    path = path_in(folder)
-    if not os.path.lexists(path):
+    path, text = path_in(folder), read(folder)
+    if text is None:
         remedy = f"begin a track with quandary phase start {folder} --phases FILE"
         raise ParseError(f"{path}: no such file; {remedy}")
-    return parse(read_text(path), path)
+    return parse(text, path)
+
+
+def read(folder: str) -> str | None:
+    """The text of the file, if there is one."""
+    path = path_in(folder)
+    if not os.path.lexists(path):
+        return None
+    _require_inside(folder)
+    return read_text(path)
+
+
+def _require_inside(folder: str) -> None:
+    """Refuse a file that is a link to elsewhere: the repository may have brought it."""
+    path = path_in(folder)
+    if not is_inside(folder, path):
+        real = printable(os.path.realpath(path))
+        raise ParseError(f"{path} leads out of its folder, to {real}; put a file in its place")
 
 
 def save(folder: str, text: str) -> None:
     """Put a text in the place of the file, all of it or nothing, and on disk when this returns."""
+    _require_inside(folder)
     write_text(path_in(folder), text)
     with suppress(OSError):  # the move is made; not every file system can say that it will last
         descriptor = os.open(folder, os.O_RDONLY)

@@ -682,7 +682,7 @@ def is_trusted(store: Store) -> bool:
 
 def _place_in(part: Part) -> str:
     named = part.values.get("store", "")
-    if not isinstance(named, str):
+    if not isinstance(named, str) or "\0" in named:
         raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
     place = _path(named) if named else ""
     if not place or _is_url(place):

@@ -12,11 +12,15 @@ import sys
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import ParseError
-from quandary.settings.files import project_root, read_text
+from quandary.settings.files import project_root, read_text, read_whole
 
 Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
+
+_LONGEST_LINE = 64 * 1024
+_AT_ONCE = os.O_RDONLY | os.O_NONBLOCK
+"""A pipe must not make us wait."""
 
 _AGENTS = ("default_cli", "default_validate_cli", "default_retry_cli")
 _LIMITS = ("max_visits", "max_calls", "max_tokens", "max_seconds")
@@ -138,8 +142,8 @@ def project_of(start: str) -> str:
 def _line_of(path: str) -> str:
     """What git keeps in a small file; nothing where there is none."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
+        with open(path, "rb", opener=lambda name, _: os.open(name, _AT_ONCE)) as file:
+            return read_whole(file, _LONGEST_LINE).decode(errors="replace").strip()
     except (OSError, ValueError):
         return ""
 
@@ -155,7 +159,7 @@ def read_part(origin: Origin, path: str) -> Part:
     shown = os.path.relpath(path) if origin == "project" else path
     try:
         return Part(origin, shown, tomllib.loads(read_text(path).removeprefix("\ufeff")))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number can be too long to be one
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise ParseError(f"{shown}: {reason}") from None
 

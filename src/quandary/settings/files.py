@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from quandary.errors import ParseError, QuandaryError
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "__pycache__"})
+LARGEST = 256 * 1024 * 1024
+"""As many bytes of a file are read; a link to a device such as `/dev/zero` never ends."""
+_LARGEST_RULES = 1024 * 1024
 _PATTERN_MEMORY = 64 * 1024 * 1024
 ROOT_MARKS = ("quandary.toml", ".quandary", ".git")
 
@@ -53,10 +57,18 @@ def read_text(path: str) -> str:
     """The text of a file, its newlines and any leading U+FEFF as they stand there."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            data = read_whole(file, LARGEST)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     return _decoded(data, path)
+
+
+def read_whole(file: BinaryIO, largest: int) -> bytes:
+    """All of a file, unless it is larger than that or has no end."""
+    data = file.read(largest + 1)
+    if len(data) > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", file.name)
+    return data
 
 
 def read_input(path: str) -> str:
@@ -317,8 +329,8 @@ def _contents(path: str, report: _Report) -> str:
     if path.endswith(".gitignore"):
         flags |= os.O_NOFOLLOW
     try:
-        with open(os.open(path, flags), "rb") as file:
-            return os.fsdecode(file.read().removeprefix(b"\xef\xbb\xbf"))
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+            return os.fsdecode(read_whole(file, _LARGEST_RULES).removeprefix(b"\xef\xbb\xbf"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return ""
     except OSError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-from quandary.errors import ParseError, Untrusted
+from quandary.errors import ParseError, Rejected, Untrusted
 from quandary.settings import config_folder
 from quandary.settings.files import is_inside, read_text, write_text
 
@@ -70,9 +70,21 @@ def command_for(root: str) -> str:
     return f"quandary trust {quote(root)}"
 
 
-def require_agents(settings: Settings) -> Settings:
-    """The settings, unless the project names agents to which its user has not agreed."""
-    require(settings, "agents", project_table(settings, "agents"))
+def require_agents(settings: Settings, folder: str | None = None) -> Settings:
+    """The settings, unless the project names agents to which its user has not agreed.
+
+    They agreed to files of the project's own folder. By the same words, agents that work in another
+    `folder` would find others, or none until somebody puts them there.
+    """
+    agents, root = project_table(settings, "agents"), _resolved(settings)
+    require(settings, "agents", agents)
+    if folder is None or os.path.realpath(folder) == root:
+        return settings
+    for word in _words(agents):
+        places = () if os.path.isabs(word) else (root, folder)
+        if any(os.path.isfile(os.path.join(place, word)) for place in places):
+            where = f"so its agents work in {root} and not in {folder}"
+            raise Rejected(f"{word} stands for a file of the project, {where}")
     return settings
 
 
@@ -103,13 +115,18 @@ def digest_of(settings: Settings, matter: Matter, what: object) -> str:
 def files_in(settings: Settings, what: object) -> list[str]:
     """The files of the project that a table names: scripts, which change as the repository does."""
     root = _resolved(settings)
-    words = {part for text in _texts(what) for part in (text, text.partition("=")[2]) if part}
     paths = {
         os.path.join(root, word)
-        for word in words
-        if "\0" not in word and (not os.path.isabs(word) or is_inside(root, word))
+        for word in _words(what)
+        if not os.path.isabs(word) or is_inside(root, word)
     }
     return sorted(filter(os.path.isfile, paths))
+
+
+def _words(what: object) -> list[str]:
+    """What may be a path among the texts of a table, in order."""
+    parts = {part for text in _texts(what) for part in (text, text.partition("=")[2])}
+    return sorted(part for part in parts if part and "\0" not in part)
 
 
 def _texts(what: object) -> Iterator[str]:

@@ -568,6 +568,7 @@ def test_a_table_goes_to_the_end_of_a_toml_file(text: str) -> None:
     ("text", "said"),
     [
         ("= 1\n", "not TOML"),
+        (f"a = {'1' * 5_000}\n", "not TOML"),
         ("mcp_servers = {}\n", "no table can be added to mcp_servers"),
         ("mcp_servers = 1\n", "no table can be added"),
     ],

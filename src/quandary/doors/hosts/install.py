@@ -509,7 +509,7 @@ def _load_toml(text: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text.removeprefix(BOM))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise CannotEdit(f"not TOML ({reason})") from None
 
