@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -82,18 +84,19 @@ PAGES = (
 @contextmanager
 def served(house: House) -> Iterator[tuple[str, str]]:
     """The real server over the journal: its address, and the code to log in with."""
+    screen, its_end = pty.openpty()  # the code is shown at a terminal only
     process = subprocess.Popen(
         [sys.executable, "-m", "quandary", "serve", "--port", "0"],
         cwd=house.folder / "shop",
-        stderr=subprocess.PIPE,
-        text=True,
+        stderr=its_end,
     )
+    os.close(its_end)
     try:
-        said = [process.stderr.readline() if process.stderr else "" for _ in range(2)]
-        yield said[0].split()[2], said[1].split()[-1]
+        with open(screen, encoding="utf-8") as said:
+            yield said.readline().split()[2], said.readline().split()[-1]
     finally:
         process.terminate()
-        process.communicate()
+        process.wait()
 
 
 @contextmanager

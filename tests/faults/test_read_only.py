@@ -33,7 +33,8 @@ WAYS = ("file", "folder", "disk")
 
 def lock_up(trouble: Trouble, way: str) -> dict[str, int]:
     """Take the right to write away; who the program has to be for that to count."""
-    trouble.store.chmod(0o444)
+    for file in trouble.store.parent.glob(f"{trouble.store.name}*"):
+        file.chmod(0o444)
     if way == "folder":
         trouble.store.parent.chmod(0o555)
     else:  # SQLite may write beside it

@@ -72,6 +72,7 @@ TABLE = {
     ),
     "amend": Invocation(("amend", "{done}", "no", "--to", "1.1:", "--why", "oh")),
     "withdraw": Invocation(("withdraw", "{waiting}", "--why", "nobody needs it")),
+    "trust": Invocation(("trust", "--list"), prints=False),
     "serve": Invocation(("serve", "--host", "no such host"), prints=False, status=2),
     "mcp": Invocation(("mcp",), prints=False),
     "prefer set": Invocation(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -239,3 +242,17 @@ def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
         assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o640
     finally:
         os.umask(before)
+
+
+def test_opening_a_store_once_more_lets_go_of_no_lock(tmp_path: Path) -> None:
+    """Another program that closes the file last takes the log of changes away, under our hands."""
+    path = tmp_path / "journal.db"
+    look = (
+        "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM run').fetchall()"
+    )
+    with closing(SqliteStore(path)) as store:
+        small_flows.begin(store)
+        with closing(SqliteStore(path)):
+            pass
+        subprocess.run([sys.executable, "-c", look, str(path)], check=True)
+        assert path.with_name("journal.db-wal").exists()

@@ -279,9 +279,10 @@ class SqliteStore(Store):
 
     def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
         if not uri and name != MEMORY:
-            # A new file is its owner's alone; SQLite gives those beside it the same mode.
-            with suppress(OSError, ValueError):  # what cannot be opened, SQLite explains
-                os.close(os.open(name, os.O_RDONLY | os.O_CREAT, 0o600))
+            # A new file is its owner's alone; SQLite gives those beside it the same mode. One that
+            # is there is not opened: to close it would let go of the locks that SQLite has on it.
+            with suppress(OSError, ValueError):  # what cannot be made, SQLite explains
+                os.close(os.open(name, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             return sqlite3.connect(
                 name, timeout=0, isolation_level=None, check_same_thread=False, uri=uri

@@ -231,8 +231,9 @@ class _Check:
 
     def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> Began | None:
         """Whether the row says what the entries come to; how the run began."""
-        if [*map(kind_of, bodies)] != [entry.kind for entry in entries]:
-            self._problem("the kind of an entry was changed", row.id)
+        for entry, body in zip(entries, bodies, strict=True):
+            if entry.kind != kind_of(body):
+                self._problem("the kind of the entry was changed", row.id, entry.n)
         standing = history(bodies)
         began = standing.began
         if began is None or replace(row, **describe_beginning(began)) != row:

@@ -284,8 +284,7 @@ def test_a_walk_is_live(world: World) -> None:
     """Its route grows while one looks, and what was opened stays open."""
     store = world.site.store
     state = walks.begin(store)
-    with world.context() as context:
-        page = context.new_page()
+    with world.person() as page:
         page.goto(f"/runs/{state.run}")
         page.locator("summary", has_text="attempt 1").first.click()
         state = walks.send(store, state, walks.did(state.calls[0]))
@@ -342,9 +341,8 @@ def _places(world: World) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN401 - a literal
     """Nothing is found that axe calls serious, on any page."""
-    with world.context(bypass_csp=True, color_scheme=scheme) as context:
-        context.add_init_script(path=AXE)
-        page = context.new_page()
+    with world.person(bypass_csp=True, color_scheme=scheme) as page:
+        page.context.add_init_script(path=AXE)
         page.on("console", lambda _: None)
         for place in _places(world):
             _open(page, place)
@@ -360,8 +358,7 @@ def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN40
 def test_nothing_is_wider_than_a_small_phone(world: World) -> None:
     """360 pixels are enough for every page, even with a word that has no end."""
     run = world.site.ask("x" * 400, context="y" * 400).run
-    with world.context(**PHONE) as context:
-        page = context.new_page()
+    with world.person(**PHONE) as page:
         for place in [*_places(world), f"/runs/{run}"]:
             _open(page, place)
             wide = page.evaluate("document.documentElement.scrollWidth")
