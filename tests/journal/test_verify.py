@@ -259,6 +259,24 @@ def test_a_trigger_or_an_index_that_hides_rows_is_found(tmp_path: Path) -> None:
         assert "quiet" in problem.text
 
 
+def test_a_table_that_drops_what_is_written_is_found(tmp_path: Path) -> None:
+    """A definition can do what a trigger does, before anything is missing."""
+    place = tmp_path / "journal.db"
+    with closing(SqliteStore(place)) as store:
+        small_flows.begin(store)
+        assert verify(store).ok
+    column = "quiet INT AS (nullif(name LIKE ''prefer%'', 1)) NOT NULL ON CONFLICT IGNORE"
+    with closing(sqlite3.connect(place, isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            f"UPDATE sqlite_master SET sql = replace(sql, ') STRICT', ', {column}) STRICT') "  # noqa: S608
+            "WHERE name = 'name'"
+        )
+    with closing(SqliteStore(place)) as store:
+        [problem] = verify(store).problems
+        assert "the table name is defined otherwise" in problem.text
+
+
 def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:
     """It is read in pieces, however many runs there are."""
     peaks = []

@@ -155,9 +155,17 @@ class SqliteStore(Store):
             return False
 
     def faults(self) -> list[str]:
-        """What was added to the file, and what its indexes hide: lists are read through those."""
-        added = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
-        found = [f"the {kind} {name} was added to the file" for kind, name in self._rows(added)]
+        """What was added to the file or defined otherwise, and what its indexes hide."""
+        with closing(sqlite3.connect(MEMORY)) as fresh:
+            for sql in chain(*MIGRATIONS):
+                fresh.execute(sql)
+            made = dict(fresh.execute("SELECT name, sql FROM sqlite_master"))
+        found = []
+        for kind, name, sql in self._rows("SELECT type, name, sql FROM sqlite_master"):
+            if kind in ("trigger", "view"):
+                found.append(f"the {kind} {name} was added to the file")
+            elif (sql or "").split() != (made.get(name, sql) or "").split():
+                found.append(f"the {kind} {name} is defined otherwise than it was made")
         for table in TABLES.keys() - {"entry"}:  # what is missing there is missed by its run
             (said,), *_ = self._rows(f"PRAGMA integrity_check({table})")
             if said != "ok":
