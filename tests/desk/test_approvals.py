@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phases import Tried
+from quandary.desk import phases
 from quandary.desk.reply import actions
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
@@ -296,6 +297,27 @@ def test_an_approval_is_for_the_artifacts_that_were_shown(proving: Tried) -> Non
         assert (ended.status, "plan.md changed since run" in ended.err) == (1, True), ended
     plan.write_text("Ship it on Monday.", encoding="utf-8")
     assert proving.go("3", {"tests": "fine"}, run).status == 0
+
+
+def test_no_artifact_hides_behind_another_or_a_lock(
+    proving: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two names can look the same, and what cannot be read may have become anything."""
+    hidden, plain = (proving.folder / "rel" / name for name in ("a\u200b.md", r"a\u200b.md"))
+    hidden.write_text("one", encoding="utf-8")
+    plain.write_text("two", encoding="utf-8")
+    run = begin(proving)
+    choose(proving, run, "PRC")
+    for file in (hidden, plain):
+        before = file.read_bytes()
+        file.write_text("changed", encoding="utf-8")
+        ended = proving.go("3", {"tests": "fine"}, run)
+        assert (ended.status, r"a\u200b.md changed since run" in ended.err) == (1, True), ended
+        file.write_bytes(before)
+    monkeypatch.setattr(phases, "_digest", lambda _: "")
+    run = begin(proving)
+    choose(proving, run, "PRC")
+    assert proving.go("3", {"tests": "fine"}, run).status == 1
 
 
 def test_what_changed_while_a_gate_waited_is_shown_again(tried: Tried) -> None:

@@ -626,13 +626,15 @@ def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
 
 
 def digest_artifacts(store: Store, folder: str) -> dict[str, str]:
-    """The artifacts of a track, each with the digest of its content; many more as one."""
+    """The artifacts of a track, each with the digest of its content; many more as one.
+
+    Of files whose names look the same, the digests are joined.
+    """
     own = {os.path.realpath(store.path) + end for end in ("", "-wal", "-shm", "-journal")}
-    found = {
-        printable(path): _digest(whole)
-        for path in _files(folder)
-        if (whole := os.path.realpath(os.path.join(folder, path))) not in own
-    }
+    found = dict[str, str]()
+    for path in _files(folder):
+        if (whole := os.path.realpath(os.path.join(folder, path))) not in own:
+            found[printable(path)] = found.get(printable(path), "") + _digest(whole)
     rest = list(found.items())[MOST:]
     if rest:
         found = dict(list(found.items())[:MOST])
@@ -651,9 +653,9 @@ def _digest(path: str) -> str:
 
 
 def _list_changes(store: Store, folder: str, shown: dict[str, str]) -> str:
-    """Which of the artifacts that somebody was shown are not the same any more."""
+    """Which of the artifacts that somebody was shown are not the same, as far as can be read."""
     now = digest_artifacts(store, folder) if shown else {}
-    changed = [path for path, digest in shown.items() if now.get(path) != digest]
+    changed = [path for path, digest in shown.items() if now.get(path) != digest or not digest]
     return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
