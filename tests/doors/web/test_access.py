@@ -405,3 +405,10 @@ def test_a_hundred_megabytes_are_not_waited_for(tmp_path: Path) -> None:
             assert line.recv(100).split()[1] == b"200"
     finally:
         server.kill()
+
+
+@pytest.mark.parametrize("name", ["%00", "app.js/x", "x" * 300, "..%2fapp.py"])
+def test_no_name_of_a_file_is_a_mistake_of_the_server(far: Site, name: str) -> None:
+    """Even a stranger may ask for the files of the login page, and for what is none."""
+    with far.visitor() as stranger:
+        assert stranger.get(f"/static/{name}").status_code == 404

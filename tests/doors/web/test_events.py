@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pressure import press
@@ -95,11 +96,24 @@ def test_a_store_that_is_away_for_a_while(site: Site, monkeypatch: pytest.Monkey
     asyncio.run(listen())
 
 
-def test_only_so_many_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever comes when all places are taken is told so."""
-    monkeypatch.setattr(pages, "MOST_LISTENERS", 0)
-    with site.visitor() as visitor:
-        assert visitor.get("/events").status_code == 503
+def test_pages_of_strangers_give_way(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all places are taken, the oldest page goes; that of a login only after the others."""
+    monkeypatch.setattr(events, "MOST_LISTENERS", 3)
+    watched = Events(site.store)
+
+    async def listen() -> None:
+        with ExitStack() as opened:
+            login = opened.enter_context(watched.listening())
+            strangers = [opened.enter_context(watched.listening("", "here")) for _ in range(5)]
+            assert [watched.hears(one) for one in strangers] == [False, False, False, True, True]
+            assert await following(strangers[0]) == ""
+            assert watched.hears(login)
+            later = [opened.enter_context(watched.listening()) for _ in range(3)]
+            assert not watched.hears(login)
+            assert all(map(watched.hears, later))
+        assert watched.listeners == 0
+
+    asyncio.run(listen())
 
 
 def test_two_hundred_pages_and_fifty_replies_a_second(tmp_path: Path) -> None:

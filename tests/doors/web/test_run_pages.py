@@ -155,7 +155,7 @@ def test_a_gate_for_people_is_closed_to_programs(
     ended = call(capsys, "gate", "track", "--require", "person", "--via", "relay")
     run = json.loads(ended.out)["run"]
     with site.visitor() as visitor:
-        refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "proceed", "by": "ada"})
+        refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "proceed", "by": "bob"})
         assert refused.status_code == 403
         assert "only a person" in refused.json()["detail"]
     assert site.sources(run) == []

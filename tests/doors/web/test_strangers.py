@@ -522,3 +522,43 @@ def test_doors_find_runs_through_the_desk() -> None:
         text = path.read_text(encoding="utf-8")
         assert "journal.runs import find_run" not in text, path
         assert not re.search(r"\b(driver|runs)\.find_run\(|require_run\(", text), path
+
+
+def test_sessions_of_strangers_shut_nobody_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too many, the oldest ends, and whoever comes is served."""
+    monkeypatch.setattr("quandary.doors.mcp.MOST_SESSIONS", 3)
+    scope = Scope(str(site.folder), str(site.folder))
+    walks = Walks(site.store, scope.project, at_once)
+    tools = mounted(build(service_of(site.store, walks, scope)))
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello = {
+        "method": "initialize",
+        "params": {**about, "clientInfo": {"name": "x", "version": ""}},
+    }
+    told = {"Accept": "application/json, text/event-stream"}
+    with Site(site.folder, store=site.store, tools=tools).visitor(**told) as visitor:
+
+        def post(what: dict[str, Any], **session: str) -> httpx.Response:
+            return visitor.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **what}, headers=session)
+
+        begun = [post(hello) for _ in range(5)]
+        assert {answer.status_code for answer in begun} == {200}
+        ids = [answer.headers["mcp-session-id"] for answer in begun]
+        answers = [post({"method": "ping"}, **{"mcp-session-id": one}).status_code for one in ids]
+        assert answers == [404, 404, 200, 200, 200]
+
+
+@pytest.mark.parametrize("name", ["ada", " Ada", "token"])
+def test_nobody_goes_by_the_name_of_a_user(site: Site, name: str) -> None:
+    """A name that stands for a token is recorded with that token, or a login with it, alone."""
+    run = site.ask("Login").run
+    sent = {"text": "OK", "by": name}
+    with site.visitor() as stranger, site.person() as person:
+        for visitor in (stranger, person):
+            refused = visitor.post(f"/api/runs/{run}/reply", json=sent)
+            assert refused.status_code == 403
+            assert "name of a user" in refused.json()["detail"]
+    assert site.sources(run) == []
+    with site.visitor(Authorization=f"Bearer {ADAS}") as ada:
+        assert ada.post(f"/api/runs/{run}/reply", json=sent).status_code == 200
+    assert site.sources(run) == [("api", "web", "ada")]

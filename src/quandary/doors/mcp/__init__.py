@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
+    from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
     from mcp.server.context import ServerRequestContext
+    from mcp.server.streamable_http import StreamableHTTPServerTransport
 
     from quandary.doors.mcp.tools import Service, Wanted
     from quandary.journal.store import State
@@ -41,6 +43,8 @@ is theirs, call ask, split or gate instead of choosing. A run that is waiting ha
 show its question as it is (the prompt `relay` says how), or call next. Never answer in
 the person's place.
 """
+MOST_SESSIONS = 1000
+"""Of clients over HTTP; each takes some 40 kB."""
 HOLD = 300.0
 """How long, in seconds, a call waits for a form."""
 LONGEST = 7 * 24 * 3600.0
@@ -107,9 +111,22 @@ class Mounted(NamedTuple):
     """To be entered for as long as the other server runs."""
 
 
+class Sessions(StreamableHTTPSessionManager):
+    """The sessions of clients; where there are too many, the oldest ends, and begins anew."""
+
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
+            oldest = self._server_instances.pop(next(iter(self._server_instances)))
+            if oldest.idle_scope is not None:
+                oldest.idle_scope.cancel()
+        return super()._admit_session(requestor)
+
+
 def mounted(server: Server[Forms]) -> Mounted:
     """The server over streamable HTTP."""
-    sessions = StreamableHTTPSessionManager(app=server)
+    sessions = Sessions(app=server, max_sessions=MOST_SESSIONS)
     return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
 
 

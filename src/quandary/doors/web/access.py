@@ -73,6 +73,10 @@ class Site:
     def caller(self, request: Visit, by: str = "") -> Caller:
         """The source of a request: a person only within a login of theirs."""
         visitor = self.visitor(request)
+        if by and not visitor.name and self.keys.is_taken(by):
+            raise PermissionDeniedException(
+                f"{by} is the name of a user; log in with their token, or leave out `by`"
+            )
         who: Any = "person" if visitor.is_person else "api"
         is_user = self.keys.is_user(visitor)
         return Caller(who, "web", visitor.name or by, self.scope, is_user)

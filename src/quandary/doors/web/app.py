@@ -117,7 +117,14 @@ def create_app(
             api,
             *HEALTH,
             *([asgi("/mcp", is_mount=True, copy_scope=True)(tools[0])] if tools else []),
-            create_static_files_router("/static", directories=[static], resolve_symlinks=False),
+            create_static_files_router(
+                "/static",
+                directories=[static],
+                resolve_symlinks=False,
+                exception_handlers=dict.fromkeys(
+                    (InternalServerException, ValueError), tell_missing
+                ),
+            ),
         ],
         dependencies={
             "site": Provide(lambda: site, sync_to_thread=False),
@@ -237,6 +244,11 @@ def refuse_for_server(request: Visit, error: HTTPException) -> Response[Any]:
     elif error.status_code == HTTPStatus.NOT_FOUND:
         detail = "there is no such page"
     return problem(request, error.status_code, detail, dict(error.headers or {}))
+
+
+def tell_missing(request: Visit, _: Exception) -> Response[Any]:
+    """A name that no file can have, or one below a file."""
+    return problem(request, 404, "there is no such page")
 
 
 def tell_mistake(request: Visit, error: Exception) -> Response[Any]:

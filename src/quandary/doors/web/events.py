@@ -149,11 +149,25 @@ class Events:
     def listening(self, run: str = "", project: str | None = None) -> Iterator[asyncio.Queue[str]]:
         """A page listens, to the news of one run or of all, of one project or of all."""
         queue: asyncio.Queue[str] = asyncio.Queue(_LONGEST_QUEUE)
+        if len(self._pages) >= MOST_LISTENERS:
+            self._let_go()
         self._pages[queue] = run, project
         try:
             yield queue
         finally:
-            del self._pages[queue]
+            self._pages.pop(queue, None)
+
+    def hears(self, queue: asyncio.Queue[str]) -> bool:
+        """Whether a page may go on listening."""
+        return not self.over and queue in self._pages
+
+    def _let_go(self) -> None:
+        """End the oldest page, of a stranger if there is any; it connects again by itself."""
+        strangers = (queue for queue, (_, project) in self._pages.items() if project is not None)
+        oldest = next(strangers, next(iter(self._pages)))
+        del self._pages[oldest]
+        if not oldest.full():
+            oldest.put_nowait("")
 
     async def wait(self, run: str, n: int, seconds: float, *, until_end: bool = False) -> None:
         """Until a run has more than `n` entries, or until it is over; or the time is up."""

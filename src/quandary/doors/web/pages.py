@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from litestar import get
-from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
@@ -22,7 +21,7 @@ from quandary.desk.authority import may, project_seen
 from quandary.desk.state import end_what_expired
 from quandary.doors.web.access import TheSite, Visit, page
 from quandary.doors.web.api import Status
-from quandary.doors.web.events import MOST_LISTENERS, following
+from quandary.doors.web.events import following
 from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import lines
 from quandary.errors import QuandaryError
@@ -292,15 +291,12 @@ async def events(
     run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = "",
 ) -> ServerSentEvent:
     """News for an open page, as long as its login: of one run, or of all that it sees."""
-    if site.events.listeners >= MOST_LISTENERS:
-        raise HTTPException("too many pages are open", status_code=503)
-
     session, project = site.visitor(request).session, project_seen(site.caller(request))
 
     async def news() -> AsyncIterator[ServerSentEventMessage]:
         with site.events.listening(run, project) as queue:
             yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
-            while not site.events.over:
+            while site.events.hears(queue):
                 runs = await following(queue)
                 if session is not None and not site.keys.is_open(session):
                     return

@@ -162,6 +162,10 @@ class Keys:
         known = name in self._users and not (self._token and name == SERVERS)
         return visitor.is_person or known
 
+    def is_taken(self, name: str) -> bool:
+        """Whether a name stands for whoever has a token, so that nobody else goes by it."""
+        return name.strip().casefold() in {known.casefold() for known in (SERVERS, *self._users)}
+
     def watches(self, secret: str) -> bool:
         """Whether a token is that of a program which may see the figures, and nothing else."""
         return bool(self._metrics) and hmac.compare_digest(self._metrics, _hash(secret))
