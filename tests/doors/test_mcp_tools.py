@@ -38,7 +38,8 @@ print(json.dumps({"completed": True, "fully_completed": True, "comments": "Well.
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A project with a server in it."""
+    """A project with a server in it, and a user of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return Place(tmp_path, monkeypatch)
 
 
