@@ -231,7 +231,8 @@ def test_a_run_goes_through_a_file_into_another_store(
     told = json.loads(ended.out)
     assert (told["run"], told["known"], told["entries"]) == (run, False, 4)
     assert f"run {run} was imported; digest {told['digest']}\n" == ended.err
-    assert project.call("log", run).out == log
+    shown = project.call("log", run)
+    assert (shown.out, f"note: run {run} was imported; whose" in shown.err) == (log, True)
     assert project.call("log", run, "--format", "markdown").out == record
     assert project.call("log", run, "--questions").out == questions
     assert project.call("export", run).out == file.read_text(encoding="utf-8")

@@ -308,7 +308,9 @@ def log_command(
     store = view_journal(where)
     end_what_expired(store)
     if run is not None:
-        store, run = find(store, run)
+        here, (store, run) = store, find(store, run)
+        if store is not here:
+            tell(f"note: run {run} was imported; whose answers these are is what its file says")
     project = None if everywhere or run is not None else current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
