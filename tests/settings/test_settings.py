@@ -157,3 +157,25 @@ def test_a_worktree_does_not_keep_us_waiting(project: Path, endless: str) -> Non
     (inside / "gitdir").symlink_to(endless)
     write(project / ".git", "gitdir: x/worktrees/y\n")
     assert project_of(str(project)) == str(project)
+
+
+@pytest.mark.parametrize("mark", ["quandary.toml", ".git"])
+def test_a_folder_that_is_everybodys_is_no_project_of_anybody_else(
+    project: Path, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    """Whoever works below `/tmp` gets no agents from what another user put there."""
+    shared = project.parent / "shared"
+    (shared / "mine").mkdir(parents=True)
+    for name in {"quandary.toml", mark}:
+        write(shared / name, '[agents.CLAUDE]\nargv = ["/tmp/theirs"]\n')
+        if os.geteuid() == 0:
+            os.chown(shared / name, 54321, -1)
+    shared.chmod(0o1777)
+    owner = (shared / mark).stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner)
+    assert read_settings(str(shared / "mine")).root == str(shared)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    settings = read_settings(str(shared / "mine"))
+    assert (settings.root != str(shared), settings.table("agents")) == (True, {})
+    shared.chmod(0o755)
+    assert read_settings(str(shared / "mine")).root == str(shared)

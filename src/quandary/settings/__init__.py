@@ -12,7 +12,7 @@ import sys
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import ParseError
-from quandary.settings.files import project_root, read_text, read_whole
+from quandary.settings.files import is_mark, project_root, read_text, read_whole
 
 Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
@@ -114,7 +114,8 @@ class Settings(NamedTuple):
 def read_settings(start: str | None = None) -> Settings:
     """The settings of the project that a folder is in, by default the current one."""
     root = project_root(start or os.curdir)
-    own = _parts("project", os.path.join(root, "quandary.toml")) if root is not None else ()
+    path = os.path.join(root, "quandary.toml") if root is not None else ""
+    own = _parts("project", path) if is_mark(path) else ()
     return Settings(root, (*own, *user_settings().parts))
 
 

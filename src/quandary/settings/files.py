@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -107,12 +108,25 @@ def project_root(start: str) -> str | None:
         folder = os.path.abspath(start)
     except FileNotFoundError:  # the current folder was deleted
         return None
-    while not any(os.path.exists(os.path.join(folder, mark)) for mark in ROOT_MARKS):
+    while not any(is_mark(os.path.join(folder, mark)) for mark in ROOT_MARKS):
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
     return folder
+
+
+def is_mark(path: str) -> bool:
+    """Whether something is there that says of its folder that it is a project.
+
+    In a folder that is everybody's, such as `/tmp`, what another user put there says nothing.
+    """
+    try:
+        found, folder = os.stat(path), os.stat(os.path.dirname(path))
+    except (OSError, ValueError):
+        return False
+    shared = stat.S_ISVTX | stat.S_IWOTH
+    return folder.st_mode & shared != shared or found.st_uid in (0, os.geteuid())
 
 
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - as one of `re`
