@@ -397,11 +397,11 @@ def test_a_file_that_cannot_be_read_is_an_error_of_one_line(path: str, message: 
 def test_a_file_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permission denied is said so."""
 
-    def refusing(path: str, mode: str) -> object:
-        raise PermissionError(13, "Permission denied", path, mode)
+    def refusing(path: str, flags: int) -> object:
+        raise PermissionError(13, "Permission denied", path, flags)
 
     with monkeypatch.context() as patched:
-        patched.setattr("builtins.open", refusing)
+        patched.setattr(os, "open", refusing)
         with pytest.raises(ParseError) as error:
             read_text("t.md")
     assert str(error.value) == "t.md: permission denied"
@@ -619,12 +619,16 @@ def test_no_pattern_of_git_takes_for_ever() -> None:
 
 
 def test_what_has_no_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repository can bring links to devices, as documents and as files of git's."""
+    """A repository can bring pipes and links to devices, as documents and as files of git's."""
     monkeypatch.setattr(files, "LARGEST", 1 << 20)
     make("a.md", ".git/info/x")
+    with pytest.raises(ParseError, match=r"^/dev/zero: larger than 1 MiB"):
+        read_text("/dev/zero")
     Path("zero.md").symlink_to("/dev/zero")
-    with pytest.raises(ParseError, match=r"zero\.md: larger than 1 MiB"):
-        read_text("zero.md")
+    os.mkfifo("pipe.md")
+    for name in ("zero.md", "pipe.md"):
+        with pytest.raises(ParseError, match=rf"^{name}: not a regular file"):
+            read_text(name)
     Path(".git/info/exclude").symlink_to("/dev/zero")
     complaints: list[ParseError] = []
     assert list(markdown_files(".", onerror=complaints.append)) == ["a.md"]

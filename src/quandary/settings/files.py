@@ -55,9 +55,17 @@ def markdown_files(
 
 
 def read_text(path: str) -> str:
-    """The text of a file, its newlines and any leading U+FEFF as they stand there."""
+    """The text of a file, its newlines and any leading U+FEFF as they stand there.
+
+    A pipe or a device is read only by its own name, such as `/dev/stdin`: a repository can bring
+    one under any other, for us to wait at.
+    """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, way: os.open(name, way | os.O_NONBLOCK)) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            if not regular and not path.startswith(("/dev/", "/proc/")):
+                raise OSError("not a regular file")  # noqa: TRY301 - as one that cannot be opened
+            os.set_blocking(file.fileno(), True)
             data = read_whole(file, LARGEST)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
