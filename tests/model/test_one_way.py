@@ -176,3 +176,20 @@ def test_an_idiom_excuses_nothing_beside_a_deed_that_carries_it_away(verb: str) 
     assert not one_way("production build with source maps?")
     assert one_way(f"{verb} the production build")
     assert one_way(f"Take the production build and {verb.lower()} it")
+
+
+@pytest.mark.parametrize(
+    "text", ["Rename the method deleteAll", "Explain what git rebase does", "List what is deleted"]
+)
+def test_what_only_names_or_asks_is_let_through(text: str) -> None:
+    """But nothing is excused that goes on behind it, or that runs what it names."""
+    assert not one_way(text)
+    assert one_way(f"{text} and delete the users")
+    assert one_way("Run the method deleteAll")
+
+
+@pytest.mark.parametrize("name", ["Spring Boot", "Visual Studio", "colour-scheme", "auth-provider"])
+def test_a_name_is_no_order(name: str) -> None:
+    """Unlike words of which none is known."""
+    assert not one_way(name)
+    assert one_way("Plead guilty")
