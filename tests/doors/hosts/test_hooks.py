@@ -121,6 +121,15 @@ def test_a_question_of_the_host_that_has_changed_is_asked_and_says_so(store: Sql
     assert not decides(store, shown)
 
 
+def test_options_that_have_no_letter_are_not_silenced(store: SqliteStore) -> None:
+    """A preference is bound to what has one, and nobody has seen the others."""
+    labels = ["Debug (Recommended)", *map(str, range(1, 26))]
+    report(store, {**question(LEVEL, *labels), "id": "log-level"})
+    silence(store, "log-level")
+    assert decides(store, {**question(LEVEL, *labels), "id": "log-level"})
+    assert not decides(store, {**question(LEVEL, *labels, "Off"), "id": "log-level"})
+
+
 @pytest.mark.parametrize(
     ("data", "known"),
     [

@@ -251,9 +251,12 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
     """The answers, where a preference decides every question of the call.
 
-    The host shows more of an option that has a preview than a preference is bound to.
+    The host shows more of an option that has a preview than a preference is bound to, and options
+    that have no letter besides.
     """
     options = [option for entry in call.input["questions"] for option in _options(entry)]
+    if len(options) > sum(len(question.choices) for question in call.questions):
+        return None
     if any(isinstance(option, dict) and option.get("preview") for option in options):
         return None
     policy = read_policy(store, project)
