@@ -179,11 +179,20 @@ def advise(
     return runs.advance(store, run, Reply((advice,)), to=state.key, **caller.source)
 
 
-def amend(store: Store, caller: Caller, run: str, changed: Reply, *, key: str, why: str) -> State:
+def amend(
+    store: Store,
+    caller: Caller,
+    run: str,
+    changed: Reply,
+    *,
+    key: str,
+    why: str,
+    seen: Answer | None = None,
+) -> State:
     """Change an answer. The old one is kept, and everything after it is asked again."""
     require_may(caller, "amend")
     do = actions(store, run)
-    return runs.amend(store, run, changed, key=key, why=why, **caller.source, deeds=do)
+    return runs.amend(store, run, changed, key=key, why=why, seen=seen, **caller.source, deeds=do)
 
 
 def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:

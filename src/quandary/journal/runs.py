@@ -366,12 +366,14 @@ def amend(
     *,
     key: str,
     why: str,
+    seen: Answer | None = None,
     deeds: Deeds | None = None,
     elsewhere: bool = False,
     **said: Unpack[Said],
 ) -> State:
     """Change an earlier answer: the old one is kept, and everything after it is asked again.
 
+    It is refused where the answer that was `seen` no longer counts.
     An answer that was given `elsewhere`, in a box that is not ours, is kept whoever gave it.
     """
     source, row = Source(**said), _row(store, run)
@@ -383,6 +385,8 @@ def amend(
     if not old:
         raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
     ask, known = old[0].ask, {a.answer.key: a.answer for a in old}
+    if seen is not None and known.get(seen.key) != seen:
+        raise Rejected("somebody else has changed this answer; check it again")
     for strange in (a.key for a in reply.answers if ask.question(a.key) is None):
         raise Rejected(f"{strange} was not asked together with {ask.key}")
     require_fit(ask, reply)

@@ -7,11 +7,13 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import walks
+from quandary.desk import reply as replies
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from sites import PAGE, hidden, send
 
 if TYPE_CHECKING:
+    import pytest
     from httpx import Response
     from litestar.testing import TestClient
 
@@ -141,6 +143,25 @@ def test_of_two_who_change_an_answer_one_does(site: Site) -> None:
         assert amend(visitor, run, form, pick_0="INF", why="first").status_code == 303
         late = amend(visitor, run, form, pick_0="OK", why="second")
         assert (late.status_code, "Somebody else" in late.text) == (409, True)
+    assert len(site.sources(run)) == 2
+
+
+def test_of_two_at_the_same_moment_one_does(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other came between looking at the answer and writing."""
+    run = site.ask("Login").run
+    real = replies.amend
+
+    def come_second(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - as it is called
+        real(*given, **named | {"why": "quicker"})
+        return real(*given, **named)
+
+    with site.person() as visitor:
+        send(visitor, run, pick_0="OK")
+        form = form_for(visitor, run, "1:")
+        monkeypatch.setattr(replies, "amend", come_second)
+        late = amend(visitor, run, form, pick_0="INF", why="slower")
+        assert late.status_code == 409
+        assert "Somebody else has changed this answer" in late.text
     assert len(site.sources(run)) == 2
 
 

@@ -358,7 +358,7 @@ def amend(request: Visit, site: Site, run: str, fields: Fields) -> Template | No
     else:
         try:
             key = found.question.key
-            replies.amend(site.store, caller, run, reply, key=key, why=why)
+            replies.amend(site.store, caller, run, reply, key=key, why=why, seen=found.answer)
         except QuandaryError as refused:
             problem, status = sentence(refused), 409
         else:
