@@ -18,10 +18,11 @@ import pytest
 
 import processes
 import small_flows
-from quandary.errors import StoreError
+from quandary.errors import ParseError, StoreError
 from quandary.journal import runs, sqlite
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
+from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -256,3 +257,16 @@ def test_opening_a_store_once_more_lets_go_of_no_lock(tmp_path: Path) -> None:
             pass
         subprocess.run([sys.executable, "-c", look, str(path)], check=True)
         assert path.with_name("journal.db-wal").exists()
+
+
+def test_nobody_has_us_read_the_files_of_an_open_journal(tmp_path: Path) -> None:
+    """To read one and close it would let go of its locks; once it is closed, it is a file."""
+    path = tmp_path / "journal.db"
+    with closing(SqliteStore(path)) as store:
+        small_flows.begin(store)
+        (tmp_path / "link.md").symlink_to(path)
+        for name in ("journal.db", "journal.db-shm", "link.md"):
+            with pytest.raises(ParseError, match="in use"):
+                read_text(str(tmp_path / name))
+    with pytest.raises(ParseError, match="a binary file"):
+        read_text(str(path))

@@ -27,7 +27,7 @@ from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
 from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
-from quandary.settings.files import SKIPPED, is_ignored, is_inside, require_own
+from quandary.settings.files import SKIPPED, is_ignored, is_inside, open_file, require_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -646,7 +646,7 @@ def _digest(path: str) -> str:
     from hashlib import file_digest  # noqa: PLC0415 - slow to load, quick with large files
 
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
@@ -674,7 +674,7 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     path = printable(path)
     try:
         about = os.stat(whole)
-        with open(whole, "rb") as file:
+        with open_file(whole) as file:
             begin = file.read(_PEEK)
             digest = f"{about.st_size}@{about.st_mtime_ns}"
             if about.st_size <= _LARGE:

@@ -22,7 +22,7 @@ from quandary.journal.entries import read_beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
-from quandary.settings.files import is_inside
+from quandary.settings.files import is_inside, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -312,7 +312,7 @@ def _read_reference(store: Store, run: str, named: str) -> str:
             raise Rejected(f"{named} cannot be shown: not a file")
         if os.path.getsize(path) > LARGEST_REFERENCE:
             raise Rejected(f"{named} is larger than 256 KiB")
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             text = file.read(LARGEST_REFERENCE).decode()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"

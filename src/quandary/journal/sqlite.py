@@ -9,6 +9,7 @@ import threading
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from weakref import finalize
 
 from msgspec.structs import astuple
 
@@ -16,6 +17,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.entries import sha256
 from quandary.journal.store import CREATE, INDEXES, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of
+from quandary.settings.files import hold_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -99,11 +101,13 @@ class SqliteStore(Store):
         except BaseException:
             self._db.close()
             raise
+        self._release = finalize(self, hold_journal(self.address))
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._db.close()
+            self._release()
 
     def require_ready(self) -> None:
         self._require_file()

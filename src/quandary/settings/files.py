@@ -13,6 +13,7 @@ from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
 
     _Rules = tuple[tuple["_Patterns", str], ...]
     """Patterns of each folder, innermost first, and the way from it to the folder looked at."""
@@ -26,6 +27,7 @@ LARGEST = 256 * 1024 * 1024
 _LARGEST_RULES = 1024 * 1024
 _PATTERN_MEMORY = 64 * 1024 * 1024
 ROOT_MARKS = ("quandary.toml", ".quandary", ".git")
+_held: list[str] = []
 
 
 def markdown_files(
@@ -54,18 +56,38 @@ def markdown_files(
     return _walk(members, report)
 
 
-def read_text(path: str) -> str:
-    """The text of a file, its newlines and any leading U+FEFF as they stand there.
+def hold_journal(path: str) -> Callable[[], None]:
+    """Keep this process from reading the files of a journal that it has open; what ends that.
 
-    A pipe or a device is read only by its own name, such as `/dev/stdin`: a repository can bring
+    To close a file lets go of every lock that the process has on it, SQLite's own included, and
+    others may then write where they must not.
+    """
+    journal = os.path.realpath(path)
+    _held.append(journal)
+    return lambda: _held.remove(journal)
+
+
+def open_file(path: str) -> BufferedReader:
+    """Open a file that somebody named, unless it belongs to a journal that is open here.
+
+    A pipe or a device is opened only by its own name, such as `/dev/stdin`: a repository can bring
     one under any other, for us to wait at.
     """
+    if os.path.realpath(path).startswith(tuple(_held)):
+        raise OSError(errno.EBUSY, "it belongs to a journal that is in use", path)
+    file = open(path, "rb", opener=lambda name, way: os.open(name, way | os.O_NONBLOCK))
+    regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    if not regular and not path.startswith(("/dev/", "/proc/")):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    os.set_blocking(file.fileno(), True)
+    return file
+
+
+def read_text(path: str) -> str:
+    """The text of a file, its newlines and any leading U+FEFF as they stand there."""
     try:
-        with open(path, "rb", opener=lambda name, way: os.open(name, way | os.O_NONBLOCK)) as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            if not regular and not path.startswith(("/dev/", "/proc/")):
-                raise OSError("not a regular file")  # noqa: TRY301 - as one that cannot be opened
-            os.set_blocking(file.fileno(), True)
+        with open_file(path) as file:
             data = read_whole(file, LARGEST)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
