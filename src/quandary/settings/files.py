@@ -75,13 +75,14 @@ def open_file(path: str) -> BufferedReader:
     """
     if os.path.realpath(path).startswith(tuple(_held)):
         raise OSError(errno.EBUSY, "it belongs to a journal that is in use", path)
-    file = open(path, "rb", opener=lambda name, way: os.open(name, way | os.O_NONBLOCK))
-    regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    if not regular and not path.startswith(("/dev/", "/proc/")):
-        file.close()
-        raise OSError(errno.EINVAL, "not a regular file", path)
-    os.set_blocking(file.fileno(), True)
-    return file
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode) and not path.startswith(("/dev/", "/proc/")):
+        os.close(handle)
+        kind = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(kind, "not a regular file", path)
+    os.set_blocking(handle, True)
+    return open(handle, "rb")
 
 
 def read_text(path: str) -> str:
