@@ -164,6 +164,7 @@ class Server:
         """Whether it is started at a terminal, which is shown codes, or what it says is kept."""
         self.port = _free_port()
         self.said: list[str] = []
+        self._taken: set[str] = set()
         self._news = threading.Condition()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -186,7 +187,7 @@ class Server:
         )
         os.close(its_end)
         threading.Thread(target=self._listen, args=(screen,), daemon=True).start()
-        self.code()
+        self.code(taken=False)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
@@ -206,11 +207,17 @@ class Server:
                     self.said.append(line)
                     self._news.notify_all()
 
-    def code(self) -> str:
-        """The newest code that it printed."""
+    def code(self, *, taken: bool = True) -> str:
+        """The code that it printed for the next login; one that is taken serves no other."""
         with self._news:
-            assert self._news.wait_for(lambda: any("code" in line for line in self.said), 60)
-            return [line for line in self.said if "code" in line][-1].rpartition(": ")[2].strip()
+            assert self._news.wait_for(lambda: self._codes() - self._taken, 60)
+            code = (self._codes() - self._taken).pop()
+            if taken:
+                self._taken.add(code)
+            return code
+
+    def _codes(self) -> set[str]:
+        return {line.rpartition(": ")[2].strip() for line in self.said if "code" in line}
 
     def kill(self) -> None:
         """Kill it on the spot, as a power cut would."""

@@ -13,6 +13,7 @@ from quandary.journal.entries import (
     Answered,
     Matter,
     Noted,
+    Unreadable,
     offered,
     read_beginning,
     read_bodies,
@@ -213,6 +214,8 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
     """
     bodies = read_bodies([entry[0] for entry in entries])
     standing = history(bodies)
+    if standing.began is None:  # as in a damaged store
+        raise Unreadable(run)
     responses: dict[str, Sent] = {}
     for key, n in standing.responses.items():
         body = bodies[n - 1]
