@@ -270,3 +270,10 @@ def test_nobody_has_us_read_the_files_of_an_open_journal(tmp_path: Path) -> None
                 read_text(str(tmp_path / name))
     with pytest.raises(ParseError, match="a binary file"):
         read_text(str(path))
+
+
+def test_a_file_whose_name_begins_like_an_open_journals_is_read(tmp_path: Path) -> None:
+    """A store may be called anything, such as `q` beside `quandary.toml`."""
+    (tmp_path / "quandary.toml").write_text("max_visits = 3\n", encoding="utf-8")
+    with closing(SqliteStore(tmp_path / "q")):
+        assert read_text(str(tmp_path / "quandary.toml")) == "max_visits = 3\n"

@@ -17,7 +17,7 @@ from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.entries import sha256
 from quandary.journal.store import CREATE, INDEXES, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of
-from quandary.settings.files import hold_journal
+from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -101,7 +101,8 @@ class SqliteStore(Store):
         except BaseException:
             self._db.close()
             raise
-        self._release = finalize(self, hold_journal(self.address))
+        beside = [f"{self.address}{end}" for end in ("", "-wal", "-shm", "-journal")]
+        self._release = finalize(self, hold_files([*beside, _beside(self.address)]))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
 
     _Rules = tuple[tuple["_Patterns", str], ...]
@@ -56,15 +56,20 @@ def markdown_files(
     return _walk(members, report)
 
 
-def hold_journal(path: str) -> Callable[[], None]:
+def hold_files(paths: Iterable[str]) -> Callable[[], None]:
     """Keep this process from reading the files of a journal that it has open; what ends that.
 
     To close a file lets go of every lock that the process has on it, SQLite's own included, and
     others may then write where they must not.
     """
-    journal = os.path.realpath(path)
-    _held.append(journal)
-    return lambda: _held.remove(journal)
+    held = [os.path.realpath(path) for path in paths]
+    _held.extend(held)
+
+    def release() -> None:
+        for path in held:
+            _held.remove(path)
+
+    return release
 
 
 def open_file(path: str) -> BufferedReader:
@@ -73,7 +78,7 @@ def open_file(path: str) -> BufferedReader:
     A pipe or a device is opened only by its own name, such as `/dev/stdin`: a repository can bring
     one under any other, for us to wait at.
     """
-    if os.path.realpath(path).startswith(tuple(_held)):
+    if os.path.realpath(path) in _held:
         raise OSError(errno.EBUSY, "it belongs to a journal that is in use", path)
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(handle).st_mode
