@@ -48,6 +48,11 @@ SECONDS ?= 60
 fuzz: compiled .venv-fuzz/.installed
 	@PYTHONPATH=tests:.venv-fuzz/packages $(BIN)/python -m fuzz --seconds $(SECONDS) $(TARGETS)
 
+# What `make test` tries with the same examples every time, with new ones and many more.
+.PHONY: properties
+properties: compiled .venv/.chromium
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --hypothesis-profile=fresh -m hypothesis
+
 clean:
 	rm -rf .venv .venv-bench .venv-fuzz build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

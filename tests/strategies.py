@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -15,12 +15,6 @@ from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
-
-# A busy machine is slow; that is no failure of the code under test.
-settings.register_profile(
-    "patient", deadline=None, suppress_health_check=(HealthCheck.too_slow,), print_blob=True
-)
-settings.load_profile("patient")
 
 LEVELS = 4
 

@@ -210,6 +210,8 @@ class _File(
     documents: dict[str, Any]
     newest: str = ""
     """How far the store had come from which it was exported, for `quandary verify --expect`."""
+    check: str = ""
+    """That this was said of this run: no entry covers it."""
 
 
 def export(store: Store, run: str) -> Exported:
@@ -248,6 +250,8 @@ def read(data: bytes | str, name: str) -> Exported:
     for problem in _problems(exported):
         entry = f"entry {problem.n}: " if problem.n else ""
         raise Rejected(f"{name}: not as it was written: {entry}{problem.text}")
+    if file.check != _check(exported):
+        raise Rejected(f"{name}: not as it was written: how far the store had come")
     return exported
 
 
@@ -260,7 +264,14 @@ def _compact(exported: Exported) -> bytes:
         lines.append(_Line(entry.n, msgspec.Raw(entry.body), matter, salt, seal, digest))
     documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
     run, follows, newest = exported.run, exported.follows.hex(), exported.newest
-    return msgspec.json.encode(_File(FORMAT, run, follows, tuple(lines), documents, newest))
+    file = _File(FORMAT, run, follows, tuple(lines), documents, newest, _check(exported))
+    return msgspec.json.encode(file)
+
+
+def _check(exported: Exported) -> str:
+    return (
+        document_digest(f"{exported.digest} {exported.newest}".encode()) if exported.newest else ""
+    )
 
 
 def _entry(run: str, line: _Line) -> Entry:
