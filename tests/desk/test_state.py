@@ -80,12 +80,13 @@ def test_text_has_one_question_and_no_form() -> None:
     assert "tool_input" not in asked
 
 
-def test_an_advisory_question_has_its_text_beside_the_form() -> None:
-    """READINGS 18: it is meant to be read, and the host's form is there if it is wanted."""
+def test_an_advisory_question_has_text_and_no_form() -> None:
+    """READINGS 52: no form takes the person's attention, and one question is asked at a time."""
     advisory = Ask("1:", "advisory", ASK.preamble, QUESTIONS)
     asked = state(ask=advisory)["ask"]
     assert sheets.plain_text(advisory) == asked["text"]
-    assert sheets.tool_input(advisory) == asked["tool_input"]
+    assert asked["keys"] == ["1:"]
+    assert "tool_input" not in asked
 
 
 def test_the_form_is_the_hosts() -> None:
@@ -132,7 +133,9 @@ def test_every_status_is_written(status: Status) -> None:
 def test_any_ask_can_be_put_into_a_state(via: str, ask: Ask) -> None:
     """Whatever is asked, the keys are those of the questions that are shown."""
     asked = state(ask=ask, via=via)["ask"]
-    shown = ask.questions if via == "relay" else ask.questions[:1]
+    as_form = via == "relay" and ask.kind == "transition"
+    shown = ask.questions if as_form else ask.questions[:1]
+    assert ("tool_input" in asked, "text" in asked) == (as_form, not as_form)
     assert [q.key for q in shown] == asked["keys"]
     assert asked["preamble"].endswith("\n\n")
 

@@ -119,14 +119,6 @@ def test_a_question_without_choices_is_a_line_to_fill_in() -> None:
     assert shown["other_1"]["description"] == "How many hours?"
 
 
-def test_an_advisory_question_is_text_with_one_line_for_the_reply() -> None:
-    """What is meant to be read as text has numbered choices and no form around them."""
-    made = form(make(ONE, kind="advisory"))
-    assert "1. **Keep it** — It is right" in made.message
-    assert list(made.requested_schema["properties"]) == ["reply"]
-    assert made.requested_schema["required"] == ["reply"]
-
-
 def test_what_happened_stands_above_the_question_once() -> None:
     """Notes are told; what the preamble says already is not told twice."""
     notes = [Note("matched", "> Matched: Keep it"), Note("explained", "A plan.")]
@@ -153,8 +145,6 @@ def test_any_ask_is_a_flat_form_that_the_protocol_allows(ask: Ask, titled: bool)
         "2025-11-25",
         {"mode": "form", "message": made.message, "requestedSchema": made.requested_schema},
     )
-    if ask.kind == "advisory":
-        return
     for number, question in enumerate(ask.questions, 1):
         field = made.requested_schema["properties"].get(f"answer_{number}", {})
         for choice in question.choices:
@@ -167,8 +157,6 @@ def test_any_ask_is_a_flat_form_that_the_protocol_allows(ask: Ask, titled: bool)
 @given(st.data(), asks())
 def test_what_was_ticked_is_what_comes_back(data: DataObject, ask: Ask) -> None:
     """Whatever the labels, ticks come back as the codes of just those choices."""
-    if ask.kind == "advisory":
-        return
     ticked = data.draw(picks(ask))
     content: dict[str, Any] = {}
     expected: dict[str, tuple[str, ...]] = {}
@@ -286,13 +274,6 @@ def test_what_was_not_offered_is_no_answer(content: Mapping[str, Any]) -> None:
     assert isinstance(response, Outcome)
     assert response.kind == "error"
     assert response.detail
-
-
-def test_a_reply_to_text_is_read_as_text() -> None:
-    """A number is an option's where the choices are numbered."""
-    response = accepted({"reply": "2"}, ONE, kind="advisory").response
-    assert response == Reply((Answer("1.3:", ("INF",), raw="2"),))
-    assert isinstance(accepted({"reply": " "}, ONE, kind="advisory").response, Outcome)
 
 
 @pytest.mark.parametrize(

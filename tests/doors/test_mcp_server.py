@@ -216,12 +216,16 @@ def test_after_ten_forms_the_call_returns_the_run(place: Place, mode: str) -> No
 
 
 @ERAS
-def test_an_advisory_question_is_asked_in_text(place: Place, mode: str) -> None:
-    """It has a line for the reply, and a number is an option's."""
-    person = Person({"reply": "2"})
+def test_an_advisory_question_is_text_and_no_form(place: Place, mode: str) -> None:
+    """READINGS 52: no form takes the person's attention; the agent shows text, and is told so."""
+    person = Person({"answer_1": "OK"})
     told = place.call("ask", {**ASK_ONE, "kind": "advisory"}, person, mode)
-    assert told.data["result"]["chosenItems"][0]["path"] == "NO"
-    assert "2. **Not yet**" in person.forms[0].message
+    assert not person.forms
+    assert "2. **Not yet**" in told.data["ask"]["text"]
+    assert "tool_input" not in told.data["ask"]
+    assert told.then == mcp.TEXT.replace("{run}", told.data["run"])
+    again = place.call("next", {"run": told.data["run"]}, person, mode)
+    assert (again.then, person.forms) == (told.then, [])
 
 
 @ERAS

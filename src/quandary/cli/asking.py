@@ -166,7 +166,8 @@ def ask_command(
 
     On a terminal the person is asked right here. Elsewhere the state of the run is printed as JSON:
     show its `preamble` and `notes`, call your question tool with `tool_input`, pipe what the tool
-    returns to `quandary reply RUN -`, and repeat until `status` is done. Every answer is kept.
+    returns to `quandary reply RUN -`, and repeat until `status` is done. An advisory question has
+    `text` in place of `tool_input`: show it, and pipe what the person writes. Every answer is kept.
     """
     wanted = desk.Asking(
         context,

@@ -58,7 +58,7 @@ class Asking(Struct, forbid_unknown_fields=True):
     extras: Annotated[list[str], Meta(description="Further ways to answer: 'A: text'.")] = []
     kind: Annotated[
         Literal["transition", "advisory"] | UnsetType,
-        Meta(description="advisory asks in plain text, which disturbs less."),
+        Meta(description="advisory is text for you to show, no form, which disturbs less."),
     ] = UNSET
     values: Values = {}
     require_person: Person = False

@@ -98,13 +98,13 @@ def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[No
 
 
 def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any]:
-    """What waits, and how to reply to it.
+    """What waits, and how to reply to it: a form, or text, which an advisory question always is.
 
-    An advisory question is meant to be read as text, so that it has the text beside the form.
+    A form takes the person's attention; text leaves it where it is.
     """
     from quandary.desk import sheets  # noqa: PLC0415 - only while something waits
 
-    as_text = began.get("via") == "text"
+    as_text = began.get("via") == "text" or ask.kind == "advisory"
     if as_text:
         ask = sheets.keep_first_question(ask)
     asked: dict[str, Any] = {
@@ -114,10 +114,10 @@ def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any
         "keys": [question.key for question in ask.questions],
         "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
     }
-    if not as_text:
-        asked["tool_input"] = sheets.tool_input(ask, began.get("host", "claude"))
-    if as_text or ask.kind == "advisory":
+    if as_text:
         asked["text"] = sheets.plain_text(ask)
+    else:
+        asked["tool_input"] = sheets.tool_input(ask, began.get("host", "claude"))
     return asked
 
 

@@ -71,8 +71,9 @@ _LOOP = """\
 """
 
 _RELAYED = """\
-Show `ask.preamble` and the `text` of every note word for word. Then call {tool}
-   with `ask.tool_input`, unchanged."""
+Where `ask` has a `text`, show that word for word, end your turn, and wait for what the person
+   writes. Otherwise show `ask.preamble` and the `text` of every note word for word, and call
+   {tool} with `ask.tool_input`, unchanged."""
 
 CLAUDE = _LOOP.format(way="--via relay", ask=_RELAYED.format(tool="AskUserQuestion"))
 CODEX = _LOOP.format(

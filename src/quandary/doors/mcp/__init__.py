@@ -55,6 +55,11 @@ RELAY = (
     "ask.reply_with, on standard input. Or leave it to the person, who can answer with "
     "`quandary next {run}` in a terminal, and call next with a wait."
 )
+TEXT = (
+    "This question is text and no form: show ask.text word for word, end your turn, and give what "
+    "the person writes to the command in ask.reply_with, on standard input. Or leave it to them: "
+    "they can answer with `quandary next {run}` in a terminal, and you call next with a wait."
+)
 IN_PERSON = (
     "Only the person's own answer counts here: with `quandary next {run}` at a terminal, or in the "
     "browser. Call next with a wait to learn what they chose."
@@ -220,6 +225,8 @@ def _then(forms: Forms, state: State, client: Client) -> str:
         return WALKING if is_driven else AGENTS_NEXT
     if state.ask.require:
         return IN_PERSON
+    if state.ask.kind == "advisory":
+        return TEXT
     told = {note.kind for note in state.notes}
     return RELAY if not client.forms or "unavailable" in told else WAITS
 

@@ -2,8 +2,7 @@
 
 Every question has up to three fields: the choices, a line for words of the person's own in their
 place, and a line for a comment beside them. None of them has to be filled in, because each can
-stand alone; a question whose fields are all empty has no answer. A question that is meant to be
-read as text comes as text, with a single line for the reply.
+stand alone; a question whose fields are all empty has no answer. An advisory question is no form.
 
 What is no answer:
 
@@ -31,7 +30,7 @@ from pydantic import ValidationError
 
 from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import make_sheets, one_line, plain_text, shorten
+from quandary.desk.sheets import make_sheets, one_line, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.model.asks import Note, Outcome, Reply
 from quandary.model.text import reveal
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     Context = ServerRequestContext["Forms", Any]
 
 T = TypeVar("T")
-CHOICE, WORDS, COMMENT, REPLY = "answer", "other", "comment", "reply"
+CHOICE, WORDS, COMMENT = "answer", "other", "comment"
 _EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5
 """Sooner than this, in seconds, no person has read a form."""
@@ -74,10 +73,6 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
 
     Clients from before 2025-11-25 know no titled choices and cannot let anybody tick several.
     """
-    if ask.kind == "advisory":
-        line = _line("Your reply", "A number, a label, or your own words")
-        text = _compose(ask, [note for note in notes if note not in ask.notes], plain_text(ask))
-        return _form(text, {REPLY: line}, required=[REPLY])
     fields: dict[str, Any] = {}
     for number, sheet in enumerate(make_sheets(ask), 1):
         name = one_line(sheet.question.header) or f"Question {number}"
@@ -90,7 +85,8 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
         fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
-    return _form(_compose(ask, notes, ask.preamble.text), fields, required=[])
+    schema = {"type": "object", "properties": fields, "required": []}
+    return Form(message=_compose(ask, notes), requested_schema=schema)
 
 
 def field(kind: str, number: int) -> str:
@@ -98,9 +94,9 @@ def field(kind: str, number: int) -> str:
     return f"{kind}_{number}"
 
 
-def _compose(ask: Ask, notes: Sequence[Note], text: str) -> str:
-    """What happened, and below it what the Ask says; nothing twice."""
-    said = (note.text.strip() for note in notes)
+def _compose(ask: Ask, notes: Sequence[Note]) -> str:
+    """What happened, and below it the preamble; nothing twice."""
+    text, said = ask.preamble.text, (note.text.strip() for note in notes)
     above = "\n".join(line for line in dict.fromkeys(said) if line and line not in text)
     return reveal("\n\n".join(part for part in (above, text.strip()) if part)) or ask.key
 
@@ -135,11 +131,6 @@ def _line(title: str, description: str) -> dict[str, Any]:
     return {"type": "string", "title": title, "description": description}
 
 
-def _form(message: str, fields: dict[str, Any], *, required: list[str]) -> Form:
-    schema = {"type": "object", "properties": fields, "required": required}
-    return Form(message=message, requested_schema=schema)
-
-
 # -- back ----------------------------------------------------------------------------------------
 
 
@@ -165,9 +156,6 @@ def read_form(
 
 
 def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Came:
-    if ask.kind == "advisory":
-        text = _text(content, REPLY)
-        return Came(returns.parse(json.dumps({"response": text}), ask, read) if text else _EMPTY)
     entries, notes = [], []
     for number, question in enumerate(ask.questions, 1):
         entry = _entry(question, content, number)
@@ -444,9 +432,11 @@ def _place(context: Context, state: State) -> tuple[int, str, str]:
 def is_showable(state: State, client: Client) -> bool:
     """Whether the question that waits can be shown to somebody at this client.
 
-    What only a person themselves may answer is not shown where an agent is in between.
+    What only a person themselves may answer is not shown where an agent is in between, and an
+    advisory question is text, which the agent shows.
     """
-    return client.forms and state.ask is not None and not state.ask.require
+    ask = state.ask
+    return client.forms and ask is not None and not ask.require and ask.kind != "advisory"
 
 
 def elicitation(state: State, client: Client) -> types.ElicitRequest:
