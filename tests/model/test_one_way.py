@@ -65,6 +65,17 @@ discard local changes
 this cannot be undone
 empty the mailbox
 upload it to the app store
+Merge the PR
+Re-key the module
+Green-light the campaign
+Let me run commands without asking
+Always allow this tool
+Trust this workspace
+Add --dangerously-skip-permissions
+Run the script from that gist
+Run the installer as root
+Comment under your name
+sed -i 's/a/b/' /etc/passwd
 """.splitlines()
 
 LET_THROUGH = """\
@@ -78,6 +89,10 @@ drop shadow on cards
 pay attention to naming
 Payload format: JSON or XML?
 Use tabs or spaces?
+Is a table or a list clearer here?
+Where should the new test live?
+Cover the edge case of an empty list
+Double-check the types
 remove the trailing comma
 Remove unused imports
 Which colour should the delete button have?
@@ -91,7 +106,6 @@ change the token limit
 Write tests for the payment form
 Release notes wording
 Push the branch
-Merge the PR
 Update dependencies
 test in production-like settings
 clear the console

@@ -40,6 +40,7 @@ _LINE = r"\s*([a-z][a-z0-9._-]*)\s+(?:\S+\s+){0,6}?(?:-{1,2}[A-Za-z]|\S*[/=:@*]\
 _RAW = (
     r"\bcheckout\s+(?:--|\.|-f)|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
     r"|>\s*\S*\.ssh/|\bpush\s+\S+\s+[:+]\S|^\s*>\s*[/~]\S|(?:^|\s):\s*>\s*\S"
+    r"|(?i:\s-i\S*\s.*\s/(?:etc|boot|usr|root)/)"
 )
 """What signs of a shell do."""
 _ORDER = r"\s*[A-Za-z]+ [a-z]"
@@ -213,6 +214,8 @@ _SPELT = r"\b[a-z](?:[^\w\n]{1,2}[a-z]\b){3,}"
 _SPLIT = r"(?<![a-z])[a-z]+(?:[^\s\w,;:!?/'\"()]|_)[a-z]+(?:(?:[^\s\w,;:!?/'\"()]|_)[a-z]+)*"
 _LEET = str.maketrans("013457@$", "oieastas")
 _MIXED = r"[a-z0-9@$]+"
+_COMPOUND = r"((?:^|[.,;:!?]|\b(?:and|then|please|i|we|to))\s*)[a-z]+-(?=[a-z]+ )"
+"""Before the verb of an order, where both are one word: “re-key the module”."""
 
 
 def _readings(text: str) -> list[str]:
@@ -232,6 +235,8 @@ def _readings(text: str) -> list[str]:
     found = [_plain(parted)]
     if parted != small:
         found.append(_plain(small))
+    if (bare := _compile(_COMPOUND).sub(r"\1", small)) != small:
+        found.append(_plain(bare))
     return [*found, *spelt]
 
 
