@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.model.asks import MORE, Choice, Question
+from quandary.model.asks import BACK, MORE, Choice, Question
 from quandary.model.tree import Extra
-from quandary.reading import Mode, question_from_options, read
+from quandary.reading import Mode, question_from_options, read, vetoes
 from quandary.reading.words import fold, words
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
@@ -233,7 +233,6 @@ def test_the_whole_text_can_name_another_tree(text: str, mode: Mode) -> None:
     [
         "2",
         "the second one",
-        "yes",
         "smaller steps",
         "different approach",
         "remove the second paragraph",
@@ -242,7 +241,7 @@ def test_the_whole_text_can_name_another_tree(text: str, mode: Mode) -> None:
     ],
 )
 def test_strict_reading_never_guesses(text: str) -> None:
-    """Numbers, yes and parts of labels are own words to the strict reader."""
+    """Numbers and parts of labels are own words to the strict reader."""
     assert picks(text, PLAN, "strict") == "own-words"
 
 
@@ -428,7 +427,7 @@ def test_a_second_thought_takes_back_the_first(text: str, expected: str) -> None
         ("nope", APPROVAL, "REJ"),
         ("yes and no", APPROVAL, "own-words"),
         ("yes. actually no", APPROVAL, "REJ"),
-        ("yes", DEPLOY, "own-words"),
+        ("yes", DEPLOY, "?DEP,STG,WAIT"),
         ("yes", msgspec.structs.replace(DEPLOY, text="Deploy it?"), "?DEP,STG"),
         ("no, the second one", APPROVAL, "REJ"),
         ("yes, defer", APPROVAL, "DEF"),
@@ -598,11 +597,11 @@ def test_a_list_is_taken_whole_or_not_at_all(text: str, expected: str) -> None:
     ("asked", "labels", "yes", "no"),
     [
         ("Send it?", ("Send it now", "Edit it", "Discard it"), "X0", "own-words"),
-        ("What now?", ("Accept the risk", "Mitigate", "Cancel the run"), "own-words", "own-words"),
-        ("Which plan?", ("Continue with Pro", "Free", "Stop paying"), "own-words", "own-words"),
+        ("What now?", ("Accept the risk", "Mitigate", "Cancel the run"), "?X0,X1,X2", "own-words"),
+        ("Which plan?", ("Continue with Pro", "Free", "Stop paying"), "?X0,X1,X2", "own-words"),
         ("How does it look?", ("Approve the plan", "Reject the plan", "Edit"), "X0", "X1"),
         ("Allow it?", ("Allow once", "Allow for good", "Deny"), "?X0,X1", "X2"),
-        ("Keep the data?", ("Delete it", "Keep for 30 days", "Hide it"), "own-words", "own-words"),
+        ("Keep the data?", ("Delete it", "Keep for 30 days", "Hide it"), "?X0,X1,X2", "own-words"),
     ],
 )
 def test_yes_and_no_answer_what_was_asked(
@@ -612,6 +611,107 @@ def test_yes_and_no_answer_what_was_asked(
     choices = (Choice(f"X{at}", label) for at, label in enumerate(labels))
     made = msgspec.structs.replace(question(*choices), text=asked)
     assert (picks("yes", made), picks("no", made)) == (yes, no)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["yes", "sounds good", "Go ahead!", "do it", "ok, go", "👍"])
+def test_a_yes_picks_among_yes_and_no_or_what_is_recommended(text: str, mode: Mode) -> None:
+    """Among options that are neither, and where several or none is recommended, it is asked."""
+    north, south = Choice("N", "North lot"), Choice("S", "South lot")
+    best = msgspec.structs.replace(south, recommended=True)
+    assert picks(text, APPROVAL, mode) == "APR"
+    assert picks(text, question(north, south), mode) == "?N,S"
+    assert picks(text, question(north, best), mode) == "S"
+    both = (msgspec.structs.replace(north, recommended=True), best)
+    assert picks(text, question(*both), mode) == "?N,S"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("ahead", ["Proceed to 3: Test", "Finish"])
+@pytest.mark.parametrize("text", ["go", "Go!", "yes", "go on", "go ahead", "let's go", "ok"])
+def test_an_affirmative_never_moves_back(text: str, ahead: str, mode: Mode) -> None:
+    """At a gate it proceeds."""
+    gate = question(
+        Choice("PRC", ahead, "Finish this phase and begin that one"),
+        Choice("WLK", "Walk through the output", "Review each piece of work"),
+        Choice("BAK", "Go back to 1: Plan", "Resume the work of that phase"),
+        named=(Choice("OTH/RST", "Restart this phase"), Choice("OTH/SKP", "Skip ahead to 4")),
+        menu=True,
+    )
+    assert picks(text, gate, mode) == "PRC"
+    assert picks("go back", gate, mode) == "BAK"
+
+
+INSIDE = question(
+    Choice("CHG", "Change approach"),
+    Choice("REM", "Remove from plan"),
+    above=(Choice(BACK, "Back"), Choice("<OK", "Looks good"), Choice("<<REM", "Remarks")),
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("back", "<"),
+        ("Back.", "<"),
+        ("<", "<"),
+        ("ok", "<OK"),
+        ("looks good", "<OK"),
+        ("rem", "REM"),
+        ("remarks", "<<REM"),
+        ("change approach", "CHG"),
+        ("something else", "own-words"),
+    ],
+)
+def test_the_levels_above_are_named_after_the_level_itself(
+    text: str, expected: str, mode: Mode
+) -> None:
+    """`back` and `<` lead one level up, labels and codes to the level that has them."""
+    assert picks(text, INSIDE, mode) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_codes_in_brackets_are_added_and_forced(mode: Mode) -> None:
+    """`+[DOC]` and `![TAG]` are `+DOC` and `!TAG`."""
+    for text, prefix, argument in (
+        ("+[DOC]", "add", "DOC"),
+        ("+[TST] [DOC]", "add", "TST DOC"),
+        ("![TAG]", "force", "TAG"),
+        ("![NO]/[RWK]", "force", "NO/RWK"),
+    ):
+        found = read(text, CHORES, mode)
+        assert (found.prefix, found.argument) == (prefix, argument)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["done", "Done.", "that's all", "That’s it!", "nothing else"])
+def test_done_ends_the_gathering(text: str, mode: Mode) -> None:
+    """What was gathered is the answer; where nothing was, they are words like any other."""
+    gathered = msgspec.structs.replace(CHORES, gathered=("DOC", "TST"))
+    assert picks(text, gathered, mode) == "TST,DOC"
+    assert picks(text, CHORES, mode) == "own-words"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [
+        ("should we deploy now?", "DEP", "it asks something"),
+        ("what would staging cost", "STG", "it asks something"),
+        ("go live if the tests are green", "DEP", "it sets a condition"),
+        ("unless finance objects, out with it", "DEP", "it sets a condition"),
+        ("let it rest, but only until tuesday", "WAIT", "it sets a condition"),
+        ("i really don't think we should deploy now", "DEP", "it rules that option out"),
+        ("anything but staging", "STG", "it rules that option out"),
+        ("anything but staging", "WAIT", None),
+        ("out with it, this minute", "DEP", None),
+    ],
+)
+def test_what_is_excluded_conditional_or_asked_is_not_proposed(
+    text: str, code: str, reason: str | None
+) -> None:
+    """A proposal of what words mean is held against what they say."""
+    assert vetoes(DEPLOY, text, code) == reason
 
 
 def test_a_code_that_says_no_is_an_answer_of_its_own() -> None:

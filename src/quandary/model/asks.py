@@ -14,6 +14,8 @@ Required = Literal["", "person"]
 """Who has to answer: only a person themselves, or, with nothing, also somebody on their behalf."""
 MORE = "…"
 """The code of the choice that leads to the next page."""
+BACK = "<"
+"""The code of the choice that leads one level up; before another code, a level further up."""
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,6 +64,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     named: tuple[Choice, ...] = ()
     """What typed text may name beside what is shown: options of other pages, and those behind
     Other."""
+    above: tuple[Choice, ...] = ()
+    """The way up (`<`) and the options of the levels above (`<OK`, `<<OK`), which typed text may
+    name where it means nothing of the level itself."""
     menu: bool = False
     """Whether there is anything behind Other."""
     extras: tuple[Extra, ...] = ()

@@ -12,9 +12,11 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from quandary.model.asks import MORE, Choice, Question, Reading
+from msgspec.structs import replace
+
+from quandary.model.asks import BACK, MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
-from quandary.reading.words import ARTICLES, fold, slips, trim, words
+from quandary.reading.words import ARTICLES, fold, slips, trim, wordings, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
@@ -26,10 +28,17 @@ _BESIDE_A_LETTER = 8
 """How long a reply is at least that is more than a letter and what stands around it."""
 OWN = Reading("own-words")
 _OTHERS = frozenset({"other", OTHER.casefold()})
+_ENDS = wordings(
+    "done,im done,all done,thats all,that is all,thats it,that is it,nothing else,no more,"
+    "thats everything,nothing more,finished,im finished,enough"
+)
+_BACK = wordings("back,go back,up,go up")
+_LONGEST_YES = 40
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
+_BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
 _ADDED = r"[\w/+,&\s-]{1,200}"
 _REMARK = (
     r"(?is)(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
@@ -68,12 +77,26 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
     read_words = _read_loosely if mode == "plain" else _read_strictly
-    return (
+    found = (
         _read_extra(bare, question)
         or _read_name(bare, question, mode)
         or _read_keyword(bare, question)
+        or _read_end(bare, question)
+        or _read_above(bare, question, whole=True)
+        or _read_yes(bare, question)
         or read_words(bare, question)
     )
+    return found if found.kind != "own-words" else _read_above(bare, question) or found
+
+
+def vetoes(question: Question, text: str, code: str) -> str | None:
+    """Why a text cannot mean an option that somebody else proposes for it, if so.
+
+    What it rules out, makes depend on something or asks about is not what it chooses.
+    """
+    from quandary.reading.sentences import find_veto  # noqa: PLC0415 - exact answers need none
+
+    return find_veto(text, question, code)
 
 
 def question_from_options(
@@ -104,6 +127,8 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
             return None
         # A mark alone is half a thought: the question comes again.
         spaced = prefix in {"tag", "reference"} and bare[1:2].isspace()
+        if prefix in {"force", "add"}:
+            argument = re.sub(_BRACKETED, r"\1", argument)
         if spaced or (prefix == "add" and argument and not _adds(argument, question)):
             return _read_loosely("yes", question) if (argument, mode) == ("1", "plain") else OWN
         return Reading("prefix", prefix=prefix, argument=argument)
@@ -149,7 +174,7 @@ def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     several = known.split(bare) if question.multi and not found else ()
     if several:
         return reading(several, question, together=True)
-    if not found and mode == "strict" and len(bare) <= HEAD:
+    if not found and mode == "strict" and len(bare) <= HEAD and words(bare) != ("go",):
         found = known.beginning(words(bare))
     return reading(found, question) if found else None
 
@@ -160,6 +185,47 @@ def _read_keyword(bare: str, question: Question) -> Reading | None:
         return None
     tree = question.keywords.get(bare.casefold()) or question.keywords.get(trim(bare).casefold())
     return Reading("tree", matched=tree, tree=tree) if tree else None
+
+
+def _read_end(bare: str, question: Question) -> Reading | None:
+    """`done` and `that's all` end the gathering of several."""
+    if not question.gathered or words(bare) not in _ENDS:
+        return None
+    return reading(question.gathered, question, together=True)
+
+
+def _read_above(bare: str, question: Question, *, whole: bool = False) -> Reading | None:
+    """`back` and `<` lead one level up; what the levels above are called leads there."""
+    if not question.above or len(bare) > HEAD:
+        return None
+    if not whole and (bare == BACK or words(bare) in _BACK):
+        return Reading("pick", (BACK,), "Back")
+    above = [choice for choice in question.above if choice.code != BACK]
+    for depth in sorted({_depth(choice.code) for choice in above}):
+        level = [c for c in above if _depth(c.code) == depth]
+        known = option_names(tuple(replace(c, code=c.code[depth:]) for c in level))
+        typed = bare.lstrip(BACK)
+        found = known.code(typed) or known.label(typed)
+        found = found or (() if whole else known.beginning(words(typed)))
+        if found:
+            chosen = [c for c in level if c.code[depth:] in found]
+            codes, labels = zip(*((c.code, c.label or c.code) for c in chosen), strict=True)
+            return Reading("ambiguous" if codes[1:] else "pick", codes, ", ".join(labels))
+    return None
+
+
+def _depth(code: str) -> int:
+    return len(code) - len(code.lstrip(BACK))
+
+
+def _read_yes(bare: str, question: Question) -> Reading | None:
+    """A yes alone picks only among yes and no, or what alone is recommended; else it is asked."""
+    if len(bare) > _LONGEST_YES or bare.endswith("?"):
+        return None
+    from quandary.reading.sentences import find_affirmed  # noqa: PLC0415 - exact answers need none
+
+    codes = find_affirmed(words(bare), question)
+    return None if codes is None else reading(codes, question) if codes else OWN
 
 
 def _read_strictly(bare: str, question: Question) -> Reading:

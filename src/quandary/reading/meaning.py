@@ -54,7 +54,7 @@ class Interpreter(Namer):
         opening = self._opening(said)
         said, starts = said[opening:], clause.starts[opening:]
         if self._has_sense(said):
-            return _read_sense(said)
+            return read_sense(said)
         if (clause.words[0] in phrases.REASONS and len(clause.words) > 1) or self.foreign(said):
             return None
         return Meaning("rest") if strip(said) in phrases.REST else self._read(said, starts)
@@ -68,12 +68,12 @@ class Interpreter(Namer):
         if found or not _ALTERNATIVES.isdisjoint(said):
             return found or self._read_phrase(said)
         if self._find_excluded(said):
-            return self._read_phrase(said) or self._read_remark(said, starts) or _read_sense(said)
+            return self._read_phrase(said) or self._read_remark(said, starts) or read_sense(said)
         return (
             self._read_list(said)
             or self._read_telling(said)
             or self._read_remark(said, starts)
-            or _read_sense(said)
+            or read_sense(said)
             or self._idiom(said)
         )
 
@@ -304,7 +304,7 @@ _HOW = wordset("what whats how hows")
 _ASKING = _HOW | wordset("which who where when why")
 
 
-def _read_sense(said: Words) -> Meaning | None:
+def read_sense(said: Words) -> Meaning | None:
     """Yes, no, or nothing but fillers; None when anything else is said, or both."""
     senses: set[Sense] = set()
     at = 0

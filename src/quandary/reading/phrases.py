@@ -201,7 +201,7 @@ APPROVING = wordings(
 """Of those below, the ones that answer whatever was asked."""
 AFFIRMING = wordings(
     "yes,ok,okay,looks good,looks fine,look good,sounds good,lgtm,all good,good to go,"
-    "approve,approved,accept,accepted,agree,agreed,confirm,confirmed,proceed,continue,"
+    "approve,approved,accept,accepted,agree,agreed,confirm,confirmed,proceed,continue,finish,"
     "merge,ship,deploy,release,launch,go ahead,do it,grant,allow,permit,sign,apply,good,"
     "fine,thumbs up,👍,✅"
 )

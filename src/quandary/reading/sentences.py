@@ -10,7 +10,7 @@ from quandary.model.asks import MORE, Reading
 from quandary.model.tree import OTHER
 from quandary.reading import HEAD, OWN, phrases, reading
 from quandary.reading.clauses import Clause, chats, complains, follows_up, sets_condition, split
-from quandary.reading.meaning import Interpreter, sides
+from quandary.reading.meaning import Interpreter, read_sense, sides
 from quandary.reading.names import NAMING, Meaning
 from quandary.reading.words import opens, wordset
 
@@ -38,6 +38,28 @@ _LONGEST_HEDGE = max(map(len, phrases.HEDGES))
 def read_sentences(text: str, question: Question) -> Reading:
     """What a plain-text reply means."""
     return _Sentences(text, question).read()
+
+
+def find_veto(text: str, question: Question, code: str) -> str | None:
+    """Why a text cannot mean an option, if so."""
+    said = _Sentences(text, question)
+    if "?" in said.head or any(_asks(clause.words) for clause in said.clauses):
+        return "it asks something"
+    if any(said.sets_terms(at, clause) for at, clause in enumerate(said.clauses)):
+        return "it sets a condition"
+    excluded = any(said.excludes(clause, code) for clause in said.clauses)
+    return "it rules that option out" if excluded else None
+
+
+def find_affirmed(said: Words, question: Question) -> Words | None:
+    """What a yes stands for: one option, or all that it could mean; None where it is no yes."""
+    meant = read_sense(said) if said else None
+    if meant is None or meant.how != "yes":
+        return None
+    recommended = tuple(c.code for c in question.options if c.recommended)
+    codes = sides(question, "yes") or (recommended if len(recommended) == 1 else ())
+    every = tuple(c.code for c in question.choices if c.code != MORE)
+    return codes or (every if len(every) > 1 else ())
 
 
 class _Sentences:
@@ -94,6 +116,21 @@ class _Sentences:
         if not _has_condition(said, self.lexicon.label_words):
             return False
         return not at or not follows_up(said) or bool(self.lexicon.mentions(said))
+
+    def sets_terms(self, at: int, clause: Clause) -> bool:
+        """Whether a clause makes the choice depend on something."""
+        return self._hinges(at, clause) or (bool(at) and self._conditions(clause, None))
+
+    def excludes(self, clause: Clause, code: str) -> bool:
+        """Whether a clause says "not" to an option, or drops it."""
+        meant = self.interpreter.clause(clause)
+        if meant is not None and meant.how in {"not", "drop"}:
+            return code in meant.codes
+        if meant is not None and meant.how in NAMING:
+            return False
+        said = clause.words
+        no = next((at for at, word in enumerate(said) if word in phrases.NEGATORS), len(said))
+        return code in self.lexicon.mentions(said[no:])
 
     def _read_request(self) -> Reading:
         """`can we go with 2?` asks for an option politely; any other question is no choice."""
