@@ -383,3 +383,18 @@ def module_of(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and sta
     if flow not in FLOWS:
         raise QuandaryError(f"there is no flow {flow}; there are: {', '.join(FLOWS)}")
     return import_module(FLOWS[flow].partition(":")[0])
+
+
+def complete_types() -> None:
+    """Load every flow, and have msgspec complete every type of ours.
+
+    It does so when a type is first read into, and two threads that do it at once end the process:
+    a server calls this before the first of its threads starts.
+    """
+    for flow in FLOWS:
+        module_of(flow)
+    kinds = [msgspec.Struct]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind.__module__.startswith("quandary."):
+            msgspec.json.Decoder(kind)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import databases
@@ -15,8 +19,6 @@ from quandary.journal.store import open_store
 from sites import Site
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
     from litestar.testing import TestClient
 
@@ -117,3 +119,48 @@ def test_a_database_that_goes_down_and_comes_back(
             assert visitor.get("/api/inbox").json()["runs"][0]["run"] == run
             assert "quandary_store_up 1.0" in visitor.get("/metrics").text
         store.close()
+
+
+COLD = """
+import sys, threading
+from pathlib import Path
+
+import msgspec
+
+from sites import Site
+
+sys.setswitchinterval(1e-6)
+Site(Path(sys.argv[1]))
+kinds, start = [msgspec.Struct], threading.Barrier(8)
+for kind in kinds:
+    kinds += kind.__subclasses__()
+
+
+def read(kind):
+    start.wait()
+    try:
+        msgspec.convert(dict.fromkeys(kind.__struct_encode_fields__[::-1]), kind)
+    except msgspec.ValidationError:
+        pass
+
+
+for kind in kinds[::-1]:
+    if kind.__module__.startswith("quandary."):
+        threads = [threading.Thread(target=read, args=(kind,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+"""
+
+
+def test_a_server_knows_its_types_before_its_threads_meet_them(tmp_path: Path) -> None:
+    """Two threads that complete a type of msgspec at once end the process with a signal."""
+    tests = Path(__file__).parents[2]
+    for _ in range(3):
+        ended = subprocess.run(
+            [sys.executable, "-c", COLD, tmp_path],
+            env={**os.environ, "PYTHONPATH": str(tests)},
+            check=False,
+        )
+        assert ended.returncode == 0

@@ -19,6 +19,7 @@ from quandary.doors.mcp import tools
 from quandary.doors.mcp.forms import MORE_TO_ASK, ROUNDS, Forms, Standing, is_showable, open_forms
 from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
 from quandary.errors import NotFound, QuandaryError
+from quandary.journal.progress import complete_types
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -104,6 +105,7 @@ def build(service: Service, *, hold: float = HOLD) -> Server[Forms]:
 
 async def over_stdio(server: Server[Forms]) -> None:
     """Serve whoever started this process, until they close the pipe."""
+    complete_types()
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 

@@ -37,6 +37,7 @@ from quandary.doors.web.pages import PAGES, short
 from quandary.doors.web.run_pages import RUN_PAGES, cut
 from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
+from quandary.journal.progress import complete_types
 from quandary.journal.store import Store
 from quandary.model.text import reveal
 
@@ -167,6 +168,7 @@ def create_app(
     )
     # Around everything, also around what leads nowhere and never comes to the middleware.
     app.asgi_handler = log_requests(app.asgi_handler)
+    complete_types()
     return app
 
 
