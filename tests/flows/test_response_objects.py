@@ -53,6 +53,8 @@ def tried(text: str) -> list[tuple[int, int]]:
 @example('{"a{": {"b": "}"}} {"c": [1, {"d": 2}')
 @example('{"a":"{","b{":"c"}')
 @example('[{"a":"{","b{":"c"}]{"a": 1}')
+@example('[}{"": "]", "a": {"": null}}')
+@example('["{"": "]",\n"a": {"": null}}')
 def test_nothing_is_made_up_and_nothing_inside_another_is_found(text: str) -> None:
     """Every object is one that a patient reader finds, and stands in none of the others."""
     spans = tried(text)

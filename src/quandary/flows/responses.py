@@ -256,14 +256,17 @@ def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
     for number, part in enumerate(_LEFT_OUT.split(text)):
         brackets = _Brackets(part)
         closed = brackets.last_stray() if number else 0
+        outermost = set(_spans(part, _OPENING, lambda broken: broken + 1))
         line = previous = 0
         for start, end in _spans(part, _OPENING, brackets.behind):
             line = part.rfind("\n", previous, start) + 1 or line
             previous = start
+            if part[start] != "{" or start < closed or (start, end) not in outermost:
+                continue
             fits = part.find(word, start, end) >= 0 or part.find("\\u", start, end) >= 0
             around = (part[start - 1 : start], part[end : end + 1])
             quoted = around in _QUOTES or part[line:start].lstrip().startswith(">")
-            if fits and part[start] == "{" and start >= closed and not quoted:
+            if fits and not quoted:
                 yield _decode(part[start:end])
 
 
