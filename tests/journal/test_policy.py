@@ -316,6 +316,7 @@ def test_nothing_makes_what_matters_decide_itself(
     chain: bool,
 ) -> None:
     """Any preference, any file: a split, a one-way or an unrecommended question is asked."""
+    prefer(store, id_, "", "here")  # whatever an earlier example has set
     prefer(store, id_, preference, scope)
     values = {"questions": {id_: registered}} if registered is not None else {}
     known = Settings(None, (Part("project", "quandary.toml", values),))
@@ -517,6 +518,83 @@ def test_what_a_person_refused_is_not_decided_for_them(store: SqliteStore) -> No
     other = Reply((Answer("1:", ("MID",)),))
     runs.amend(store, decided.run, other, key="1:", why="too quiet", **PERSON)
     assert ask_tree(store).status == "waiting"
+
+
+def test_the_last_word_of_a_person_counts_where_somebody_else_sets_a_preference(
+    store: SqliteStore,
+) -> None:
+    """Not one before it that was given to the same question."""
+    answer(store, ask_tree(store), "LOW")
+    answer(store, ask_tree(store), "MID")
+    agent: dict[str, Any] = {"who": "agent", "through": "command"}
+    set_preference(store, "level", "never-ask", scope="here", origin="user", **agent)
+    assert ask_tree(store).status == "waiting"
+
+
+@pytest.mark.parametrize("said", [{"comment": "but only this once"}, {"text": "for now"}])
+def test_what_is_taken_with_a_reservation_binds_nothing(
+    store: SqliteStore, said: dict[str, Any]
+) -> None:
+    """Who adds something has not simply agreed."""
+    prefer(store, "level", "never-ask")
+    state = ask_tree(store)
+    runs.advance(store, state.run, Reply((Answer("1:", ("LOW",), **said),)), **PERSON)
+    assert ask_tree(store).status == "waiting"
+
+
+def test_what_is_taken_together_with_something_else_binds_nothing(store: SqliteStore) -> None:
+    """Also where the other option was added before."""
+    tree = TREE.replace("- [LOW]", "- [ ] [LOW]").replace("- [MID]", "- [ ] [MID]")
+    prefer(store, "level", "never-ask")
+    state = ask_tree(store, tree)
+    added = Reply((Answer("1:", prefix="add", argument="MID"),))
+    state = runs.advance(store, state.run, added, **PERSON)
+    answer(store, state, "LOW")
+    assert ask_tree(store, tree).status == "waiting"
+
+
+def test_an_option_that_nobody_took_is_not_brought_forward(store: SqliteStore) -> None:
+    """Two are recommended, on two pages: in another order, the other would be the only one seen."""
+    options = [f"- [{c}] Hue {c}{' (recommended)' * (c in 'AF')}\n" for c in "ABCDEF"]
+    head = "### ¶ASK_HUE\n## Decision: Hue\n"
+    prefer(store, "hue", "never-ask")
+    answer(store, ask_tree(store, head + "".join(options)), "A")
+    for order in (options, options[::-1]):
+        assert ask_tree(store, head + "".join(order)).status == "waiting"
+
+
+@pytest.mark.parametrize(
+    "said", [{"prefix": "question", "argument": "why quiet?"}, {"prefix": "tag", "argument": "x"}]
+)
+def test_nothing_is_decided_while_a_person_is_at_it(
+    store: SqliteStore, said: dict[str, Any]
+) -> None:
+    """Asked because of another question beside it, put back: no preference answers instead."""
+    tree = TREE.replace("## Decision", "Question: Which for {title}?\n## Decision")
+    items = [msgspec.to_builtins(Item("1", title="api"))]
+    prefer(store, "level", "never-ask")
+    bind(store, tree, items=items)
+    assert ask_tree(store, tree, items=items).status == "done"
+    items.append(msgspec.to_builtins(Item("2", title="the web part")))
+    state = ask_tree(store, tree, items=items)
+    replied = Reply((Answer("1:", **said), Answer("2:", ("MID",))))
+    assert runs.advance(store, state.run, replied, **PERSON).key == "1:~2"
+    state = ask_tree(store, tree, items=items)
+    state = runs.advance(store, state.run, Reply((Answer("2:", ("MID",)),)), **PERSON)
+    assert state.key == "1:~2"
+
+
+def test_what_a_question_is_about_counts_where_only_its_header_says_so(store: SqliteStore) -> None:
+    """A number or an id may differ, a phrase may not."""
+    tree = TREE.replace("## Decision", "Question: Is that fine?\n## Decision")
+
+    def about(title: str) -> list[dict[str, Any]]:
+        return [msgspec.to_builtins(Item("1", title=title))]
+
+    prefer(store, "level", "never-ask")
+    bind(store, tree, items=about("the blue buttons"))
+    assert ask_tree(store, tree, items=about("the blue buttons")).status == "done"
+    assert ask_tree(store, tree, items=about("the corner office")).status == "waiting"
 
 
 def test_answers_that_were_taken_over_bind_nothing(store: SqliteStore) -> None:

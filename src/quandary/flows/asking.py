@@ -109,6 +109,8 @@ class Asking(ABC, Generic[P]):
         """What was said beside the last answer."""
         self._remarks: dict[str, Remarks] = {}
         self._turns: dict[str, int] = {}
+        self._again: set[str] = set()
+        """The keys of what was shown before."""
 
     def remarks_on(self, item: str) -> Remarks:
         """What was said about an item; about "", what was said of the run as a whole."""
@@ -174,7 +176,10 @@ class Asking(ABC, Generic[P]):
     def new_key(self, key: str) -> str:
         """The key of the next showing of a place."""
         turn = self._turns[key] = self._turns.get(key, 0) + 1
-        return keys.turn(key, turn)
+        shown = keys.turn(key, turn)
+        if turn > 1:
+            self._again.add(shown)
+        return shown
 
     def ask(self, asked: Sequence[tuple[P, Question]]) -> Ask:
         """A screenful: what is to be known, and the questions."""
@@ -196,7 +201,9 @@ class Asking(ABC, Generic[P]):
             extras=tuple(extras),
             hints=" | ".join(hints),
         )
-        return Ask(questions[0].key, self.kind, preamble, questions, tuple(notes), self.require)
+        back = not self._again.isdisjoint(question.key for question in questions)
+        key, said = questions[0].key, tuple(notes)
+        return Ask(key, self.kind, preamble, questions, said, self.require, back)
 
     # -- an answer, or what stands in its place ----------------------------------------------------
 

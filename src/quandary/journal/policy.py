@@ -153,7 +153,7 @@ def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question
     shown the question, so that there what a host reports of its own question will do, and so will
     any answer; for a preference that somebody else types, it has to be the recommended one.
     """
-    reported = None
+    reported, refused = None, list[object]()
     for row in store.runs(project=scope or None, newest=True, limit=_LATELY):
         entries = store.entries(row.id, kinds=("asked",)) if row.flow not in _RECORDS else ()
         if not any(q.id == id_ for e in entries if (a := e.read_matter().ask) for q in a.questions):
@@ -167,17 +167,19 @@ def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question
                 continue
             if not answer.settles or answer.blank:
                 continue
-            if source.in_person and (by_hand or _agrees(question, answer)):
-                return question
+            if source.in_person and question.content not in refused:
+                if by_hand or _agrees(question, answer):
+                    return question
+                refused.append(question.content)  # the last word counts, and none before it
             if by_hand and row.flow == "question" and source.through == "hook":
                 reported = reported or question
     return reported
 
 
 def _agrees(question: Question, answer: Answer) -> bool:
-    """Whether the one recommended option was taken, and nothing else said."""
-    recommended = tuple(choice.code for choice in question.choices if choice.recommended)
-    return len(recommended) == 1 and answer.picked == recommended and not answer.text
+    """Whether the one recommended option was taken, and nothing else chosen or said."""
+    said = answer.text or answer.comment or question.gathered
+    return len(question.recommended) == 1 and answer.picked == question.recommended and not said
 
 
 def _name(scope: str, id_: str) -> str:
@@ -259,15 +261,14 @@ class Policy(NamedTuple):
         verdict = self.check(question.id, *words, chain=question.chain, shown=question)
         if not verdict.decide:
             return verdict
-        recommended = [choice.code for choice in question.choices if choice.recommended]
-        if len(recommended) != 1:
-            many = "more than one option is" if recommended else "no option is"
+        if len(question.recommended) != 1:
+            many = "more than one option is" if question.recommended else "no option is"
             return ASK._replace(note=f"{many} recommended, so it has to be asked")
-        return verdict._replace(code=recommended[0])
+        return verdict._replace(code=question.recommended[0])
 
     def judge_all(self, ask: Ask) -> dict[str, Verdict]:
         """What to do with each question of an Ask; nothing where not all of them can be decided."""
-        if ask.require or not all(question.decidable for question in ask.questions):
+        if ask.require or ask.back or not all(question.decidable for question in ask.questions):
             return {}
         beside = (ask.preamble.context, *ask.preamble.blocks)
         return {question.key: self.judge(question, *beside) for question in ask.questions}

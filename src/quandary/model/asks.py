@@ -89,13 +89,20 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.id) and not self.chain and any(c.recommended for c in self.choices)
 
     @property
+    def recommended(self) -> tuple[str, ...]:
+        """The codes of all that is recommended, on whichever page."""
+        return tuple(choice.code for choice in self.options if choice.recommended)
+
+    @property
     def content(self) -> tuple[object, ...]:
         """What a preference is bound to: the question, and each option with its recommendation.
 
-        On which page of a host's box an option stands is no part of it.
+        On which page of a host's box an option stands is no part of it. A phrase that says what it
+        is about is one, where the question leaves that to its header.
         """
         options = sorted((c.code, c.shown, c.description) for c in self.options)
-        return self.template or self.text, self.multi, options
+        about = (self.title,) if " " in self.title and self.title not in self.text else ()
+        return self.template or self.text, self.multi, options, *about
 
     @property
     def options(self) -> tuple[Choice, ...]:
@@ -142,6 +149,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
     notes: tuple[Note, ...] = ()
     """What happened since the Ask before."""
     require: Required = ""
+    back: bool = False
+    """Something of it was shown before, so that somebody is at it and no preference decides it."""
     assignment: Assignment | None = None
     """Which part of a walk it is."""
 
