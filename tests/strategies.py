@@ -148,6 +148,7 @@ LOOKS_LIKE_MARKDOWN = (
     *("# heading", "## Decision: X", "### ¶ASK_X", "---", "===", "```", "~~~ sh", "    code"),
     *("<b>", "<div>", "</pre>", "<!-- open", "<?php", "| a | b |", "|---|---|"),
     *("[A] b", "[ ] c", "[x] d", "[]", "\\[A] b", "\\[ ] c", "\\\\", "[link](x)", "**[A]** b"),
+    *("-[A] b", "[A][ ] b", "A] b", "(A) [ ] c", "a [ ]", "☐ b", "• [A] b", "*[A] b", "1.[A] b"),
     *("Trigger: now", "**Kind:** advisory", "a  ", "ends in a sign #", "`", "…", "*", "_ _ _"),
 )
 """Lines that mean something to Markdown, or to us, where they stand alone."""

@@ -790,6 +790,10 @@ def test_a_tree_heading_within_an_option_is_reported() -> None:
         ("- Go on\n- Turn back\n- Other\n", "GO TB OTH", "code-missing"),
         ("- [X]\n- [Y]\n", "X Y", "label-missing"),
         ("- [ ] [W] w\n- [ ] [Y] y\n", "W* Y*", "checkbox-order"),
+        ("- [W][ ] w\n- [Y] [ ]y\n", "W* Y*", "code-format"),
+        ("- [W] w\n  a\n-[Y] y\n  b\n", "W Y", "code-format"),
+        ("- [W] w\n  a\n  -[Y] y\n*[Z] z\n", "W(Y) Z", "code-format"),
+        ("- [W] w\n• [Y] y\n–[Z] [ ] z\n", "W Y Z*", "code-format"),
         ("- [W] [ ] w\n- [Y] y\n", "W* Y", "mixed-multi-select"),
         ("- [W] [ ] w\n- [Y] [ ] y\n- [OTH] Other\n", "W* Y* OTH", "other-subtree"),
         ("- [a] x\n- [b/c] y\n- [D,E] z\n", "a b/c D,E", "code-format"),
@@ -880,6 +884,7 @@ FRAGMENTS = (
     *("Trigger: now", "Extras: A: a | B: b", "Kind: advisory", "Question: why?", "Note: this"),
     *("- ", "* ", "1. ", "2) ", "> ", "  ", "    ", "\t", " ", "      "),
     *("[AA] one", "[BB] [ ] two", "[ ] [CC] three", "[OTH] Other", "[DD]", "four", "[CODE] Label"),
+    *("-[EE] five", "[FF][ ] six", "[GG] [ ]seven", "• [HH] eight", "nine [ ]", "-", "•", "☐ ten"),
     *(
         "```",
         "~~~",

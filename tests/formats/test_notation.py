@@ -47,24 +47,46 @@ def test_a_head_is_a_code_and_a_label(text: str, head: Head) -> None:
         ("[ ] [OK] [ ] Fine", Head("OK", True, "Fine", True)),
         ("[ ] Fine", Head("", True, "Fine")),
         ("[ ]", Head("", True, "")),
-        ("[OK] Fine [ ]", Head("OK", False, "Fine [ ]")),
-        ("[OK] [ ]Fine", Head("OK", False, "[ ]Fine")),
-        ("[OK] [ ] [ ] Fine", Head("OK", True, "[ ] Fine")),
         ("[X] Fine", Head("X", False, "Fine")),
         ("[X] [ ] Fine", Head("X", True, "Fine")),
         ("[X] [x] Fine", Head("X", True, "Fine")),
     ],
 )
 def test_a_box_on_either_side_of_the_code_marks_multi_select(text: str, head: Head) -> None:
-    """The proper side is behind the code; elsewhere in the label brackets are just brackets."""
+    """The proper side is behind the code; within the label brackets are just brackets."""
     assert head == read_head(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[TAG][ ] Tag it", "[TAG] [ ]Tag it", "[TAG][ ]Tag it", "[TAG][] Tag it"),
+        *("[ ][TAG] Tag it", "[TAG][x] Tag it", "[TAG] [x]Tag it", "[x][TAG] Tag it"),
+        *("[TAG] [  ] Tag it", "[TAG] [_] Tag it", "[TAG] [-] Tag it", "[TAG] ☐ Tag it"),
+        *("[TAG] [ ]: Tag it", "[TAG] [ ] [ ] Tag it", "[TAG] Tag it [ ]", "**[TAG]**[ ] Tag it"),
+        *("[TAG]\u00a0[ ] Tag it", "[TAG] [\u00a0] Tag it", "[ ]\u00a0[TAG] Tag it"),
+        *("[TAG [ ] Tag it", "TAG] [ ] Tag it", "(TAG) [ ] Tag it", "TAG [ ] Tag it"),
+    ],
+)
+def test_a_near_miss_around_a_box_is_read_as_meant(text: str) -> None:
+    """The code that was written counts, and a rule says how the line should look."""
+    head = read_head(text)
+    assert (head.code, head.multi, head.label) == ("TAG", True, "Tag it")
+    assert head.near_miss
+
+
+def test_a_code_without_a_blank_or_a_bracket_is_a_near_miss() -> None:
+    """It is a code all the same; with nothing but capitals it is a label."""
+    assert read_head("[OK]Fine") == Head("OK", False, "Fine", near_miss=True)
+    assert read_head("OK] Fine") == Head("OK", False, "Fine", near_miss=True)
+    assert read_head("[ ]Fine") == Head("", True, "Fine", near_miss=True)
+    assert read_head("OK Fine") == Head("", False, "OK Fine")
 
 
 @pytest.mark.parametrize(
     ("text", "head"),
     [
         ("[OK]: Fine", Head("OK", False, "Fine")),
-        ("[OK]Fine", Head("OK", False, "Fine")),
         ("**[OK]** Fine", Head("OK", False, "Fine")),
         ("**[OK]**: Fine", Head("OK", False, "Fine")),
         ("__[OK]__ Fine", Head("OK", False, "Fine")),

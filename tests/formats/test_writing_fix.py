@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.formats.markdown import parse
-from quandary.formats.markdown.writing import fix, is_fixable
+from quandary.formats.markdown.writing import canonical, fix, is_fixable
 from quandary.formats.rules import RULES, check
 from quandary.model.tree import Option, is_multi
 
@@ -121,6 +121,26 @@ def test_every_fixable_rule_is_tried_above() -> None:
         "label-ellipsis",
         "mixed-multi-select",
     ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "mended"),
+    [
+        ([o.replace("] ", "][ ] ") for o in THREE], "- [YES] [ ] Yes"),
+        ([o.replace("] ", "] [ ]") for o in THREE], "- [FIX] [ ] Fix"),
+        ([THREE[0], "-[NO] No\n  two", THREE[2]], "- [NO] No\n  two\n- [FIX]"),
+        ([THREE[0], "- NO] No\n  two", THREE[2]], "- [NO] No\n  two\n- [FIX]"),
+    ],
+)
+def test_a_near_miss_gets_no_new_code(broken: list[str], mended: str) -> None:
+    """`--fix` leaves it, and whatever lays out the tree writes the code that is there."""
+    text = options(*broken)
+    assert "code-format" in {d.rule for d in check(parse(text))}
+    assert fix(text, RULES) == (text, 0)
+    assert mended in canonical(text)
+    assert check(parse(canonical(text))) == ()
+    dotted, _ = fix(text.replace("Other", "Other..."), RULES)
+    assert mended in dotted
 
 
 def test_only_the_rules_asked_for_are_mended() -> None:

@@ -151,12 +151,16 @@ def depth_limit(section: Section) -> Iterator[Finding]:
             yield first, f"level {level.depth} under {level.name}; flatten the tree to three levels"
 
 
-_of_options(
-    "code-format",
-    "error",
-    lambda option: not option.derived and not _CODE.fullmatch(option.code),
-    "code [{code}]: write one to four capital letters A-Z",
-)
+@_rule("code-format", "error")
+def code_format(section: Section) -> Iterator[Finding]:
+    """A code is one to four capital letters; it and `[ ]` stand apart, each in brackets."""
+    for note in _notes(section, "code-format"):
+        yield note, f"write this option as `{shorten(note.text, 200)}`, as `quandary fmt` does"
+    for option in _options(section.tree):
+        if not option.derived and not _CODE.fullmatch(option.code):
+            yield option, f"code [{option.code}]: write one to four capital letters A-Z"
+
+
 _unlike(
     "code-duplicate",
     "error",

@@ -137,8 +137,8 @@ _TREE = re.compile(
 )
 _DECISION = re.compile(r"\n*#{1,6} Decision: ([^\s\[{<#*_`][^\n#]*)\n")
 _OPTION = re.compile(
-    r"^( *+)- \[([A-Z]{1,8}+)\] (\[ \] )?([^\s\[\\].*+)\n"
-    r"(?:\1  ((?!\d+[.)])[^\s\-+*#>`~<=_].*+)\n)?",
+    r"^( *+)- \[([A-Z]{1,8}+)\] (\[ \] )?([^\s\[\\☐□].*+)\n"
+    r"(?:\1  ((?!\d+[.)])[^\s\-+*#>`~<=_•–—].*+)\n)?",
     re.MULTILINE,
 )
 _AFTER = re.compile(r"\n*(?:\Z|(?!(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$))\S)", re.MULTILINE)
@@ -148,7 +148,7 @@ _LOUD = re.compile(
 )
 """What may begin a tree, belong to one, or hide one from sight; looked for from the end of the
 line above, because a search for a line's beginning would stop at every character."""
-_MORE_OPTIONS = re.compile(r"\n[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+[*_`]*\[")
+_MORE_OPTIONS = re.compile(r"\n[ \t]*(?:[-+*•–—]|\d{1,9}[.)])[ \t]*[*_`]*\[")
 _UNUSUAL = ("<!--", "[CODE]", "\t", " \n")
 
 
@@ -232,6 +232,8 @@ def _quick_options(
     open_levels: list[list[Option]] = []
     indent, number = 0, last + 1
     for margin, code, flag, label, description in reversed(found):
+        if label.endswith("]"):  # perhaps with the `[ ]` that belongs before it
+            return None
         number -= 2 if description else 1
         children: tuple[Option, ...] = ()
         step = len(margin) - indent

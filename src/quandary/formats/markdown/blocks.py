@@ -2,7 +2,8 @@
 
 Only what decides where a heading, a list item, a fence or a paragraph begins and ends is followed;
 inline markup stays text. The algorithm is CommonMark's own: each line first continues the blocks
-that are open, then may open new ones, and what is left is text.
+that are open, then may open new ones, and what is left is text. There is one departure: `-[CODE]`,
+which CommonMark takes for text, begins an item.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import re
 
 import msgspec
 
+from quandary.formats.markdown.notation import TIGHT_BULLET
+
 MAX_NESTING = 100
 """Containers deeper than this are text: no one means them, and depth costs time on every line."""
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})(?=[^`]*$)|(~{3,})")
 _SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
-_BULLET = re.compile(r"[*+-](?=[ \t]|$)")
-_ORDERED = re.compile(r"\d{1,9}[.)](?=[ \t]|$)")
+_BULLET = re.compile(rf"(?:[*+-]|\d{{1,9}}[.)])(?=[ \t]|$)|{TIGHT_BULLET}")
 _BLANKS = re.compile(r"[ \t]*+")
 _TAB_PREFIX = re.compile(r"[ \t>*+\-\d.)]*")
 
@@ -305,15 +307,15 @@ class _Scanner:
 
     def _open_item(self, character: str) -> bool:
         """Open a list item: marker, then one to four spaces, then content."""
-        if character not in "*+-0123456789" or self.matched >= MAX_NESTING:
+        if character not in "*+-0123456789•–—" or self.matched >= MAX_NESTING:
             return False
-        found = (_BULLET if character in "*+-" else _ORDERED).match(self.line, self.first)
+        found = _BULLET.match(self.line, self.first)
         if found is None:
             return False
         after, indent = found.end(), self.first - self.at
         content = _after_blanks(self.line, after)
         empty = content == len(self.line)
-        first = character in "*+-" or found[0][:-1].lstrip("0") == "1"
+        first = not character.isdecimal() or found[0][:-1].lstrip("0") == "1"
         if self.interrupts and (empty or not first):
             return False
         spaces = 1 if empty or content - after > 4 else content - after

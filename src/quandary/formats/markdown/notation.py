@@ -99,19 +99,38 @@ def plain_name(reference: str) -> str:
     return _REFERENCE.sub("", reference.strip().strip("`"))
 
 
-_BOX = re.compile(r"\[[ \t]?\](?:[ \t]+|$)")
-_TICKED = re.compile(r"\[[xX]\][ \t]+(?=\[(?![ \txX]?\])[^\[\]]+\](?:[ \t:]|$))")
-_SECOND_BOX = re.compile(r"\[[ \txX]?\](?:[ \t]+|$)")
+TIGHT_BULLET = (
+    r"(?:[-+]|\*(?![^*]*+\*)|\d{1,9}[.)])"
+    r"(?=(?:\[[ \t]?\][ \t]*)?\[[A-Z]{1,8}\](?![(\]{*_])|\[[ \t]?\][ \t])"
+    r"|[•–—](?=[ \t]*\[[A-Z]{1,8}\](?![(\]{*_]))"
+)
+"""What is meant as the bullet of an option, though Markdown reads it as text: `-[CODE] Label`."""
+_EMPTY = r"(?:\[(?:[ \t\u00a0]{0,3}|[_-])\]|[☐□])"
+_GAP = r"[ \t\u00a0]*"
+_BOX = re.compile(rf"{_EMPTY}(?!\():?{_GAP}")
+_TICKED = re.compile(rf"\[[xX]\]{_GAP}(?=\[(?![ \txX]?\])[^\[\]]+\](?:[ \t\u00a0:]|{_EMPTY}|$))")
+_SECOND_BOX = re.compile(rf"(?:(?:{_EMPTY}|\[[xX]\])(?!\():?{_GAP})++")
+_LAST_BOX = re.compile(rf"(?P<label>.*\S)[ \t]+{_EMPTY}$")
+_NEAT_BOX = re.compile(r"\[[ \txX]?\](?:[ \t]+|$)")
 _CODE = re.compile(
     r"(?P<wrap>\*\*|__|`)?"
     r"\[[ \t]{0,3}(?P<code>[^\[\]`\s](?:[^\[\]`\n]{0,38}[^\[\]`\s])?)[ \t]{0,3}\]"
-    r"(?(wrap)(?P=wrap)):?(?=[ \t]|$)"
+    r"(?(wrap)(?P=wrap)):?(?=[ \t\u00a0]|$|\[[ \t\u00a0xX_-]{1,3}\])"
 )
-_TIGHT_CODE = re.compile(r"\[(?P<code>[A-Z]{1,8})\](?=[^\s(\[:{])")
-_STARTS_BLOCK = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)|`{3}|~{3}|[<>]|[-_*][-_* \t]*$")
+_TIGHT_CODE = re.compile(rf"\[(?P<code>[A-Z]{{1,8}})\](?=[^\s(\[:{{]|{_EMPTY})")
+_BROKEN_CODE = re.compile(
+    rf"[\[(]?(?P<code>[A-Z]{{1,8}})(?:[\])]?:?{_GAP}(?={_EMPTY})|\](?=[ \t]))"
+)
+"""A bracket is missing, or is another one, and a box or a bracket says that a code was meant."""
+_STARTS_BLOCK = re.compile(
+    rf"(?:[-+*]|\d{{1,9}}[.)])(?:[ \t]|$)|{TIGHT_BULLET}|`{{3}}|~{{3}}|[<>]|[-_*][-_* \t]*$"
+)
+_CODES = (_CODE, _TIGHT_CODE, _BROKEN_CODE)
 _WORD = re.compile(r"[A-Za-z]+")
 _TEMPLATE_LABEL = re.compile(r"label\b|[\[<{].*[\]>}]$", re.IGNORECASE)
-MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]+(?:\[[ \t]?\][ \t]+)?\[[A-Z]{1,8}\](?=[ \t]|$)")
+MARKER = re.compile(
+    r"(?:[-+*•–—]|\d{1,9}[.)])[ \t]*(?:\[[ \t]?\][ \t]*)?\[[A-Z]{1,8}\](?=[ \t\[]|$)"
+)
 """Text that looks like an option, wherever it stands."""
 
 
@@ -124,25 +143,31 @@ class Head(NamedTuple):
     label: str
     box_first: bool = False
     """The `[ ]` stood before the code."""
+    near_miss: bool = False
+    """Code and `[ ]` do not stand as they should, but it can be told what was meant."""
 
 
 def read_head(text: str) -> Head:
     """Take a first line apart; whatever is not code or flag is the label."""
     rest = without_comments(text)
     box = _BOX.match(rest) or _TICKED.match(rest)
-    if box:
-        rest = rest[box.end() :]
-    found = _CODE.match(rest) or _TIGHT_CODE.match(rest)
-    code = found["code"] if found else ""
-    multi = box is not None
+    multi, misses = box is not None, box is not None and not _NEAT_BOX.match(rest)
+    rest = rest[box.end() :] if box else rest
+    found = next(filter(None, (pattern.match(rest) for pattern in _CODES)), None)
     if found:
-        rest = rest[found.end() :].lstrip(" \t")
-        second = _SECOND_BOX.match(rest)
-        if second:
-            multi, rest = True, rest[second.end() :]
+        behind = rest[found.end() :]
+        rest = behind.lstrip(" \t\u00a0")
+        misses |= found.re is _BROKEN_CODE or behind[:1] not in ("", " ", "\t")
+        if second := _SECOND_BOX.match(rest):
+            neat = _NEAT_BOX.match(rest)
+            multi, misses = True, misses or not neat or neat.end() < second.end()
+            rest = rest[second.end() :]
+        if not rest.startswith("\\") and (last := _LAST_BOX.match(rest)):
+            multi, misses, rest = True, True, last["label"]
     if rest.startswith("\\") and _ambiguous(rest, coded=found is not None):
         rest = rest[1:]
-    return Head(code, multi, rest.strip(" \t"), box is not None and found is not None)
+    code, first = (found["code"], box is not None) if found else ("", False)
+    return Head(code, multi, rest.strip(" \t"), first, misses)
 
 
 def write_head(code: str, label: str, *, multi: bool) -> str:
@@ -161,7 +186,7 @@ def write_head(code: str, label: str, *, multi: bool) -> str:
 def _ambiguous(label: str, *, coded: bool) -> bool:
     """Whether a label, or what is left of it behind its backslashes, would be taken for markup."""
     bare = label.lstrip("\\")
-    patterns = (_SECOND_BOX,) if coded else (_BOX, _TICKED, _CODE, _TIGHT_CODE)
+    patterns = (_SECOND_BOX, _LAST_BOX) if coded else (_BOX, _TICKED, *_CODES)
     return any(pattern.match(bare) for pattern in patterns)
 
 

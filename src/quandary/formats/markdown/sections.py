@@ -300,7 +300,11 @@ class Reader:
         for item, head in zip(items, heads, strict=True):
             if item.column != expected and (item is items[0] or item.column != items[0].column):
                 self.note("indent", item.line, item.column, str(2 * (depth - 1)))
-            if head.box_first:
+            tight = item.indent == item.column + len(item.marker)
+            if head.near_miss or tight or item.marker in "•–—":
+                meant = notation.write_head(head.code, head.label, multi=head.multi)
+                self.note("code-format", item.line, item.column, f"- {meant}")
+            elif head.box_first:
                 self.note("checkbox-order", item.line, item.column)
             opened.template |= notation.is_template(head.code, head.label)
             code, label, description = head.code, head.label, self._description(item)

@@ -179,7 +179,7 @@ Edits = dict[int, list[str]]
 STEP = "  "
 STARTS_BLOCK = re.compile(
     r"[-+*](?:[ \t]|$)|0*1[.)](?:[ \t]|$)|#{1,6}(?:[ \t]|$)|`{3}|~{3}|[<>]"
-    r"|=+[ \t]*$|[-*_][-*_ \t]+$"
+    rf"|=+[ \t]*$|[-*_][-*_ \t]+$|{notation.TIGHT_BULLET}"
 )
 """Text that would begin a block of its own if it stood at the margin of an option."""
 _DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*", re.IGNORECASE)
