@@ -14,15 +14,22 @@ _SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
 _FORMAT = (
     "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+    "\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""What Unicode calls format characters (Cf), which nobody sees, and the tags as a whole."""
+"""What Unicode calls format characters (Cf), which nobody sees, and what it keeps free for more."""
 _EMPTY = (
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef"
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00013441\U00013442\U00016fe4\U0001d159"
 )
-"""Fillers and variation selectors: any number of them takes no room, so that text hides in them."""
+"""Fillers and variation selectors: text hides in those that take no room, and with blanks that are
+no spaces a text is moved to where the next line of ours would begin.
+"""
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff"
+    "\u20d0-\u20ff\ufe20-\ufe2f"
+)
+"""Marks above and below a letter; a pile of them covers the lines around it."""
 _PICTURE = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -32,7 +39,7 @@ _JOINED = (
     "\u0f00-\u109f\u1780-\u17b3\u17b6-\u17d3\u1820-\u18aa"
 )
 """Letters from Arabic to Mongolian, which a joiner between them gives another form."""
-_HIDDEN = re.compile(f"[{_CONTROL}{_FORMAT}{_EMPTY}]")
+_HIDDEN = re.compile(f"[{_CONTROL}{_FORMAT}{_EMPTY}]|(?<=[{_MARKS}]{{4}})[{_MARKS}]")
 
 
 def printable(text: str) -> str:
@@ -52,22 +59,24 @@ def _escape(found: re.Match[str]) -> str:
 
 def _escape_broadly(found: re.Match[str]) -> str:
     sign = found[0]
-    if sign in "\t\n\r" or (sign in _SEEN and _seen().match(found.string, found.start())):
+    if sign in "\t\n" or (sign in _SEEN and _seen().match(found.string, found.start())):
         return sign
     return f"\\u{ord(sign):04x}" if sign <= "\uffff" else f"\\U{ord(sign):08x}"
 
 
-_SEEN = "\u200c\u200d\u200f\ufe0e\ufe0f"
+_SEEN = "\r\u200c\u200d\u200f\u2800\ufe0e\ufe0f"
 
 
 @cache
 def _seen() -> re.Pattern[str]:
-    """Where these are part of what one sees: in joined pictures, between joined letters, and as
-    the mark behind a letter that is written from right to left.
+    """Where these are part of what one sees: in joined pictures, between joined letters, as the
+    mark behind a letter that is written from right to left, in Braille, and at the end of a line.
+    By itself, a carriage return has what follows written over what was there.
     """
     return re.compile(
         rf"(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])|(?<=[{_PICTURE}])[\ufe0e\ufe0f]"
         r"|(?<=[\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3\u0750-\u077f])\u200f"
+        r"|\r(?=\n)|(?<=[\u2801-\u28ff])\u2800|\u2800(?=[\u2801-\u28ff])"
         rf"|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=[{_JOINED}])[\u200c\u200d](?=[{_JOINED}])"
     )
 
