@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import finalize
@@ -21,6 +21,7 @@ from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from quandary.journal.entries import Entry
     from quandary.journal.store import Row, Run, Write
@@ -93,9 +94,14 @@ class SqliteStore(Store):
         self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
         self._lock = threading.RLock()
+        """Of the connection."""
+        self._reading = threading.Lock()
+        self._reader: sqlite3.Connection | None = None
+        """A second one, for whoever only looks while a thread beside them has the first."""
         if sqlite3.sqlite_version_info < (3, 37):
             raise StoreError(f"SQLite 3.37 or later is needed; this is {sqlite3.sqlite_version}")
-        self._db = self._connect(self.path, uri=False)
+        self._name = self.address
+        self._db = self._connect(self._name, uri=False)
         try:
             self._prepare()
         except BaseException:
@@ -106,8 +112,10 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
+        with self._lock, self._reading:
             self._db.close()
+            if self._reader is not None:
+                self._reader.close()
             self._release()
 
     def require_ready(self) -> None:
@@ -236,8 +244,7 @@ class SqliteStore(Store):
                 pruned.append(run)
             return pruned
 
-        self._rows("PRAGMA secure_delete = ON")
-        return self._write(action)
+        return self._write(action, secure=True)
 
     def forget(self, documents: Collection[str], *, seen: int) -> int:
         def action() -> int:
@@ -245,8 +252,7 @@ class SqliteStore(Store):
             sql = "DELETE FROM document WHERE digest = ?"
             return max(self._db.executemany(sql, gone).rowcount, 0)
 
-        self._rows("PRAGMA secure_delete = ON")
-        return self._write(action)
+        return self._write(action, secure=True)
 
     def reclaim(self) -> int:
         """Give back to the disk what pruning freed, in steps that keep nobody waiting for long.
@@ -255,16 +261,17 @@ class SqliteStore(Store):
         """
         pages = before = self._number("page_count")
         if self._number("freelist_count") and self._number("auto_vacuum") != _INCREMENTAL:
-            self._rows("PRAGMA auto_vacuum = INCREMENTAL")
-            self._rows("VACUUM")
+            learn = "PRAGMA auto_vacuum = INCREMENTAL; VACUUM"
+            self._patiently(lambda: self._db.executescript(learn), self._lock)
         step = f"PRAGMA incremental_vacuum({_STEP})"
         while self._number("freelist_count"):
-            with self._lock:
-                self._patiently(lambda: self._db.executescript(step))
+            self._patiently(lambda: self._db.executescript(step), self._lock)
             pages, last = self._number("page_count"), pages
             if pages >= last:
                 break
-        self._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
+        self._patiently(
+            lambda: self._db.executescript("PRAGMA wal_checkpoint(TRUNCATE)"), self._lock
+        )
         return (before - self._number("page_count")) * self._number("page_size")
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
@@ -280,9 +287,9 @@ class SqliteStore(Store):
 
     def back_up(self, path: str) -> None:
         """Copy the file page by page as it is at one moment; others may go on writing."""
-        with closing(self._connect(path, uri=False)) as target, self._lock:
+        with closing(self._connect(path, uri=False)) as target:
             try:
-                self._patiently(lambda: self._db.backup(target))
+                self._patiently(lambda: self._db.backup(target), self._lock)
             except StoreError as error:
                 if _code(error.__cause__) == sqlite3.SQLITE_FULL:
                     raise StoreError(f"{path} cannot be written: the disk is full") from error
@@ -319,8 +326,8 @@ class SqliteStore(Store):
             self._db.close()
             from pathlib import Path  # noqa: PLC0415 - slow, and rarely needed
 
-            address = Path(self.path).absolute().as_uri()
-            self._db = self._connect(f"{address}?immutable=1", uri=True)
+            self._name = f"{Path(self.address).as_uri()}?immutable=1"
+            self._db = self._connect(self._name, uri=True)
             version = self._number("user_version")
         self._identity = self._file()
         if version or self._rows("SELECT 1 FROM sqlite_master LIMIT 1"):
@@ -352,8 +359,23 @@ class SqliteStore(Store):
         return int(self._rows(f"PRAGMA {pragma}")[0][0])
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        with self._lock:
-            return self._patiently(lambda: self._db.execute(sql, values).fetchall())
+        with self._connection() as db:
+            return self._patiently(lambda: db.execute(sql, values).fetchall())
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """One to read on; whoever writes, or waits to, in another thread keeps nobody waiting."""
+        if self._lock.acquire(blocking=self.path == MEMORY):
+            try:
+                yield self._db
+            finally:
+                self._lock.release()
+            return
+        with self._reading:
+            if self._reader is None:
+                self._require_file()
+                self._reader = self._connect(self._name, uri=self._name != self.address)
+            yield self._reader
 
     def _file(self) -> tuple[int, int] | None:
         """Which file lies where ours should; nothing where there is none, or none is needed."""
@@ -372,10 +394,15 @@ class SqliteStore(Store):
                 else f"{self.path} was replaced by another file; restart this program"
             )
 
-    def _write(self, action: Callable[[], T]) -> T:
-        """Do something as one transaction, on disk when this returns."""
+    def _write(self, action: Callable[[], T], *, secure: bool = False) -> T:
+        """Do something as one transaction, on disk when this returns.
+
+        If `secure`, what it deletes is overwritten, from now on.
+        """
 
         def attempt() -> T:
+            if secure:
+                self._db.execute("PRAGMA secure_delete = ON")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._require_file()
@@ -387,24 +414,25 @@ class SqliteStore(Store):
                 raise
             return done
 
-        with self._lock:
-            return self._patiently(attempt)
+        return self._patiently(attempt, self._lock)
 
-    def _patiently(self, action: Callable[[], T]) -> T:
+    def _patiently(
+        self, action: Callable[[], T], lock: AbstractContextManager[object] | None = None
+    ) -> T:
         """Try again while others hold the file, after pauses too uneven to leave anyone behind.
 
-        SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win.
+        SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win. The
+        lock is held for each try, not between them.
         """
-        deadline = 0.0
+        deadline = chance.monotonic() + self.patience
         while True:
             try:
-                return action()
+                with lock or nullcontext():
+                    return action()
             except (UnicodeDecodeError, sqlite3.Error) as error:
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
-                moment = chance.monotonic()
-                deadline = deadline or moment + self.patience
-                if moment >= deadline:
+                if chance.monotonic() >= deadline:
                     raise StoreError(
                         f"{self.path} has been locked by another program for "
                         f"{self.patience:g} seconds; try again when it is done"

@@ -209,6 +209,8 @@ def _text(content: Mapping[str, Any], name: str) -> str:
 
 # -- forms that are out --------------------------------------------------------------------------
 
+THREADS = 32
+"""Of calls at once."""
 ROUNDS = 10
 """Forms that one call shows; clients stop after as many."""
 LOOK = 0.25
@@ -260,13 +262,13 @@ class Forms:
         self.service = service
         self.hold = hold
         self._tasks = tasks
-        self._one = anyio.CapacityLimiter(1)
+        self._threads = anyio.CapacityLimiter(THREADS)
         self._open: dict[tuple[int, str, str], _Open] = {}
         self._shown: dict[str, Shown] = {}
 
     async def do(self, work: Callable[..., T], *arguments: object) -> T:
-        """Do something that may take a while; one thing at a time, since they share a store."""
-        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=self._one)
+        """Do something that may take a while, or wait for the store, and keeps nobody else."""
+        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=self._threads)
 
     # -- a form within a call --------------------------------------------------------------------
 
