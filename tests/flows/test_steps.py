@@ -286,3 +286,24 @@ def test_an_interrupted_vote_is_cast_again() -> None:
     ]
     assert isinstance(trip.requests[0], tuple)
     assert all(isinstance(call, Call) for call in trip.requests[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, {"Sa@1/run": "NOT"}),
+        ({"cli": "X", "validate_cli": "HUMAN"}, {"Sa@1/validate-1": "REJ"}),
+        ({"cli": "X", "validate_cli": "HUMAN"}, {"Sa@1/run": {"completed": False}}),
+    ],
+    ids=["cannot", "rejected", "never-asked"],
+)
+def test_what_a_person_has_to_let_pass_is_not_passed_over(
+    fields: dict[str, str], said: dict[str, object]
+) -> None:
+    """Whatever is to become of steps that nobody could do, also where no person was asked."""
+    approval = Step("a", "Approve it", metadata={"require": "person", **fields})
+    way = chart(approval, task("b", "Ship it"), routes="a>b")
+    trip = ScriptedWalk(walk(way, cli="X", on_exhausted="continue", retries=0), said)
+    assert trip.error
+    assert trip.result is not None
+    assert trip.result["path"] == ["a"]

@@ -247,7 +247,8 @@ class Walk:
             raise _End("stopped", ended.why, retry=visit.first)
         if ended.why:
             why = f"“{plan.name}”: {ended.why}"
-            if plan.on_exhausted != "continue" or plan.routes:
+            # What a person has to let pass, or a way that nobody chose, is not passed over.
+            if plan.on_exhausted != "continue" or plan.routes or plan.require:
                 raise _End("failed", why, retry=visit.first)
             self.notes.append(Note("exhausted", why, self.terms.item.id))
         return ended.route
