@@ -402,9 +402,10 @@ def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
     """Replies run inside agents' loops, so start-up counts."""
     run = asked(folder)["run"]
     script = (
-        "import sys; from quandary.cli import run; status = run(sys.argv[1:]);"
-        "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg','click'};"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(status)"
+        "import atexit, sys; from quandary.__main__ import main;"
+        "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg','click',"
+        "'inspect','typing_extensions'};"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr)); main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, "reply", run, '{"answers": [{"picked": ["OK"]}]}'],

@@ -36,7 +36,7 @@ LOCAL = Caller("agent", "command")
 
 def run_of(project: str) -> Run:
     """A run of a project."""
-    return Run(id="01ARZ3NDEKTSV4RRFFQ69G5FAV", flow="decide", version=1, project=project)
+    return Run(1, id="01ARZ3NDEKTSV4RRFFQ69G5FAV", flow="decide", version=1, project=project)
 
 
 @pytest.mark.parametrize("act", get_args(Act))

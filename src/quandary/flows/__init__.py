@@ -74,7 +74,7 @@ def question(arguments: dict[str, Any]) -> Flow:
         "comment": answer.comment,
         "recommended": recommended,
         "followed": picked == recommended if len(recommended) == 1 else None,
-        **tell_hands(reply.hands.values()),
+        **tell_hands(reply.hands),
     }
 
 

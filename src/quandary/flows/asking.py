@@ -169,7 +169,7 @@ class Asking(ABC, Generic[P]):
             if (answer := reply.to(question.key)) is None:
                 missed.append(replace(place, why=NO_ANSWER))
             else:
-                hand = reply.hands.get(question.key)
+                hand = reply.hand_of(question.key)
                 opened += yield from self._take(place, question, answer, hand)
         return opened, missed
 

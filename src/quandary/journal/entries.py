@@ -79,10 +79,15 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
     by: str = ""
 
     @property
-    def source(self) -> Source:
+    def hand(self) -> tuple[Who, str]:
         """Whose entry it is; what a hook said of a person was a host's report from the first."""
         who: Who = "host" if self.who == "person" and self.through == "hook" else self.who
-        return Source(who, self.through, self.by)
+        return who, self.through
+
+    @property
+    def source(self) -> Source:
+        """The same, with the name."""
+        return Source(*self.hand, self.by)
 
 
 class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
@@ -124,12 +129,12 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
     """The run that it was taken over from."""
     token: str = ""
     """What its sender called it, so that the same reply sent twice is booked once."""
-    sources: dict[str, Source] = {}
+    sources: dict[str, Source] | None = None
     """The keys of answers that others gave than the entry says, where several were taken over."""
 
     def source_of(self, key: str) -> Source:
         """Whose the answer to one of the questions is."""
-        return self.sources.get(key) or self.source
+        return (self.sources or {}).get(key) or self.source
 
 
 class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):

@@ -8,6 +8,7 @@ entries that they append, `verify` to all, and every other reader of a journal u
 from __future__ import annotations
 
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, ValidationError, convert
@@ -39,7 +40,7 @@ from quandary.model.asks import Answer, Ask, Note, Question, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from quandary.journal.entries import End, Entry
     from quandary.journal.progress import Progress
@@ -58,6 +59,11 @@ RECORDS = frozenset({"prefer", "phase", "track", PRUNE})
 """Flows in which nobody is asked and no program runs: what they began with is what was decided."""
 RETOLD = frozenset({"walk"})
 """Flows whose result repeats what programs put out."""
+
+
+_PLACE = ("status", "waits", "key", "asked", "since")
+where: Callable[[Run | Standing], tuple[Any, ...]] = attrgetter(*_PLACE)
+"""Where a run stands, as its row says it and as its entries do."""
 
 
 class Standing(Struct):
@@ -92,8 +98,7 @@ class Standing(Struct):
 
     def row(self, run: Run) -> Run:
         """The row of the run, made to say this."""
-        names = ("n", "status", "waits", "key", "asked", "since")
-        return replace(run, **{name: getattr(self, name) for name in names})
+        return replace(run, n=self.n, **dict(zip(_PLACE, where(self), strict=True)))
 
     def _wait(self, waits: Waits | None = None, key: str | None = None, asked: int = 0) -> None:
         self.waits, self.key, self.asked = waits, key, asked
@@ -418,7 +423,7 @@ class Earlier:
         # Where people and others answered, the entry as a whole is not a person's.
         source = min((before.source for _, before in found), key=lambda one: one.in_person)
         others = {key: before.source for key, before in found if before.source != source}
-        said = {"at": at, "origin": self.run, "sources": others, **source._asdict()}
+        said = {"at": at, "origin": self.run, "sources": others or None, **source._asdict()}
         return Answered(key=ask.key, answers=without_words(reply), **said), reply
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from quandary.journal.entries import Source
     from quandary.journal.history import Given
     from quandary.journal.store import Recorded, Store
-    from quandary.model.asks import Hand
 
     Sent = Reply | Output | Done
 
@@ -108,16 +107,16 @@ class Progress:
             self._stand_at(_renamed(self.request, keys.unamended, self.shown))
 
     def _stand_at(self, request: Request) -> None:
-        while isinstance(request, tuple) and not request:
+        while request == ():
             request = self.flow.send(())
         self.shown = self.amendment
         if self.shown:
             request = _renamed(request, keys.amended, self.shown)
-        self.request, number = request, len(self.asked)
-        for key in [c.key for c in request] if isinstance(request, tuple) else (request.key,):
-            if key in self.asked:
-                raise RuntimeError(f"the flow asks twice under the key {key}")
-            self.asked[key] = number
+        self.request, asked, number = request, self.asked, len(self.asked)
+        for one in request if isinstance(request, tuple) else (request,):
+            if one.key in asked:
+                raise RuntimeError(f"the flow asks twice under the key {one.key}")
+            asked[one.key] = number
 
 
 def _as_json(result: object) -> Any:  # noqa: ANN401 - any JSON
@@ -137,7 +136,6 @@ def _renamed(thing: T, rename: Callable[[str, int], str], number: int) -> T:
     changes: dict[str, Any] = {}
     if isinstance(thing, Reply):
         changes["answers"] = _renamed(thing.answers, rename, number)
-        changes["hands"] = {rename(key, number): hand for key, hand in thing.hands.items()}
     else:
         changes["key"] = rename(thing.key, number)  # type: ignore[attr-defined]  # all others have one
         if isinstance(thing, Ask):
@@ -219,20 +217,21 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
     responses: dict[str, Sent] = {}
     for key, n in standing.responses.items():
         body = bodies[n - 1]
+        _, matter, pruned = entry = entries[n - 1]
         if isinstance(body, Answered):
-            answers = _spoken(run, entries[n - 1], body)
             if key in standing.amended or body.sources:
                 parts = [
-                    (one, _spoken(run, entries[m - 1], one))
+                    (one, _matter(run, entries[m - 1]).answers or one.answers)
                     for m in standing.entries_of(key)
                     if isinstance(one := bodies[m - 1], Answered)
                 ]
                 responses[key] = attribute(merge(parts))
             else:  # most are, and there can be thousands
-                hand: Hand = body.source[:2]
-                responses[key] = Reply(answers, {answer.key: hand for answer in answers})
+                spoken = _matter(run, entry).answers if matter or pruned else ()
+                answers = spoken or body.answers
+                responses[key] = Reply(answers, (body.hand,) * len(answers))
         else:
-            came = _matter(run, entries[n - 1]).came
+            came = _matter(run, entry).came
             if came is None:
                 raise Diverged(f"run {run} has nothing under {key}; `quandary verify {run}`")
             responses[key] = came
@@ -248,14 +247,8 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
 
 def attribute(given: Mapping[str, Given]) -> Reply:
     """A reply as a flow hears it: each answer with the hand that it came from."""
-    answers = tuple(one.answer for one in given.values())
-    return Reply(answers, {key: one.source[:2] for key, one in given.items()})
-
-
-def _spoken(run: str, entry: Recorded, body: Answered) -> tuple[Answer, ...]:
-    """What an entry answers, with every word."""
-    _, matter, pruned = entry
-    return (_matter(run, entry).answers if matter or pruned else ()) or body.answers
+    of_each = given.values()
+    return Reply(tuple(one.answer for one in of_each), tuple(one.source[:2] for one in of_each))
 
 
 def replay(run: str, progress: Progress, recorded: Heard) -> Progress:

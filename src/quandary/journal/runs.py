@@ -231,7 +231,7 @@ def begin(
     progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
     source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
     kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
-    writer = Writer(Run(id="", expires=until or None, **kind), source)
+    writer = Writer(Run(0, id="", expires=until or None, **kind), source)
     kind |= {"expires": until, "origin": origin or "", "name": name, **writer.said}
     writer.add(Began(documents=digests, **kind), Matter(arguments=plain))
     writer.stand(progress)
@@ -631,7 +631,7 @@ def _record(
 
 def _by(source: Source, reply: Reply) -> Reply:
     """A reply that is all of one source."""
-    return attribute({answer.key: Given(answer, source) for answer in reply.answers})
+    return Reply(reply.answers, (source[:2],) * len(reply.answers))
 
 
 def _append(store: Store, writer: Writer, progress: Progress, deeds: Deeds | None) -> State:

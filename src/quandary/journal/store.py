@@ -39,10 +39,10 @@ Recorded = tuple[bytes, bytes | None, int]
 A run has thousands of them, so they are plain tuples."""
 
 
-class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Run(msgspec.Struct, frozen=True, gc=False):
     """A run at a glance. Its entries say the same; this row only makes it quick to find."""
 
-    number: int = 0
+    number: int
     """Its place among the runs of the store, from 1; given by the store."""
     id: str
     flow: str
@@ -213,7 +213,7 @@ class Store(ABC):
     def run(self, run: str) -> Run | None:
         """The row of a run."""
         rows = self._rows(f"SELECT {RUN} FROM run WHERE id = ?", (run,))  # noqa: S608
-        return _run(rows[0]) if rows else None
+        return Run(*rows[0]) if rows else None
 
     def require_run(self, run: str) -> Run:
         """The row of a run that has to be there."""
@@ -250,7 +250,7 @@ class Store(ABC):
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {RUN} FROM run {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
-        return list(map(_run, self._rows(sql, (*terms.values(), limit))))
+        return list(starmap(Run, self._rows(sql, (*terms.values(), limit))))
 
     def each_run(
         self,
@@ -575,10 +575,6 @@ def rows_of(table: str) -> str:
 
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _run(row: Row) -> Run:
-    return Run(**dict(zip(TABLES["run"], row, strict=True)))
 
 
 def open_store(

@@ -34,6 +34,7 @@ from quandary.journal.history import (
     is_prunable,
     may_prune,
     needs_documents,
+    where,
 )
 
 if TYPE_CHECKING:
@@ -238,8 +239,7 @@ class _Check:
         began = standing.began
         if began is None or replace(row, **describe_beginning(began)) != row:
             self._problem("the run's row does not say how the run began", row.id)
-        standing.n = row.n  # how many there are was compared before
-        if standing.row(row) != row:
+        if where(standing) != where(row):
             self._problem("the run's row does not say where the run stands", row.id)
         return began
 

@@ -18,7 +18,7 @@ BACK = "<"
 """The code of the choice that leads one level up; before another code, a level further up."""
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A thing to be decided about."""
 
     id: str
@@ -30,7 +30,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whatever else the caller knows of it; fills `{slots}` in questions."""
 
 
-class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """An option as it is shown, or as typed text may name it."""
 
     code: str
@@ -49,7 +49,7 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{label} (recommended)" if self.recommended else label
 
 
-class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One question of an Ask, with all that is needed to read a reply to it."""
 
     key: str
@@ -110,7 +110,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return (*(c for c in self.choices if c.code != MORE), *self.named)
 
 
-class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+class Note(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something that happened on the way and that the person or the caller should see."""
 
     kind: str
@@ -118,7 +118,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     item: str = ""
 
 
-class Preamble(msgspec.Struct, frozen=True, omit_defaults=True):
+class Preamble(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a person reads before the questions: enough to answer without opening a file."""
 
     context: str
@@ -139,7 +139,7 @@ class Preamble(msgspec.Struct, frozen=True, omit_defaults=True):
         return "\n\n".join([*parts, "\n".join(legend)] if legend else parts) + "\n\n"
 
 
-class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="ask"):
     """A screenful for a person: a preamble and one to four questions."""
 
     key: str
@@ -162,7 +162,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask"):
 Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add"]
 
 
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was meant in reply to one question. With nothing in it, Other was left blank."""
 
     key: str
@@ -206,16 +206,21 @@ Hand = tuple[str, str]
 """Who gave an answer, and through what."""
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True, tag="reply"):
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="reply"):
     """The answers to the questions of one Ask; a question without one is asked again."""
 
     answers: tuple[Answer, ...]
-    hands: dict[str, Hand] = {}
-    """By the keys of the answers, whose they are; the driver says so, and nobody else."""
+    hands: tuple[Hand, ...] = ()
+    """Whose the answers are, in their order; the driver says so, and nobody else."""
 
     def to(self, key: str) -> Answer | None:
         """The answer to the question of that key."""
         return next((a for a in self.answers if a.key == key), None)
+
+    def hand_of(self, key: str) -> Hand | None:
+        """Whose the answer to the question of that key is."""
+        of_each = zip(self.answers, self.hands, strict=False)
+        return next((hand for answer, hand in of_each if answer.key == key), None)
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
