@@ -83,6 +83,22 @@ def test_advice_offers_letters_that_are_free(project: Project) -> None:
     assert "--option 'no letter'" in ended.err
 
 
+@pytest.mark.parametrize("code", ["N", "M"])
+def test_no_letter_of_an_option_is_given_to_something_else(project: Project, code: str) -> None:
+    """Also of one behind Other: whoever types it means that option, and not words of an agent's."""
+    tree = project.folder / "t.md"
+    text = tree.read_text(encoding="utf-8")
+    text = text.replace("[NO]", "[N]").replace("[MOV]", "[M]")
+    tree.write_text(text, encoding="utf-8")
+    extra = f"{code}: It is fine"
+    ended = project.call("ask", "t.md", "--context", CONTEXT, "--extra", extra)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"extra {code} is the code of an option" in ended.err
+    ended = project.call("advise", project.ask(), "Think of it.", "--option", extra)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"--option {code} is taken already" in ended.err
+
+
 def test_a_withdrawn_run_is_shown_to_its_caller(project: Project) -> None:
     """The work was done, so the exit status is 0, and the state says what became of the run."""
     run = project.ask()

@@ -252,6 +252,9 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
     tree, others = sources.load_with_others(source, wanted.text or None)
     kind = wanted.kind or None
     extras = sources.extras(wanted.extras)
+    codes = {option.code.upper() for one in tree.decisions for _, option in one.walk()}
+    for taken in (extra.letter for extra in extras or () if extra.letter in codes):
+        raise QuandaryError(f"extra {taken} is the code of an option; take another letter")
     terms = Terms(
         tree=tree,
         context=wanted.context,

@@ -170,7 +170,9 @@ def advise(
     state = runs.look(store, run)
     ask = require_waiting(state, to)
     question = (ask.question(to) if to else None) or ask.questions[0]
+    codes = (choice.code for choice in (*question.options, *question.above))
     taken = {extra.letter for extra in question.extras}
+    taken |= {code.rpartition("/")[2].lstrip("<").upper() for code in codes}
     for offer in offers:
         if offer.letter in taken:
             free = ", ".join([letter for letter in LETTERS if letter not in taken][:3])

@@ -13,7 +13,7 @@ from quandary.formats.markdown import parse
 from quandary.formats.markdown.notation import plain_name
 from quandary.model.asks import Item
 from quandary.model.candidates import BUCKETS, Candidate, problem
-from quandary.model.text import suggest
+from quandary.model.text import LETTERS, suggest
 from quandary.model.tree import Extra, extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
@@ -292,7 +292,7 @@ def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:
     for value in values:
         letter, colon, text = value.partition(":")
         letter = letter.strip().upper()
-        if not colon or len(letter) != 1 or not letter.isalpha() or not text.strip():
+        if not colon or len(letter) != 1 or letter not in LETTERS or not text.strip():
             raise QuandaryError(f"{option} {value!r}: write it as 'A: text'")
         if letter in found:
             raise QuandaryError(f"{option} {letter} is given twice")
