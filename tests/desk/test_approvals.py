@@ -268,16 +268,65 @@ def test_an_approval_is_used_by_the_gate_that_asked_for_it(tried: Tried) -> None
 
 
 @pytest.mark.parametrize("after", [True, False])
-def test_an_approval_that_an_interrupted_command_used_is_used(proving: Tried, after: bool) -> None:
+def test_an_interrupted_command_is_given_again_and_its_approval_used_once(
+    proving: Tried, after: bool
+) -> None:
     """Whether it was killed before the file was changed or after."""
     run, before = begin(proving), proving.file.read_bytes()
     choose(proving, run, "PRC")
     words = ("phase", "go", "rel", "3", "--user-approved", run)
     proving.killed(*words, after=after, stdin='{"tests": 1}')
     proving.file.write_bytes(before)
+    assert proving.run("phase", "status", "rel").status == 0
+    ended = proving.go("3", {"tests": "fine"})
+    assert (ended.status, WORD in ended.err) == (1, True), ended
+    ended = proving.go("3", {"tests": "fine"}, run)
+    assert ended.status == 0, ended
+    *_, last = proving.state["phaseHistory"]
+    assert (last["phase"], last["who"], last["proof"]) == ("3", "person", {"tests": 1})
+    store = SqliteStore(proving.store)
+    [used] = [row for row in store.each_run() if row.id == last["run"]]
+    assert used.status == "done"
+    proving.file.write_bytes(before)
     ended = proving.go("3", {"tests": "fine"}, run)
     assert (ended.status, "was used" in ended.err) == (1, True)
-    assert verify(SqliteStore(proving.store)).ok
+    assert len([row for row in store.each_run() if row.flow == "phase"]) == 3
+    assert verify(store).ok
+
+
+@pytest.mark.parametrize("forged", [False, True])
+def test_an_interrupted_command_is_not_resumed_where_the_track_has_moved(
+    proving: Tried, forged: bool
+) -> None:
+    """Nor does its entry in the file count then, whoever wrote it there."""
+    run = begin(proving)
+    choose(proving, run, "PRC")
+    words = ("phase", "go", "rel", "3", "--user-approved", run)
+    proving.killed(*words, after=False, stdin='{"tests": 1}')
+    store = SqliteStore(proving.store)
+    [row] = store.each_run(waits="house")
+    assert proving.go("2").status == 0
+    if forged:
+        entry = {"phase": "3", "from": "2", "run": row.id}
+        edit(proving, currentPhase="3", phaseHistory=[*proving.state["phaseHistory"], entry])
+    assert proving.run("phase", "status", "rel").status == 0
+    assert store.require_run(row.id).status == "withdrawn"
+    ledger = phases.read_ledger(store, str(proving.folder / "rel"))
+    assert ledger is not None
+    assert ledger.label == "2"
+
+
+def test_an_interrupted_command_is_not_resumed_with_other_work(proving: Tried) -> None:
+    """What was approved of is what was shown."""
+    plan = proving.folder / "rel" / "plan.md"
+    plan.write_text("Ship it on Monday.", encoding="utf-8")
+    run = begin(proving)
+    choose(proving, run, "PRC")
+    words = ("phase", "go", "rel", "3", "--user-approved", run)
+    proving.killed(*words, after=False, stdin='{"tests": 1}')
+    plan.write_text("Ship it today.", encoding="utf-8")
+    ended = proving.go("3", {"tests": "fine"}, run)
+    assert (ended.status, "plan.md changed since run" in ended.err) == (1, True)
 
 
 def test_an_approval_is_for_the_artifacts_that_were_shown(proving: Tried) -> None:

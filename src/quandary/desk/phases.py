@@ -320,22 +320,32 @@ def _repair(store: Store, folder: str) -> Kept:
     """Complete the record of commands that were killed on the way, of a track that is locked.
 
     A move that the file has was made, if it led where the journal says that the command was to go.
-    One that it has not never will be: its command is gone.
+    One that it has not never will be: its command is gone. Only where a person approved of it, and
+    the track stands as it did, does it wait for that command to be given again.
     """
     kept, ledger = tracks.load(folder), read_ledger(store, folder)
     made = {passage.run: passage for passage in kept.history}
     why = "the command was interrupted before the track had moved"
     for row in unfinished_runs(store, folder, "phase"):
-        passage = made.get(row.id)
-        if passage is not None and passage.phase == arguments_of(store, row.id)["to"]:
-            mark = _mark(row.id, str(row.key))
-            if ledger is not None and ledger.last != mark:
+        passage, began = made.get(row.id), arguments_of(store, row.id)
+        grant, mark = str(began.get("approval") or ""), _mark(row.id, str(row.key))
+        is_noted = ledger is None or ledger.last == mark
+        holds = bool(grant) and ledger is not None and _holds(store, grant, ledger)
+        is_made = passage is not None and passage.phase == began["to"]
+        if passage is not None and is_made and (is_noted or holds or not grant):
+            if ledger is not None and not is_noted:
                 _note_move(store, ledger, mark, passage.label, Source(**_REPAIR))
                 ledger = read_ledger(store, folder)
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
-        else:
+        elif not holds:
             runs.withdraw(store, row.id, why, **_REPAIR)
     return kept
+
+
+def _holds(store: Store, grant: str, ledger: Ledger) -> bool:
+    """Whether a track stands as it did when somebody approved of a move."""
+    head = ledger.row.head.hex()
+    return ledger.adopted or any(one.move.entry == head for one in ordered_moves(store, grant))
 
 
 def finish_gates(store: Store, folder: str) -> list[str]:
@@ -433,10 +443,12 @@ def _carry_out(
         "context": f"{os.path.basename(folder)}: {way}",
     }
     project, who = project_of(os.curdir), source._asdict()
-    name = _APPROVAL + grant if grant else ""  # an approval is used by beginning, and once
+    # An approval is used by beginning, and once: a command that was killed there is resumed.
+    name = _APPROVAL + grant if grant else ""
     kind: dict[str, Any] = {"project": project, "name": name, "once": bool(grant)}
     state = runs.begin(store, "phase", arguments, **kind, **who)
-    passage = msgspec.structs.replace(passage, run=state.run)
+    proof = arguments_of(store, state.run)["proof"]
+    passage = msgspec.structs.replace(passage, run=state.run, proof=proof)
     written = False
 
     def write(deed: Do) -> Done:
@@ -504,7 +516,8 @@ def _is_current(store: Store, chosen: Ordered, ledger: Ledger) -> bool:
     gate of before is one of a track that the journal has adopted; it counts until the first move,
     unless it was used then.
     """
-    if store.named(_APPROVAL + chosen.run):
+    used = store.named(_APPROVAL + chosen.run).values()
+    if any(store.require_run(run).status != "waiting" for run in used):
         return False
     if chosen.move.entry == ledger.row.head.hex():
         return True
