@@ -187,6 +187,11 @@ def test_what_was_verified_here_cannot_be_rewritten(place: Path) -> None:
         assert verify(store, seen=False).ok
         (problem,) = verify(store).problems
         assert "altered" in problem.text
+    place.rename(place.with_name("other.db"))
+    place.symlink_to("other.db")
+    with closing(open_store(place)) as store:
+        (problem,) = verify(store).problems
+        assert "altered" in problem.text, "by whatever name"
 
 
 @pytest.mark.parametrize("way", ["copied", "backed up", "moved", "linked", "recovered"])
@@ -215,6 +220,30 @@ def test_a_store_elsewhere_is_a_store_of_its_own(place: Path, tmp_path: Path, wa
     if way == "linked":  # it is the same store, and known as such
         put_back(place)
         assert "older than" in missing(other)
+
+
+@pytest.mark.parametrize("is_longer", [False, True])
+def test_a_link_in_the_place_of_a_store_is_no_way_round(
+    place: Path, tmp_path: Path, is_longer: bool
+) -> None:
+    """Where it leads there may be a store that is in order, by that name."""
+    other = tmp_path / "other.db"
+    with closing(open_store(place)) as store:
+        archive.backup(store, str(other))
+        small_flows.begin(store)
+    with closing(open_store(other)) as store:
+        for _ in range(3 if is_longer else 0):
+            small_flows.begin(store)
+    place.unlink()
+    place.symlink_to(other)
+    assert missing(other) == ""
+    assert "seen here" in missing(place)
+    with closing(open_store(place)) as store:
+        assert not verify(store).ok
+        assert store.keeper is not None
+        store.keeper.renew()
+        assert verify(store).ok
+    assert missing(place) == ""
 
 
 def test_a_copy_into_the_place_of_a_store_that_is_gone(place: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 A chain holds for an old copy of a journal as well as for the newest. So there is a line for each
 store in the user's state folder: the `seq` and digest of its newest entry, written after each
 commit, and compared whenever the store is opened. It stays as it is while the store does not fit.
+A link can be put in the place of a file, so a store that one leads to has a line for either name.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Anchor(NamedTuple):
 class Keeper:
     """Keeps the anchor of one store."""
 
-    def __init__(self, store: Store, place: str) -> None:
+    def __init__(self, store: Store, place: str, named: str = "") -> None:
         self._store: Store = proxy(store)  # which holds this, and is closed when nobody holds it
         self._place = place
         self.folder = os.path.join(state_folder(), "stores")
@@ -57,6 +58,8 @@ class Keeper:
         self.missing = ""
         """What was seen here and is not in the store; nothing where all of it is."""
         self._known: Anchor | None = None
+        self._link = Keeper(store, named) if named not in ("", place) else None
+        """The same for the name that leads there."""
         self._lock = threading.Lock()
         with suppress(StoreError):  # whoever reads a damaged store is told then
             self.look()
@@ -75,12 +78,22 @@ class Keeper:
         fits = end and place and len(digests) == len(Anchor._fields) - 1 and seq.isdecimal()
         return Anchor(int(seq), *digests) if fits else None
 
+    def read_all(self) -> list[Anchor]:
+        """What was last seen under each name of the store."""
+        either = (self.read(), self._link.read() if self._link is not None else None)
+        return [anchor for anchor in either if anchor is not None]
+
     def look(self) -> None:
         """See whether the newest entry that was seen is there."""
+        self.missing = self._find_missing()
+        if self._link is not None:
+            self._link.look()
+            self.missing = self.missing or self._link.missing
+
+    def _find_missing(self) -> str:
         seen = self._known = self.read()
-        self.missing = ""
         if seen is None or self._store.digest_at(seen.seq) == seen.digest:
-            return
+            return ""
         newest = self._store.newest()
         if self._store.origin() != seen.origin:
             what = f"was begun anew: the store that was there, up to entry {seen.seq}, is gone"
@@ -90,7 +103,7 @@ class Keeper:
         else:
             what = f"is not what was seen here: entry {seen.seq} is another one, as in an older "
             what += "file that was written to since"
-        self.missing = f"{self._store.path} {what}; {_REMEDY}"
+        return f"{self._store.path} {what}; {_REMEDY}"
 
     def keep(self, first: int, seq: int, digest: bytes) -> None:
         """Keep what was just committed, without waiting for the disk.
@@ -110,6 +123,8 @@ class Keeper:
                 seen = Anchor(0, NONE, self._store.origin(), EMPTY if first == 1 else NONE)
             if seq > seen.seq:
                 self._write(seen._replace(seq=seq, digest=digest.hex()))
+        if self._link is not None:
+            self._link.keep(first, seq, digest)
 
     def begin(self) -> None:
         """Keep what a store was filled with, if it contradicts nothing that was seen here."""
@@ -125,6 +140,8 @@ class Keeper:
             self._write(Anchor(head[0], head[1].hex(), self._store.origin(), verified))
         elif os.path.exists(self.path):
             os.unlink(self.path)
+        if self._link is not None:
+            self._link.renew(verified)
         self.look()
 
     def _write(self, anchor: Anchor) -> None:

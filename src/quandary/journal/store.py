@@ -615,7 +615,7 @@ def _open(address: str, *, create: bool, marks: Marks) -> Store:
             raise StoreError(f"{address} cannot be opened ({error.strerror})") from None
     store = SqliteStore(address)
     if address != MEMORY:
-        store.keeper = Keeper(store, os.path.realpath(address))
+        store.keeper = Keeper(store, os.path.realpath(address), os.path.abspath(address))
     return store
 
 

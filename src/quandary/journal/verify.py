@@ -278,12 +278,13 @@ class _Check:
 
     def seen(self, made: str) -> None:
         """Compare with what was seen of the store here, as long as it is the same one."""
-        anchor = self.store.keeper.read() if self.store.keeper is not None else None
         if self.store.missing:
             self._problem(self.store.missing)
-        elif anchor is not None and anchor.verified != NONE:
-            moment = _moment(anchor.verified)
-            if not self._had(anchor.verified, made):
+            return
+        anchors = self.store.keeper.read_all() if self.store.keeper is not None else []
+        for verified in {anchor.verified for anchor in anchors} - {NONE}:
+            moment = _moment(verified)
+            if not self._had(verified, made):
                 text = f"what was verified here up to entry {moment} is not what is there now"
                 self._problem(f"{text}: it was altered since")
             elif gaps := self.store.gaps(moment):
