@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import tempfile
@@ -342,6 +343,31 @@ def test_a_file_that_holds_no_journal_is_said_to(data: bytes, tmp_path: Path) ->
     """There is nothing to save."""
     with pytest.raises(Rejected, match="no entry of a journal"):
         rescued(data, tmp_path)
+
+
+def test_a_row_without_end_is_none(tmp_path: Path) -> None:
+    """It is said to be longer than the file, and to go on where it began."""
+    size = 4096
+    head = b"SQLite format 3\0" + size.to_bytes(2) + bytes(size - 18)
+    leaf = bytes([0x0D, 0, 0, 0, 1, 0, 0, 0]) + (100).to_bytes(2) + bytes(90)
+    leaf += b"\xff\xff\xff\xff\x7f\x01"  # so long is the row, and its number
+    leaf += (3).to_bytes(4) * ((size - len(leaf)) // 4 + 1)
+    with pytest.raises(Rejected, match="no entry of a journal"):
+        rescued(head + leaf[:size] + (3).to_bytes(4) + bytes(size - 4), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_what_has_no_end_is_not_recovered(tmp_path: Path, name: str) -> None:
+    """Nobody waits for it, also in the place of the log beside a file."""
+    os.mkfifo(tmp_path / "pipe")
+    store = SqliteStore(tmp_path / "new.db")
+    with pytest.raises(StoreError, match="not a regular file"):
+        recover(str(tmp_path / name), store)
+    (tmp_path / "old.db").write_bytes(b"")
+    (tmp_path / "old.db-wal").symlink_to(name)
+    with pytest.raises(Rejected, match="no entry of a journal"):
+        recover(str(tmp_path / "old.db"), store)
+    store.close()
 
 
 def test_a_file_that_is_not_there_is_said_to(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ https://www.sqlite.org/fileformat2.html describes the pages.
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -233,11 +235,11 @@ class Salvaged(msgspec.Struct):
 def salvage(path: str) -> Salvaged:
     """Read what can be read of the file, and of the log of its newest changes beside it."""
     try:
-        main, log = Path(path).read_bytes(), b""
+        main, log = _contents(path), b""
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror})") from error
     with suppress(OSError):
-        log = Path(f"{path}-wal").read_bytes()
+        log = _contents(f"{path}-wal")
     # The size of a page is as the file's head says; where that is damaged, as SQLite makes it.
     said, kept = (int.from_bytes(main[16:18]), main[20]) if main.startswith(_MAGIC) else (0, 0)
     size = {1: 65536}.get(said, said if said >= 512 and said & (said - 1) == 0 else 4096)
@@ -247,6 +249,13 @@ def salvage(path: str) -> Salvaged:
         for rowid, row in _Pages(main, size, changed, size - kept).rows():
             _sort(found, rowid, row)
     return found
+
+
+def _contents(path: str) -> bytes:
+    """All of a file, however large; what is none may have no end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return Path(path).read_bytes()
 
 
 def _read_log(log: bytes, size: int) -> dict[int, bytes]:
@@ -308,6 +317,8 @@ class _Pages(NamedTuple):
             return page[at : at + length]
         here = least + (length - least) % (self.usable - 4)
         here = here if here <= most else least
+        if length > len(self.main) + len(self.changed) * self.size:
+            raise ValueError("that is longer than all there is")
         parts, left = [page[at : at + here]], length - here
         number = int.from_bytes(page[at + here : at + here + 4])
         while left > 0:
