@@ -53,7 +53,8 @@ def consent(folder: Path, config: Path | None = None) -> None:
         if config is not None:
             patch.setenv("XDG_CONFIG_HOME", str(config))
         settings = read_settings(str(folder))
-        trust.give(settings, named_by_project(settings), "2027-03-02T09:15:00Z")
+        said = named_by_project(settings)
+        trust.give(settings, trust.consent_to(settings, said, "2027-03-02T09:15:00Z"))
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> Ended:

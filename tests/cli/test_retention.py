@@ -233,7 +233,10 @@ def test_a_run_goes_through_a_file_into_another_store(
     assert f"run {run} was imported; digest {told['digest']}\n" == ended.err
     shown = project.call("log", run)
     assert (shown.out, f"note: run {run} was imported; whose" in shown.err) == (log, True)
-    assert project.call("log", run, "--format", "markdown").out == record
+    told_here = project.call("log", run, "--format", "markdown").out
+    assert [line for line in told_here.splitlines() if line not in record.splitlines()] == [
+        "This run was imported; whose answers these are is what its file says."
+    ]
     assert project.call("log", run, "--questions").out == questions
     assert project.call("export", run).out == file.read_text(encoding="utf-8")
     verified = project.call("verify", run)
@@ -264,7 +267,10 @@ def test_a_walk_is_reported_where_it_was_imported(
     file = exported(project, run)
     monkeypatch.setenv("QUANDARY_STORE", str(project.folder / "other.db"))
     project.call("import", str(file))
-    assert project.call("report", run).out == report
+    told = project.call("report", run).out.splitlines()
+    imported = "imported whose answers these are is what its file says"
+    assert [" ".join(line.split()) for line in told if "imported" in line] == [imported]
+    assert told[-10:] == report.splitlines()[-10:]
     assert "Build the package" in report
 
 
@@ -288,6 +294,30 @@ def test_an_imported_run_is_answered_where_it_came_from(
     ended = project.call("reply", run, "1.1: ok")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith(f"quandary: run {run} was imported and can only be looked at")
+
+
+def test_whatever_tells_of_an_imported_run_says_so(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where only the document is passed on: its people are those of a file."""
+    (project.folder / "c.mmd").write_text("flowchart TD\nA([Start]) --> B([End])\n")
+    walked = json.loads(project.call("walk", "c.mmd").out)["run"]
+    decided = project.decided()
+    told = {
+        ("report", walked): "imported  whose answers",
+        ("report", walked, "--format", "html"): "<dt>imported</dt>",
+        ("report", walked, "--format", "json"): '"imported":true',
+        ("log", decided, "--format", "json"): '"imported":true',
+        ("log", decided, "--format", "markdown"): "This run was imported; whose answers",
+    }
+    assert not any(text in project.call(*words).out for words, text in told.items())
+    named = {run: project.folder / f"{run}.json" for run in (walked, decided)}
+    files = [exported(project, run).rename(file) for run, file in named.items()]
+    monkeypatch.setenv("QUANDARY_STORE", str(project.folder / "other.db"))
+    for file in files:
+        assert project.call("import", str(file)).status == 0
+    for words, text in told.items():
+        assert text in project.call(*words).out, words
 
 
 def test_a_changed_file_is_refused(project: Project) -> None:

@@ -139,6 +139,22 @@ def test_consent_is_asked_at_a_terminal(
     assert call(capsys, "trust").err == f"nothing to do: {project} is trusted\n"
 
 
+def test_consent_is_to_what_was_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    """Somebody may change a script while its user looks at it."""
+
+    def swap(*_: object, **__: object) -> bool:
+        (project / "bot.sh").write_text("another", encoding="utf-8")
+        return True
+
+    monkeypatch.setattr("quandary.cli.setup.is_terminal", lambda: True)
+    monkeypatch.setattr("quandary.cli.setup.find_agent", lambda: "")
+    monkeypatch.setattr("click.confirm", swap)
+    assert call(capsys, "trust").status == 0
+    assert "it names something else now" in call(capsys, "trust", "--list").out
+
+
 def test_consents_are_listed_and_removed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     """Also where the project has changed, or is gone."""
     assert call(capsys, "trust", "--list") == (0, "", "")

@@ -389,6 +389,17 @@ def test_settings_that_make_no_sense_are_refused(
     assert (ended.status, ended.err, outing.calls) == (2, f"quandary: {message}\n", [])
 
 
+@pytest.mark.parametrize("option", ["--timeout", "--max-seconds"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_no_limit_is_lost_in_what_is_no_number(
+    outing: WalkProject, option: str, value: str
+) -> None:
+    """Nothing is ever more than that."""
+    ended = outing.call("walk", "c.csv", option, value)
+    assert (ended.status, "is no number of seconds" in ended.err) == (2, True)
+    assert outing.calls == []
+
+
 # -- before anything is spent ----------------------------------------------------------------------
 
 

@@ -121,7 +121,8 @@ def test_a_client_starts_agents_only_where_its_user_has_agreed(
     assert "only a person can start agents" in refused.then
     assert place.store.runs() == []
     known = read_settings(str(tmp_path))
-    trust.give(known, {"agents": trust.project_table(known, "agents")}, "2026-01-01")
+    named: dict[trust.Matter, object] = {"agents": trust.project_table(known, "agents")}
+    trust.give(known, trust.consent_to(known, named, "2026-01-01"))
     (begun,) = called(program(), None, "auto", walk)
     assert not begun.failed
     assert [row.id for row in place.store.runs()] == [begun.data["run"]]

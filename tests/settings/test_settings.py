@@ -70,6 +70,7 @@ def test_tables_are_merged_and_can_be_told_apart(project: Path) -> None:
     [
         ("default_cli = 3\n", "quandary.toml: default_cli is a text, not 3"),
         ("max_visits = true\n", "quandary.toml: max_visits is a whole number, not True"),
+        (f"max_visits = {10**400}\n", "the setting max_visits is larger than 1000000000000"),
         ("agents = 1\n", "quandary.toml: [agents] is a table"),
         ("= 1\n", "quandary.toml: "),
         (f"a = {'[' * 10_000}\n", "quandary.toml: "),
@@ -146,6 +147,16 @@ def test_a_git_file_lends_no_other_project(project: Path) -> None:
     assert project_of(str(stranger)) == str(stranger)
     write(inside / "gitdir", "../../../../real/.git\n")
     assert project_of(str(real)) == str(main)
+    write(stranger / "gitdir", f"{stranger / '.git'}\n")
+    write(stranger / ".git", f"gitdir: {inside.parent}/../../../stranger\n")
+    assert project_of(str(stranger)) == str(stranger), "no dots lead back out of the repository"
+    unpacked = main / "worktrees" / "own"
+    unpacked.mkdir(parents=True)
+    write(unpacked / "gitdir", f"{stranger / '.git'}\n")
+    write(stranger / ".git", f"gitdir: {unpacked}\n")
+    assert project_of(str(stranger)) == str(main), "nor is it a project of the folder around it"
+    write(unpacked / "gitdir", "\0\n")
+    assert project_of(str(stranger)) == str(stranger)
 
 
 @pytest.mark.parametrize("endless", ["/dev/zero", "pipe"])

@@ -32,7 +32,7 @@ from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import sources as given
 from quandary.journal import runs
-from quandary.journal.archive import find
+from quandary.journal.archive import WHOSE, find
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome
@@ -307,10 +307,11 @@ def log_command(
     """
     store = view_journal(where)
     end_what_expired(store)
+    imported = False
     if run is not None:
         here, (store, run) = store, find(store, run)
-        if store is not here:
-            tell(f"note: run {run} was imported; whose answers these are is what its file says")
+        if imported := store is not here:
+            tell(f"note: run {run} was imported; {WHOSE}")
     project = None if everywhere or run is not None else current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
@@ -320,10 +321,11 @@ def log_command(
     each = ((name, _matching(store, name, words, whole=form == "markdown")) for name in chosen)
     logs = list(islice((pair for pair in each if pair[1]), limit))
     if form == "json":
-        listed = [{"run": name, "entries": found} for name, found in logs]
+        origin = {"imported": True} if imported else {}
+        listed = [{"run": name, **origin, "entries": found} for name, found in logs]
         put(msgspec.json.encode({"runs": listed}) + b"\n")
     elif form == "markdown":
-        put("\n".join(record(store, name, found) for name, found in logs))
+        put("\n".join(record(store, name, found, imported=imported) for name, found in logs))
     else:
         put("\n".join(_timeline(name, found) for name, found in logs))
     if not logs:
@@ -357,7 +359,7 @@ def _timeline(run: str, found: list[Event]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def record(store: Store, run: str, found: list[Event]) -> str:
+def record(store: Store, run: str, found: list[Event], *, imported: bool = False) -> str:
     """The record of one run, ready for a pull request."""
     state = runs.look(store, run)
     beginning = next((event for event in found if event.kind == "began"), None)
@@ -371,6 +373,7 @@ def record(store: Store, run: str, found: list[Event]) -> str:
         elif event.kind in ("answered", "noted"):
             who = f"{_plain(event.source)}, {moment(event.at)}"
             lines.append(f"  - {_plain(event.text)} *{who}*")
+    lines += ["", f"This run was imported; {WHOSE}."] if imported else []
     lines += ["", f"Run `{run}`; `quandary verify {run}` checks that nothing in it was changed."]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 

@@ -161,6 +161,7 @@ def trust_command(folder: str, listing: bool, remove: bool) -> int:
     seen = find_agent() if is_terminal() else "there is no terminal"
     if seen:
         raise Untrusted(f"only a person can be asked, and {seen}", trust.command_for(real))
+    consent = trust.consent_to(settings, said, chance.stamp(chance.now()))  # as it is shown
     tell(f"{os.path.join(real, 'quandary.toml')} names:")
     for matter, what in said.items():
         for line in _describe(settings, matter, what):
@@ -169,7 +170,7 @@ def trust_command(folder: str, listing: bool, remove: bool) -> int:
     if not click.confirm("Do you trust that?", default=False, err=True):
         tell("nothing was changed")
         return 1
-    trust.give(settings, said, chance.stamp(chance.now()))
+    trust.give(settings, consent)
     tell(f"{real} is trusted, until that changes")
     return 0
 

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -299,6 +300,12 @@ class Session:
         return state
 
 
+def _require_finite(_: object, __: object, seconds: float | None) -> float | None:
+    if seconds is not None and not isfinite(seconds):
+        raise click.BadParameter(f"{seconds} is no number of seconds, such as 600.")
+    return seconds
+
+
 def show_states(
     store: Store, states: Sequence[State], asked: dict[str, Any] | None = None, *, several: bool
 ) -> int:
@@ -327,6 +334,7 @@ def show_states(
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
+    callback=_require_finite,
     metavar="SECONDS",
     help="How long one call may take.",
 )
@@ -335,6 +343,7 @@ def show_states(
 @click.option(
     "--max-seconds",
     type=click.FloatRange(min=0),
+    callback=_require_finite,
     help="Stop an item when its agents have worked so long.",
 )
 @click.option("--workdir", metavar="DIR", help="Where agents work; by default here.")
@@ -590,7 +599,8 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
         )
     store = console.open_journal(where, existing=True)
     end_what_expired(store)
-    told = retell(*find(store, run))
+    found = find(store, run)
+    told = retell(*found, imported=found[0] is not store)
     if form == "json":
         written = msgspec.json.encode(told.story).decode() + "\n"
     else:

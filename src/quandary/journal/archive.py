@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     """Is told how many entries have been copied, and of how many."""
 
 FORMAT = 1
+WHOSE = "whose answers these are is what its file says"
+"""Said of an imported run: anybody can make a chain that holds."""
 _STEP = 1000
 
 

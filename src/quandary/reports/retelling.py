@@ -63,12 +63,12 @@ class Told(msgspec.Struct, frozen=True):
     chart: Chart | None = None
 
 
-def retell(store: Store, run: str) -> Told:
+def retell(store: Store, run: str, *, imported: bool = False) -> Told:
     """The story of a run."""
     teller = Teller(store, run)
     for _ in teller.read():
         pass
-    return Told(teller.story(), teller.chart)
+    return Told(replace(teller.story(), imported=imported), teller.chart)
 
 
 class Teller:

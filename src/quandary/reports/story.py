@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from quandary.flows.walk import Outcome
+from quandary.journal.archive import WHOSE
 from quandary.journal.entries import Status, Who, tell_source
 from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
@@ -149,6 +150,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     pruned: int = 0
     """How many entries have lost their texts."""
+    imported: bool = False
+    """Whether it is the word of a file, which anybody can have made."""
     taken_back: tuple[Exchange, ...] = ()
     """What was asked before an answer was amended or a step tried anew, and no longer counts."""
     unplaced: tuple[Exchange, ...] = ()
@@ -198,6 +201,7 @@ def about(story: Story) -> list[tuple[str, str]]:
         ("spent", f"{count(story.calls, 'call')}, {tell_cost(story.seconds, story.tokens)}"),
         ("route", " → ".join(route) if len(story.stops) <= MOST_ON_A_LINE else ""),
         ("pruned", f"{count(story.pruned, 'entry')} without texts" if story.pruned else ""),
+        ("imported", WHOSE if story.imported else ""),
     ]
     return [(name, one_line(text)) for name, text in facts if text]
 

@@ -18,6 +18,7 @@ Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
 
+LARGEST_NUMBER = 10**12
 _LONGEST_LINE = 64 * 1024
 _AT_ONCE = os.O_RDONLY | os.O_NONBLOCK
 """A pipe must not make us wait."""
@@ -57,8 +58,11 @@ class Settings(NamedTuple):
         return str(self._value(name, str, default))
 
     def number(self, name: str, default: int) -> int:
-        """A whole number, from the same places."""
-        return int(self._value(name, int, default))
+        """A whole number, from the same places, that no program fails to count to."""
+        number = int(self._value(name, int, default))
+        if abs(number) > LARGEST_NUMBER:
+            raise ParseError(f"the setting {name} is larger than {LARGEST_NUMBER}")
+        return number
 
     def flag(self, name: str, *, default: bool) -> bool:
         """True or false, from the same places."""
@@ -127,16 +131,18 @@ def user_settings() -> Settings:
 def project_of(start: str) -> str:
     """The project that a folder is in; worktrees of one repository are one project.
 
-    A `.git` file can say anything, so the repository has to know of the worktree too.
+    A `.git` file can say anything, so the repository, by its real name, has to know of the worktree
+    too. One without files of its own is a project by itself, whatever folder it is in.
     """
     root = project_root(start) or os.path.abspath(start)
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
-        folder = os.path.join(root, _line_of(git).removeprefix("gitdir:").strip())
+        named = _line_of(git).removeprefix("gitdir:").strip()
+        folder = os.path.realpath(os.path.join(root, named))
         main, mark, _ = folder.rpartition(f"{os.sep}worktrees{os.sep}")
         back = _line_of(os.path.join(folder, "gitdir")) if mark else ""
         if back and os.path.realpath(os.path.join(folder, back)) == os.path.realpath(git):
-            return os.path.dirname(os.path.realpath(main))
+            return main.removesuffix(f"{os.sep}.git")
     return os.path.realpath(root)
 
 
@@ -144,7 +150,8 @@ def _line_of(path: str) -> str:
     """What git keeps in a small file; nothing where there is none."""
     try:
         with open(path, "rb", opener=lambda name, _: os.open(name, _AT_ONCE)) as file:
-            return read_whole(file, _LONGEST_LINE).decode(errors="replace").strip()
+            line = read_whole(file, _LONGEST_LINE).decode(errors="replace").strip()
+            return "" if "\0" in line else line
     except (OSError, ValueError):
         return ""
 

@@ -159,12 +159,14 @@ def list_consents() -> dict[str, Consent]:
         raise ParseError(message) from None
 
 
-def give(settings: Settings, said: Mapping[Matter, object], at: str) -> None:
-    """Keep that the user has agreed to all of this, and to nothing else, in a project."""
-    digests: dict[str, str] = {
-        matter: digest_of(settings, matter, what) for matter, what in said.items()
-    }
-    _keep({**list_consents(), _resolved(settings): Consent(at, digests)})
+def consent_to(settings: Settings, said: Mapping[Matter, object], at: str) -> Consent:
+    """What a user agrees to who says yes to all of this, as it is now."""
+    return Consent(at, {matter: digest_of(settings, matter, what) for matter, what in said.items()})
+
+
+def give(settings: Settings, consent: Consent) -> None:
+    """Keep that the user has agreed to this, and to nothing else, in a project."""
+    _keep({**list_consents(), _resolved(settings): consent})
 
 
 def take_back(folder: str) -> bool:

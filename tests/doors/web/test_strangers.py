@@ -273,7 +273,8 @@ def chat(site: Site, programs: Programs) -> Site:
     settings = f'default_cli = "BOT"\n[agents.BOT]\nargv = {argv}\nprompt = "stdin"\n'
     (site.folder / "quandary.toml").write_text(settings, encoding="utf-8")
     known = read_settings(str(site.folder))
-    trust.give(known, {"agents": trust.project_table(known, "agents")}, "2026-01-01")
+    named: dict[trust.Matter, object] = {"agents": trust.project_table(known, "agents")}
+    trust.give(known, trust.consent_to(known, named, "2026-01-01"))
     (site.folder / "c.mmd").write_text(CHART, encoding="utf-8")
     for name in ("plan.txt", ".env"):
         (site.folder / name).write_text(SECRET, encoding="utf-8")
