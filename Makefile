@@ -77,7 +77,11 @@ compiled: .venv/.installed
 
 # The real mermaid and Graphviz, which judge what `quandary show` draws.
 .venv/.node: tests/node/package.json | .venv/.installed
-	npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent
+	@if command -v npm >/dev/null; then \
+		npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent; \
+	else \
+		echo "There is no npm on the PATH: install Node, or what it judges is not tested."; \
+	fi
 	@touch $@
 
 # The real browser, in which the pages are tried.

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
+import node_judges
 from quandary.formats import drawings
 from quandary.formats.drawings import nodes
 from quandary.model.text import printable
 from quandary.model.tree import Decision, Option, Tree
 from strategies import HOSTILE, gathered
-
-JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 
 PLAN_REVIEW = Tree(
     "PLAN_REVIEW",
@@ -31,11 +27,7 @@ PLAN_REVIEW = Tree(
 
 def judge(trees: list[Tree]) -> list[dict[str, Any]]:
     """What Graphviz makes of each tree's graph."""
-    asked = [json.dumps({"kind": "dot", "text": drawings.tree_as_dot(tree)}) for tree in trees]
-    done = subprocess.run(
-        ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
-    )
-    return [json.loads(line) for line in done.stdout.split("\n") if line]
+    return node_judges.judge("dot", map(drawings.tree_as_dot, trees))
 
 
 def picture(tree: Tree) -> dict[str, Any]:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 
+import node_judges
 from chart_strategies import HOSTILE_TEXTS, charts, page
 from quandary.formats import drawings
 from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.text import printable
 
-JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
-
 
 def judge(texts: list[str]) -> list[dict[str, Any]]:
     """What Graphviz makes of each graph."""
-    asked = [json.dumps({"kind": "dot", "text": text}) for text in texts]
-    done = subprocess.run(
-        ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
-    )
-    return [json.loads(line) for line in done.stdout.split("\n") if line]
+    return node_judges.judge("dot", texts)
 
 
 def drawn(chart: Chart) -> str:

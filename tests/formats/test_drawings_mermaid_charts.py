@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from hypothesis import example, given, settings
 
+import node_judges
 from chart_strategies import HOSTILE_TEXTS, charts, page
 from quandary.formats import drawings
 from quandary.formats.charts import mermaid
 from quandary.formats.charts.mermaid import compact, quote_lines, shown
 from quandary.model.chart import Chart, Page, Route, Scenery, Step
 from quandary.model.text import printable
-
-JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 
 RELEASE = Chart(
     "Release",
@@ -46,11 +43,7 @@ RELEASE = Chart(
 
 def judge(texts: list[str]) -> list[dict[str, Any]]:
     """What Mermaid makes of each flowchart."""
-    asked = [json.dumps({"kind": "mermaid", "text": text}) for text in texts]
-    done = subprocess.run(
-        ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
-    )
-    return [json.loads(line) for line in done.stdout.split("\n") if line]
+    return node_judges.judge("mermaid", texts)
 
 
 def again(chart: Chart) -> Chart:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import node_judges
 from quandary.errors import ParseError
 from quandary.formats.charts import mermaid
 from quandary.model.chart import Chart, Page, Problem, Scenery, Step, check
-
-JUDGE = Path(__file__).parents[1] / "node" / "judge.mjs"
 
 WRITTEN = (
     "graph TD\nA-->B",
@@ -67,11 +63,7 @@ WRITTEN = (
 
 def judge(texts: list[str]) -> list[dict[str, Any]]:
     """What Mermaid makes of each flowchart."""
-    asked = [json.dumps({"kind": "mermaid", "text": text}) for text in texts]
-    done = subprocess.run(
-        ["node", JUDGE], input="\n".join(asked), capture_output=True, encoding="utf-8", check=True
-    )
-    return [json.loads(line) for line in done.stdout.split("\n") if line]
+    return node_judges.judge("mermaid", texts)
 
 
 def read(text: str) -> Page:

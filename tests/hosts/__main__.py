@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hosts import claude, claude_tools, codex, doctors, gemini, inspector, others  # noqa: F401
 from hosts.checks import CHECKS, Row, table, tried
 from hosts.clients import CLIENTS, NODE, NOT_ON_NPM, install
+from quandary.doors.hosts.host_files import why_not
 
 WALLED = "--walled"
 AT_ONCE = 2
@@ -32,6 +33,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only checks of clients with such a name")
     parser.add_argument(WALLED, action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if why := why_not(sys.executable):
+        print(f"The program under test {why}, and hosts are told of none there: clone elsewhere.")
+        return 2
     begun = time.monotonic()
     if not given.walled:
         for client in (NODE, *CLIENTS):

@@ -6,13 +6,13 @@ import json
 import re
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
 import walks
+from node_judges import axe
 from quandary.journal import runs
 from sites import TAGS, Server, Site
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).parents[2] / "node/node_modules/axe-core/axe.min.js"
 DESKTOP = {"viewport": {"width": 1200, "height": 800}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 AWAY = re.compile("The server cannot be reached")
@@ -342,7 +341,7 @@ def _places(world: World) -> list[str]:
 def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN401 - a literal
     """Nothing is found that axe calls serious, on any page."""
     with world.person(bypass_csp=True, color_scheme=scheme) as page:
-        page.context.add_init_script(path=AXE)
+        page.context.add_init_script(path=axe())
         page.on("console", lambda _: None)
         for place in _places(world):
             _open(page, place)

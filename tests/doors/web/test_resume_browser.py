@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from node_judges import axe
 from program import PROGRAM, consent, environment
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
@@ -21,11 +21,11 @@ from walk_projects import AGENT, DONE, lucid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).parents[2] / "node/node_modules/axe-core/axe.min.js"
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 PATIENCE = 30_000
 BAD = {"says": "", "status": 3, "stderr": "no network\n"}
@@ -198,7 +198,7 @@ def test_everybody_can_use_it(place: Place, scheme: Any) -> None:  # noqa: ANN40
     asked = place.call("walk", "letters.csv")["run"]
     place.call("reply", asked, "not yet")
     page = place.person(bypass_csp=True, color_scheme=scheme, **PHONE)
-    page.context.add_init_script(path=AXE)
+    page.context.add_init_script(path=axe())
     for address in (
         f"/runs/{failed}",
         f"/runs/{asked}",
