@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from quandary.model.keys import RESERVED, SplitIds, is_split, is_valid, slug
@@ -49,6 +51,19 @@ def test_alike_slugs_are_numbered() -> None:
         "s-split-a-b-3",
         "s-split-a-b-2-2",
     ]
+
+
+def test_many_alike_are_numbered_in_time() -> None:
+    """None of them tries all the numbers that are taken, also where long ones are cut alike."""
+    keys = [f"{'x' * 80}{number}" for number in range(10_000)]
+    begun = time.process_time()
+    ids = list(SplitIds("s", [*keys, *map(chr, range(0x4E00, 0x4E00 + 10_000))]).options.values())
+    assert time.process_time() - begun < 5
+    assert len(set(ids)) == 20_000
+    assert ids[10_000:10_003] == ["s-split-option", "s-split-option-2", "s-split-option-3"]
+    assert ids[-1] == "s-split-option-10000"
+    assert ids[9_999].endswith("x-10000")
+    assert max(map(len, ids)) == 64
 
 
 @pytest.mark.parametrize("name", RESERVED)

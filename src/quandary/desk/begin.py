@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from quandary.model.asks import Required
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
+LONGEST_AGE = 1_000
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 # -- what can be asked for -----------------------------------------------------------------------
@@ -189,6 +190,8 @@ def begin(
 
 def age(text: str) -> timedelta:
     """`2d` or `1h30m` as a span of time."""
+    if len(text) > LONGEST_AGE:  # a pattern would try the rest of it from every place
+        raise QuandaryError(f"{text[:20]!a}… is no age; write it like 30m, 12h or 2d")
     parts = _AGE.findall(text.strip().lower())
     if not parts or _AGE.sub("", text.strip().lower()).strip():
         raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")

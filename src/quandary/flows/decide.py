@@ -6,7 +6,7 @@ The questions are levels of the tree, one for each item; how they are asked is `
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,8 @@ VERSION = 1
 _LAST = 1_000_000
 """Own words stand behind every option."""
 _RECOMMENDED = re.compile(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
+MOST_QUESTIONS = 100_000
+"""Items times decisions."""
 _ID = re.compile(r"(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?", re.ASCII)
 DEEPEST_ASIDE = 3
 """Trees asked inside one another; deeper than this nobody knows where they are."""
@@ -96,11 +98,14 @@ def _flow(terms: Terms) -> Flow:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
         seen.add(item.id)
         wording.require_filled(item.context, f"the context of item {item.id}")
-    decider = Decider(replace(terms, items=items))
+    questions = len(items) * len(terms.tree.decisions)
+    if questions > MOST_QUESTIONS:
+        raise QuandaryError(f"{questions:,} questions in one run; ask at most {MOST_QUESTIONS:,}")
+    decider, room = Decider(replace(terms, items=items)), wording.Room()
     for item in items:
         for root in range(len(terms.tree.decisions)):
             where, title = f"the question on item {item.id}", item.title or item.label
-            wording.require_filled(decider.root_text(item, root), where, title)
+            wording.require_filled(room.take(decider.root_text(item, root)), where, title)
     return decider.flow()
 
 
@@ -354,7 +359,7 @@ class Decider(Asking[Level]):
         template = item.question or terms.question or decision.question or terms.tree.question
         if template:
             known = {**item.fields, "id": item.id, "label": item.label, "title": title}
-            text = fill(template, {**known, "context": item.context, **terms.values})
+            text = fill(template, ChainMap(terms.values, {**known, "context": item.context}))
             named = self._several and template != decision.question
             return f"{decision.name}: {text}" if named else text
         about = wording.summary(item.context or terms.context)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows import tell_hands
 from quandary.flows.asking import Chooser, Inquiry
-from quandary.flows.wording import CODES, VERBS, Breach, Links, Words, fill, require_filled
+from quandary.flows.wording import CODES, VERBS, Breach, Links, Room, Words, fill, require_filled
 from quandary.model import keys as made
 from quandary.model.asks import Choice, Item, Limits, Note, Required
 from quandary.model.candidates import Bucket, Candidate, problem
@@ -98,14 +98,15 @@ def _flow(terms: Terms) -> Flow:
         raise QuandaryError(f"number {terms.number}: decisions are counted from 1")
     context = fill(terms.context, terms.values)
     require_filled(context, "the context")
-    options = tuple(_fill(option, terms.values) for option in terms.options)
+    room = Room()
+    options = tuple(_fill(option, terms.values, room) for option in terms.options)
     return _Split(replace(terms, options=options, context=context)).flow()
 
 
-def _fill(option: Candidate, values: Mapping[str, str]) -> Candidate:
+def _fill(option: Candidate, values: Mapping[str, str], room: Room) -> Candidate:
     said = {}
     for field in ("title", "scope", "cost", "because"):
-        said[field] = fill(getattr(option, field), values)
+        said[field] = room.take(fill(getattr(option, field), values))
         require_filled(said[field], f"the {field} of {option.key}")
     return replace(option, **said)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from quandary.errors import ContextRequired
+from quandary.errors import ContextRequired, QuandaryError
 from quandary.model.asks import Choice
 from quandary.model.calls import fold
 from quandary.model.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from quandary.model.asks import Item
     from quandary.model.calls import Validation
@@ -22,6 +23,10 @@ LABEL_LENGTH = 20
 BLANK = "blank opens more"
 """The hint that Other may be left empty; where nothing is empty, it is left out."""
 SUMMARY_LENGTH = 240
+LONGEST_FILLED = 1_000_000
+"""Characters that slots put into one text."""
+LONGEST_RUN = 20_000_000
+"""Characters of all that is asked in a run."""
 _SLOT = re.compile(r"(?<!\$)\{ *([A-Za-z_][A-Za-z0-9_. -]*)\}")
 # No repetition below runs past where its next match may begin: time grows with the text alone.
 # Neither `list[str]` nor the `[x]` of something done waits to be filled in.
@@ -51,7 +56,28 @@ def _cut(text: str, longest: int) -> str:
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """A question with its `{slots}` filled; a slot without a value stays, to be refused."""
-    return _SLOT.sub(lambda found: values.get(found[1].strip(), found[0]), template)
+    return _put(template, lambda slot: values.get(slot[1].strip(), slot[0]))
+
+
+def _put(template: str, value_of: Callable[[re.Match[str]], str]) -> str:
+    """A text with its slots filled, as long as that stays one that somebody could read."""
+    room = Room(LONGEST_FILLED)
+    return _SLOT.sub(lambda slot: room.take(value_of(slot)), template)
+
+
+class Room:
+    """How long texts may be together: slots, items and decisions multiply what few words say."""
+
+    def __init__(self, characters: int = LONGEST_RUN) -> None:
+        self._characters = self._left = characters
+
+    def take(self, text: str) -> str:
+        """The text, if there is room for it."""
+        self._left -= len(text)
+        if self._left < 0:
+            most = f"{self._characters:,} characters"
+            raise QuandaryError(f"with its slots filled it is longer than {most}; write less")
+        return text
 
 
 def fill_phrases(template: str, values: Mapping[str, str]) -> str:
@@ -72,9 +98,10 @@ def fill_phrases(template: str, values: Mapping[str, str]) -> str:
         outside = alone[slot.start()] and " " not in value and value.isprintable()
         return slot[0] if outside else value
 
-    return _SLOT.sub(keep, template)
+    return _put(template, keep)
 
 
+@lru_cache(maxsize=2)  # many items have one context, and many decisions one item
 def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
     bare = re.sub(r"(?m)^[^\S\n]*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -26,7 +28,7 @@ from quandary.settings.files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from quandary.model.tree import Tree
 
@@ -55,17 +57,18 @@ def load_with_others(source: str, text: str | None = None) -> tuple[Tree, list[T
     """The tree that a SOURCE names, and the others of its file, of standard input or of the
     project, wherever it was found: a reply may ask for one of them.
     """
-    tree, found = _load(source, text)
+    tree, family = _load(source, text)
     others: dict[str, Tree] = {}
-    for other in found:
-        if not other.tree.fenced and other.tree.name not in (tree.name, *others):
+    for other in family.found:
+        name = other.tree.name
+        if not other.tree.fenced and name != tree.name and name not in others:
             # A tree that nobody named is not in the way of another; `check` reports it.
             with suppress(NotFound):
-                others[other.tree.name] = _resolve(other, found)
+                others[name] = family.resolve(other)
     return tree, list(others.values())
 
 
-def _load(source: str, text: str | None) -> tuple[Tree, list[Found]]:
+def _load(source: str, text: str | None) -> tuple[Tree, _Family]:
     """The tree that a SOURCE names, and all those among which it was looked for."""
     if not source:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
@@ -77,7 +80,8 @@ def _load(source: str, text: str | None) -> tuple[Tree, list[Found]]:
     else:
         trees = parse(read_input(path) if text is None else text).trees
         found = [Found(path, tree) for tree in trees]
-    return _resolve(_choose(found, name, path or "the project's trees"), found), found
+    family = _Family(found)
+    return family.resolve(_choose(family, name, path or "the project's trees")), family
 
 
 def split(source: str) -> tuple[str | None, str]:
@@ -124,9 +128,9 @@ def in_project(start: str) -> Iterator[Found]:
             yield from (Found(shown, tree) for tree in parse(text).trees)
 
 
-def _choose(found: list[Found], name: str, where: str) -> Found:
+def _choose(family: _Family, name: str, where: str) -> Found:
     """The one tree of that name; examples in fences count only where there is nothing else."""
-    fitting = _called(found, name) if name else found
+    fitting = family.called(name) if name else family.found
     fitting = [f for f in fitting if not f.tree.fenced] or fitting
     if len(fitting) == 1:
         return fitting[0]
@@ -144,20 +148,8 @@ def _choose(found: list[Found], name: str, where: str) -> Found:
         apart = len({f.path for f in fitting}) == len(fitting)
         remedy = f"say {fitting[0].path}#{name}" if apart else "rename all but one"
         raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); {remedy}")
-    hint = suggest(plain_name(name), {f.tree.name for f in found})
+    hint = suggest(plain_name(name), {f.tree.name for f in family.found})
     raise NotFound("; ".join(filter(None, (f"no tree named {name} in {where}", hint))))
-
-
-def _called(found: list[Found], name: str) -> list[Found]:
-    """The trees of that name, else those with a decision of that name, case aside as a last try."""
-    bare = plain_name(name)
-    ways: tuple[Callable[[Found], bool], ...] = (
-        lambda f: f.tree.name in (bare, name),
-        lambda f: any(d.name == name for d in f.tree.decisions),
-        lambda f: _loose(bare) == _loose(f.tree.name),
-        lambda f: any(d.name.casefold() == name.casefold() for d in f.tree.decisions),
-    )
-    return next(filter(None, ([f for f in found if fits(f)] for fits in ways)), [])
 
 
 def _loose(name: str) -> str:
@@ -165,31 +157,71 @@ def _loose(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
 
 
-def _resolve(found: Found, beside: list[Found]) -> Tree:
-    """The tree with what it inherits, if it extends another, which may extend one in turn."""
-    line = [found]
-    while name := line[-1].tree.extends:
-        base = _base(line[-1], name, beside)
-        names = [f.tree.name for f in line]
-        if base.tree.name in names:
-            circle = ", ".join([*names, base.tree.name])
-            raise NotFound(f"{found}: Extends: goes in a circle ({circle}); take one of them out")
-        line.append(base)
-    tree = line.pop().tree
-    while line:
-        tree = extend(line.pop().tree, tree)
-    return tree
+MOST_INHERITED = 100_000
+"""Options that trees may take over from others, all together: a few lines could name millions."""
 
 
-def _base(found: Found, name: str, beside: list[Found]) -> Found:
-    """The tree that another extends: in the same file, else in the file's project."""
-    bases = _called(beside, name)
-    if not bases:
-        start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
-        bases = _called(list(in_project(start)), name)
-    if not bases:
-        raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
-    return next((base for base in bases if not base.tree.fenced), bases[0])
+class _Family:
+    """The trees among which one is looked for, and what they inherit from one another."""
+
+    def __init__(self, found: list[Found]) -> None:
+        self.found = found
+        self._named: defaultdict[tuple[int, str], list[Found]] = defaultdict(list)
+        self._projects: dict[str, _Family] = {}
+        self._resolved: dict[int, Tree] = {}
+        self._room = MOST_INHERITED
+        for one in found:
+            decisions = dict.fromkeys(decision.name for decision in one.tree.decisions)
+            self._named[0, one.tree.name].append(one)
+            self._named[2, _loose(one.tree.name)].append(one)
+            for way, names in ((1, decisions), (3, dict.fromkeys(map(str.casefold, decisions)))):
+                for name in names:
+                    self._named[way, name].append(one)
+
+    def called(self, name: str) -> list[Found]:
+        """The trees of that name, else those with a decision of it, case aside as a last try."""
+        bare = plain_name(name)
+        ways = ((0, bare), (0, name), (1, name), (2, _loose(bare)), (3, name.casefold()))
+        return next((self._named[way] for way in ways if way in self._named), [])
+
+    def resolve(self, found: Found) -> Tree:
+        """The tree with what it inherits, if it extends another, which may extend one in turn."""
+        line = {found.tree.name: found}
+        last, tree = found, self._resolved.get(id(found))
+        while tree is None and (name := last.tree.extends):
+            self._take(found, 1)
+            last = self._base(last, name)
+            if last.tree.name in line:
+                circle = ", ".join([*line, last.tree.name])
+                remedy = "take one of them out"
+                raise NotFound(f"{found}: Extends: goes in a circle ({circle}); {remedy}")
+            line[last.tree.name] = last
+            tree = self._resolved.get(id(last))
+        _, base = line.popitem()
+        tree = tree or base.tree
+        for heir in reversed(line.values()):
+            tree = self._resolved[id(heir)] = extend(heir.tree, tree)
+            walked = (option for decision in tree.decisions for option in decision.walk())
+            self._take(found, sum(1 for _ in islice(walked, self._room + 1)))
+        return tree
+
+    def _take(self, found: Found, number: int) -> None:
+        self._room -= number
+        if self._room < 0:
+            most = f"{MOST_INHERITED:,} options"
+            raise ParseError(f"{found}: Extends: brings more than {most} together; write fewer")
+
+    def _base(self, found: Found, name: str) -> Found:
+        """The tree that another extends: in the same file, else in the file's project."""
+        bases = self.called(name)
+        if not bases:
+            start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
+            if start not in self._projects:
+                self._projects[start] = _Family(list(in_project(start)))
+            bases = self._projects[start].called(name)
+        if not bases:
+            raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
+        return next((base for base in bases if not base.tree.fenced), bases[0])
 
 
 _OWN = ("id", "label", "title", "context", "question")

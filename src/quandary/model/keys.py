@@ -107,6 +107,8 @@ class SplitIds:
     def __init__(self, skill: str, keys: Iterable[str], further: Iterable[str] = ()) -> None:
         self._skill = slug(skill) or NO_SKILL
         self._taken: set[str] = set()
+        self._tried: dict[tuple[str, int], int] = {}
+        """The next number to try behind a text, by how long the number before it was."""
         self.own = {name: self._free(name) for name in RESERVED}
         self.options = {key: self._free(slug(key) or NO_SLUG) for key in keys}
         self.own |= {name: self._free(name) for name in further}
@@ -118,11 +120,12 @@ class SplitIds:
             suffix = f"-{number}" if number > 1 else ""
             room = LONGEST - len(_SPLIT) - len(suffix)
             lead = self._skill[: room - 1].rstrip("-")
-            found = f"{lead}{_SPLIT}{slug[: room - len(lead)].rstrip('-')}{suffix}"
-            if found not in self._taken:
+            stem = f"{lead}{_SPLIT}{slug[: room - len(lead)].rstrip('-')}"
+            if (found := stem + suffix) not in self._taken:
                 self._taken.add(found)
                 return found
-            number += 1
+            tried = (stem, len(suffix))
+            number = self._tried[tried] = max(number + 1, self._tried.get(tried, 0))
 
 
 def _spelt(character: str) -> str:

@@ -322,15 +322,38 @@ def test_a_server_for_others_shows_strangers_nothing(far: Site) -> None:
             "/nowhere",
             "/static/../api",
         ):
-            refused = visitor.get(path)
-            assert refused.status_code in (401, 404), path
+            refused = visitor.get(path, follow_redirects=False)
+            assert refused.status_code in (303, 401, 404), path
             assert "Secret" not in refused.text
-        assert visitor.get("/").status_code == 401
-        assert "/login" in visitor.get("/").text
         for path in OPEN:
             assert visitor.get(path).status_code == 200
         assert reply(visitor, run, Origin=BASE) == 401
     assert far.sources(run) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/", "/"),
+        ("/runs/01ABC", "/runs/01ABC"),
+        ("/runs/01ABC/amend?to=1:", "/"),
+        ("/stats", "/stats"),
+    ],
+)
+def test_who_opens_a_page_is_led_to_the_login(far: Site, path: str, to: str) -> None:
+    """And from there back to it. Programs, parts of pages, forms and tokens are refused."""
+    with far.visitor() as visitor:
+        led = visitor.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
+        assert (led.status_code, led.headers["location"]) == (303, f"/login?to={to}")
+        assert led.headers["cache-control"] == "no-store"
+        refused = [
+            visitor.get(path),
+            visitor.get("/api/inbox", headers={"Accept": "text/html"}),
+            visitor.get(path, headers={"Accept": "text/html", "Authorization": "Bearer wrong"}),
+            visitor.post("/runs/01ABC/answer", headers=PAGE),
+        ]
+        assert {answer.status_code for answer in refused} == {401}
+        assert 'href="/login"' in refused[-1].text
 
 
 def test_a_server_for_others_serves_those_it_knows(far: Site) -> None:

@@ -44,6 +44,22 @@ def test_pages_hear_of_all_runs_or_of_one(site: Site) -> None:
     asyncio.run(listen())
 
 
+def test_a_page_hears_of_one_run_only_where_it_sees_it(site: Site) -> None:
+    """Not of one of another project either, when its own project has news in the same moment."""
+
+    async def listen() -> None:
+        watched = Events(site.store)
+        with (
+            watched.listening("theirs", "here") as stranger,
+            watched.listening("own", "here") as own,
+        ):
+            watched._tell(dict.fromkeys(("own", "theirs")), {"here": {"own"}})
+            assert stranger.empty()
+            assert await following(own) == "own"
+
+    asyncio.run(listen())
+
+
 def test_a_page_is_told_that_nothing_happens(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the ways between keep the line open."""
     monkeypatch.setattr(events, "QUIET_SECONDS", 0.05)

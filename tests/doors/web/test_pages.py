@@ -6,7 +6,7 @@ import html
 import re
 import time
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 from urllib.parse import quote
 
@@ -88,6 +88,48 @@ def test_no_context_freezes_the_server(site: Site, context: str) -> None:
         assert sent.status_code == 201
         assert visitor.get(f"/runs/{sent.json()['run']}").status_code == 200
     assert time.process_time() - begun < 5
+
+
+NUMBERED = [{"id": str(number)} for number in range(20_000)]
+HEIRS = "".join(
+    f"### ¶ASK_T{number}\nExtends: §ASK_T{number + 1}\n## Decision: D\n- [A] x\n- [B] y\n"
+    for number in range(3_000)
+)
+LAUGHS = "### ¶ASK_T0\n## Decision: D\n- [L0] x\n  - [A] x\n" + "".join(
+    f"### ¶ASK_T{number}\nExtends: §ASK_T{number - 1}\n## Decision: D\n- [L{number}] x\n"
+    f"  - [P] x\n    - [L{number - 1}]\n  - [Q] y\n    - [L{number - 1}]\n"
+    for number in range(1, 40)
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ({"expires": "1" * 900_000}, 400),
+        ({"context": "{a}" * 100_000, "values": {"a": "x" * 500_000}}, 400),
+        ({"question": "{a}" * 100_000, "values": {"a": "x" * 500_000}}, 400),
+        ({"question": "x" * 500_000 + "{id}", "items": NUMBERED}, 400),
+        ({"text": TAGS + "## Decision: E\n- [A] x\n- [B] y\n" * 9_000, "items": NUMBERED}, 400),
+        (
+            {"question": "{id}?", "values": {row["id"]: "" for row in NUMBERED}, "items": NUMBERED},
+            201,
+        ),
+        ({"context": "x. " * 100_000, "items": NUMBERED}, 201),
+        ({"text": LAUGHS, "source": "T39"}, 400),
+        ({"text": TAGS.replace("TAGS", "T3000") + HEIRS, "source": "T3000"}, 201),
+    ],
+    ids=["age", "slots", "slots2", "long", "many", "values", "context", "laughs", "heirs"],
+)
+def test_nothing_that_multiplies_freezes_the_server(
+    site: Site, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], status: int
+) -> None:
+    """Slots, items, decisions and trees that extend others make much of little, within bounds."""
+    monkeypatch.chdir(site.folder)
+    begun = time.process_time()
+    with site.visitor() as visitor:
+        sent = visitor.post("/api/asks", json={"text": TAGS, "context": "c", **wanted})
+        assert sent.status_code == status, sent.text[:300]
+    assert time.process_time() - begun < 10
 
 
 def test_a_tree_full_of_scripts_is_shown_as_text(site: Site) -> None:

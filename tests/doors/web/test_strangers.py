@@ -563,3 +563,23 @@ def test_nobody_goes_by_the_name_of_a_user(site: Site, name: str) -> None:
     with site.visitor(Authorization=f"Bearer {ADAS}") as ada:
         assert ada.post(f"/api/runs/{run}/reply", json=sent).status_code == 200
     assert site.sources(run) == [("api", "web", "ada")]
+
+
+@pytest.mark.parametrize(("name", "by"), [("ada", ""), ("Token ", ""), ("cursor", "cursor")])
+def test_no_chat_client_goes_by_the_name_of_a_user(site: Site, name: str, by: str) -> None:
+    """What it calls itself is recorded beside what it asks and passes on."""
+    scope = Scope(str(site.folder), str(site.folder))
+    walks = Walks(site.store, scope.project, at_once)
+    tools = mounted(build(service_of(site.store, walks, scope)))
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello = {**about, "clientInfo": {"name": name, "version": ""}}
+    asking = {"name": "ask", "arguments": {"context": "A plan.", "text": REVIEW}}
+    with Site(site.folder, store=site.store, tools=tools).visitor() as visitor:
+        visitor.headers["Accept"] = "application/json, text/event-stream"
+        for method, params in (("initialize", hello), ("tools/call", asking)):
+            sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            told = visitor.post("/mcp", json=sent)
+            assert told.status_code == 200
+            visitor.headers["mcp-session-id"] = told.headers["mcp-session-id"]
+    [run] = site.store.runs()
+    assert site.store.entries(run.id)[0].read().source[1:] == ("mcp", by)

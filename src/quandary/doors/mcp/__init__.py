@@ -191,18 +191,23 @@ async def _show_next(forms: Forms, client: Client, standing: Standing, turn: int
 
 
 def client_of(context: Context) -> Client:
-    """The client, as it described itself. One that names no kind of form shows the usual kind."""
+    """The client, as it described itself. One that names no kind of form shows the usual kind.
+
+    One that calls itself by the name of a user has none: whoever it is for, it is not that user.
+    """
     session = context.session
     told = session.client_capabilities.elicitation if session.client_capabilities else None
     info = session.client_params.client_info if session.client_params else None
     version = context.protocol_version
     scope = getattr(context.request, "scope", {})  # of the request, where it came over HTTP
+    known = scope.get("state", {})
+    name = info.name[:80] if info is not None else ""
     return Client(
-        name=info.name[:80] if info is not None else "",
+        name="" if "is_taken" in known and known["is_taken"](name) else name,
         forms=told is not None and (told.form is not None or told.url is None),
         titled=is_version_at_least(version, "2025-11-25"),
         in_rounds=is_version_at_least(version, "2026-07-28"),
-        is_user=scope.get("state", {}).get("is_user") is True,
+        is_user=known.get("is_user") is True,
     )
 
 

@@ -204,6 +204,7 @@ class Access(ASGIMiddleware):
             )
         scope["state"]["visitor"] = visitor
         scope["state"]["is_user"] = self.keys.is_user(visitor)
+        scope["state"]["is_taken"] = self.keys.is_taken
         await next_app(scope, receive, send)
 
     def _require_known_host(self, connection: Connection) -> None:

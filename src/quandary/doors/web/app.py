@@ -23,6 +23,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.response import Redirect
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 from litestar.types import Scope
@@ -31,7 +32,16 @@ from markupsafe import Markup
 from quandary import __version__
 from quandary.desk import authority
 from quandary.desk.timeline import moment
-from quandary.doors.web.access import LARGEST_BODY, LOGIN, LOOPBACK, WATCHER, Access, Site, Visit
+from quandary.doors.web.access import (
+    LARGEST_BODY,
+    LOGIN,
+    LOOPBACK,
+    WATCHER,
+    Access,
+    Site,
+    Visit,
+    way_back,
+)
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
@@ -243,7 +253,10 @@ def refuse(request: Visit, error: QuandaryError) -> Response[Any]:
 
 
 def refuse_for_server(request: Visit, error: HTTPException) -> Response[Any]:
-    """Anything that the server refused by itself."""
+    """Anything that the server refused by itself; somebody who opens a page is led to the login."""
+    opens = request.method == "GET" and "authorization" not in request.headers
+    if opens and _wants_page(request) and error.status_code == HTTPStatus.UNAUTHORIZED:
+        return Redirect(f"/login?to={way_back(request.scope['path'])}", status_code=303)
     detail = error.detail or "the request failed"
     if isinstance(error.extra, list) and error.extra:
         faults = ((fault.get("key"), fault["message"]) for fault in error.extra)
@@ -264,14 +277,18 @@ def tell_mistake(request: Visit, error: Exception) -> Response[Any]:
     return problem(request, 500, "something went wrong; see the terminal of the server")
 
 
+def _wants_page(request: Visit) -> bool:
+    is_api = request.scope["path"].startswith("/api")
+    return not is_api and "text/html" in request.headers.get("accept", "")
+
+
 def problem(
     request: Visit, status: int, detail: str, headers: dict[str, str] | None = None
 ) -> Response[Any]:
     """For programs as problem+json, for people as a page."""
     title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Refused"
     detail = detail[:LONGEST_DETAIL].encode(errors="replace").decode()
-    wants_page = "text/html" in request.headers.get("accept", "")
-    if request.scope["path"].startswith("/api") or not wants_page:
+    if not _wants_page(request):
         body = msgspec.json.encode(Problem("about:blank", status, title, detail))
         return Response(body, status_code=status, media_type=PROBLEM, headers=headers)
     # A page that needs nothing, no template and no login: what went wrong, and the way back.

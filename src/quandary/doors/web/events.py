@@ -130,13 +130,14 @@ class Events:
         self, runs: dict[str, None], own: Mapping[str | None, AbstractSet[str]] | None = None
     ) -> None:
         """Tell each page of the runs with news, of those that are its `own` project's."""
+        own = own or {None: runs.keys()}
         told: dict[str | None, str] = {}
-        for project, seen in (own or {None: runs.keys()}).items():
+        for project, seen in own.items():
             some = [run for run in runs if run in seen]
             told[project] = " ".join(some) if len(some) <= MOST_RUNS else MANY
         for queue, (about, project) in self._pages.items():
             everything = told.get(project, "")
-            if not everything or (about and about not in runs):
+            if not everything or (about and about not in own[project]):
                 continue
             if queue.full():
                 queue.get_nowait()  # a page that sleeps looks anew when it wakes
