@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _VALUES = {
     "--file": ("file", "FILE", "Read the reply from a file."),
     "--to": ("to", "KEY", "The key of the question that is answered."),
+    "--proposed": ("proposed", "CODE", "What you think the words mean; the person confirms it."),
     "--by": ("by", "NAME", "Who answered."),
     "--store": ("where", "PATH|URL", "Where runs are kept (also QUANDARY_STORE)."),
 }
@@ -37,6 +38,7 @@ class Words(NamedTuple):
     text: str | None = None
     file: str | None = None
     to: str | None = None
+    proposed: str | None = None
     by: str | None = None
     proof: bool = False
     where: str | None = None
@@ -71,7 +73,7 @@ def answer(words: Words) -> int:
     else:
         data = read_standard_input() if words.text == "-" else words.text or ""
     caller = Caller("agent", "relay", words.by or "")
-    state, meant, began = record(store, caller, run, data, words.to)
+    state, meant, began = record(store, caller, run, data, words.to, words.proposed)
     status = console.show(store, state, began, proof=words.proof)
     if not isinstance(meant, Outcome):
         return status
@@ -96,7 +98,7 @@ def reply_command() -> click.Command:
         click.Option([flag, name], metavar=metavar, help=said)
         for flag, (name, metavar, said) in _VALUES.items()
     ]
-    options.insert(3, click.Option([_PROOF[0]], is_flag=True, help=_PROOF[1]))
+    options.insert(4, click.Option([_PROOF[0]], is_flag=True, help=_PROOF[1]))
     return click.Command(
         "reply",
         callback=command,
@@ -105,7 +107,10 @@ def reply_command() -> click.Command:
         help="""Answer the question that RUN waits for, and print where the run stands then.
 
         TEXT is plain text, the JSON that a host's question tool returned, or our own
-        {"answers": [{"key", "picked", "text", "comment"}]}; `-` reads it from standard input. A
-        reply to a question that no longer waits changes nothing and ends with status 1.
+        {"answers": [{"key", "picked", "text", "comment", "proposed"}]}; `-` reads it from standard
+        input. A reply to a question that no longer waits changes nothing and ends with status 1.
+
+        With --proposed, or "proposed" beside an answer, you say which option you think that words
+        mean which name none. That is no answer: the next question asks the person to confirm it.
         """,
     )

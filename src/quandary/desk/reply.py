@@ -56,15 +56,21 @@ def arguments_of(store: Store, run: str) -> dict[str, Any]:
 
 
 def reply(
-    store: Store, caller: Caller, run: str, data: bytes | str, to: str | None
+    store: Store,
+    caller: Caller,
+    run: str,
+    data: bytes | str,
+    to: str | None,
+    proposed: str | None = None,
 ) -> tuple[State, Reply | Outcome, dict[str, Any]]:
     """Record what was sent as a reply to what a run waits for, if that still waits.
 
-    Where the run stands then, what the reply meant, and what the run was begun with.
+    Where the run stands then, what the reply meant, and what the run was begun with. `proposed` is
+    what its sender thinks that the words mean.
     """
     opened = runs.open_run(store, run)
     key, ask = opened.state.key, require_waiting(opened.state, to)
-    meant = read_reply(opened.build().arguments, ask, data, to)
+    meant = read_reply(opened.build().arguments, ask, data, to, proposed)
     return record_reply(store, caller, opened, meant, to=key), meant, opened.arguments
 
 
@@ -85,11 +91,15 @@ def already(state: State, to: str | None) -> AlreadyAnswered:
 
 
 def read_reply(
-    arguments: Mapping[str, Any], ask: Ask, data: bytes | str, to: str | None = None
+    arguments: Mapping[str, Any],
+    ask: Ask,
+    data: bytes | str,
+    to: str | None = None,
+    proposed: str | None = None,
 ) -> Reply | Outcome:
     """What a reply to an Ask means; plain text answers the question that is named.
 
-    The `arguments` are those that the run was begun with.
+    The `arguments` are those that the run was begun with. One option can be `proposed` for it.
     """
     from quandary.desk import returns  # noqa: PLC0415 - not every command asks
 
@@ -97,7 +107,15 @@ def read_reply(
     question = ask.question(to) if to is not None else None
     if question is not None and not text.lstrip().startswith(("{", "[")):
         ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
-    return returns.parse(data, ask, read_text, as_text=arguments.get("via") == "text")
+    meant = returns.parse(data, ask, read_text, as_text=arguments.get("via") == "text")
+    if proposed is None or isinstance(meant, Outcome):
+        return meant
+    if len(meant.answers) > 1:
+        count = len(meant.answers)
+        raise QuandaryError(f"{count} questions are answered; put {returns.LISTED}")
+    answer = meant.answers[0]
+    question = next(question for question in ask.questions if question.key == answer.key)
+    return Reply((returns.add_proposal(answer, question, proposed),))
 
 
 def record_reply(

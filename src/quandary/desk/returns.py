@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _ENTRY = frozenset({"picked", "text", "option_label", "free_text", "user_answer"})
 _SHAPES = 'the tool\'s response, {"answers": [{"key", "picked", "text", "comment"}]}, or plain text'
+LISTED = '"proposed": "CODE" beside the text of each answer'
 _LONE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 NOTE = "user_note: "
@@ -247,7 +248,10 @@ class _ReplyReader:
             if not name and number >= len(self.order):
                 raise self._too_long(len(entries))
             sheet = self.require_sheet(name) if name else self.order[number]
-            self.enter(sheet, self.read_entry(sheet, told))
+            answer = self.read_entry(sheet, told)
+            if answer and told.get("proposed") is not None:
+                answer = add_proposal(answer, sheet.question, told["proposed"])
+            self.enter(sheet, answer)
 
     # -- plain text --------------------------------------------------------------------------------
 
@@ -469,6 +473,32 @@ def _code(question: Question, given: str) -> str:
     raise QuandaryError(
         f"{question.key} has no option {sheets.shorten(given)}; there are {', '.join(offered)}"
     )
+
+
+def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # noqa: ANN401 - any JSON
+    """The answer with what its sender thinks that the words in it mean: an option, or several.
+
+    An option is named by its code or, as agents see only that, by its label. What our reader
+    understood needs no proposal, and gets none. What it sees ruled out, made depend on something or
+    asked about is not proposed.
+    """
+    labels = {name: c.code for c in question.options for name in (c.label, c.shown)}
+    names = given
+    if isinstance(given, str):
+        names = [given] if given.strip() in labels else given.split(",")
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise ParseError(f'proposed for {question.key} is the code of an option, such as "OK"')
+    found = (labels.get(name.strip()) or _code(question, name.strip()) for name in names)
+    codes = tuple(dict.fromkeys(found))
+    if "" in codes or (len(codes) > 1 and not question.multi):
+        raise QuandaryError(f"propose one option for {question.key}, by its code")
+    if not answer.text:
+        return answer
+    from quandary.reading import vetoes  # noqa: PLC0415 - not every reply is read
+
+    against = {code: vetoes(question, answer.text, code) for code in codes}
+    barred = {code: why for code, why in against.items() if why}
+    return replace(answer, proposed=codes, barred=barred)
 
 
 def _add_comment(answer: Answer, comment: str) -> Answer:

@@ -111,6 +111,10 @@ def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
     if answer.text:
         fits = " or ".join(labels.get(code, code) for code in answer.among)
         yield f"“{answer.text}”" + (f" ({fits})" if fits else "")
+    if answer.proposed:
+        meant = ", ".join(labels.get(code, code) for code in answer.proposed)
+        against = "; ".join(dict.fromkeys(answer.barred.values()))
+        yield f"proposed: {meant}" + (f" (not asked: {against})" if against else "")
     if answer.extra:
         yield f"{answer.extra}: {extras.get(answer.extra, '')}".removesuffix(": ")
     if answer.tree:

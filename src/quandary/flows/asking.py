@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from quandary.flows import send, wording
+from quandary.flows import proposals, send, wording
+from quandary.flows.proposals import Proposal
 from quandary.model import keys
 from quandary.model.asks import (
     MORE,
@@ -71,6 +72,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """What is told together with the question."""
     hands: tuple[Hand, ...] = ()
     """Whose answers have led here, as far as the flow is told."""
+    proposal: Proposal | None = None
+    """The person is asked whether that is what they meant."""
 
 
 P = TypeVar("P", bound=Place)
@@ -82,11 +85,12 @@ class Remarks(msgspec.Struct):
     comments: list[str] = []
     tags: list[str] = []
     questions: list[str] = []
+    proposals: list[dict[str, str]] = []
 
-    def as_result(self) -> dict[str, Sequence[str]]:
+    def as_result(self) -> dict[str, Sequence[object]]:
         """The remarks under the names that results have for them."""
-        comment = "\n".join(self.comments)
-        said = {"comment": comment, "tags": self.tags, "questions": self.questions}
+        said: dict[str, Sequence[object]] = {"comment": "\n".join(self.comments)}
+        said |= {name: getattr(self, name) for name in ("tags", "questions", "proposals")}
         return {name: value for name, value in said.items() if value}
 
 
@@ -151,17 +155,19 @@ class Asking(ABC, Generic[P]):
     def settle(self, places: Sequence[P]) -> Steps[None]:
         """Ask these together; then what each answer leaves open, one question at a time.
 
-        A question that was left out is asked again.
+        Proposals are confirmed together. A question that was left out is asked again.
         """
         while places:
             opened, places = yield from self._show(places)
             while opened:
-                more, again = yield from self._show(opened[:1])
-                opened = [*more, *again, *opened[1:]]
+                proposed = [place for place in opened if place.proposal]
+                asked = proposed[: max(self.limits.questions, 1)] or opened[:1]
+                more, again = yield from self._show(asked)
+                opened = [*more, *again, *(p for p in opened if not any(p is a for a in asked))]
 
     def _show(self, places: Sequence[P]) -> Steps[tuple[list[P], list[P]]]:
         """Ask once; the places that the answers leave open, and those that got no answer."""
-        asked = [(place, self.question(place)) for place in places]
+        asked = [(place, self._phrase(place)) for place in places]
         reply = yield from send(self.ask(asked), Reply)
         opened: list[P] = []
         missed: list[P] = []
@@ -170,8 +176,46 @@ class Asking(ABC, Generic[P]):
                 missed.append(replace(place, why=NO_ANSWER))
             else:
                 hand = reply.hand_of(question.key)
-                opened += yield from self._take(place, question, answer, hand)
+                now, heard = self._hear(place, answer, hand)
+                opened += (yield from self._take(now, question, heard, hand)) if heard else [now]
         return opened, missed
+
+    def _phrase(self, place: P) -> Question:
+        """The question on a place, or whether a proposal is what was meant there."""
+        if place.proposal is None:
+            return self.question(place)
+        return proposals.confirm(self.question(place), place.proposal, own_words=place.own_words)
+
+    def _hear(self, place: P, answer: Answer, hand: Hand | None) -> tuple[P, Answer | None]:
+        """An answer as it counts; nothing where the person is asked about a proposal.
+
+        Only who confirms it decides; of words that are kept, both had a part in it.
+        """
+        if place.proposal is None and not answer.proposed:
+            return place, answer
+        remarks, known = self.remarks_on(place.item.id), place.proposal
+        if known is not None and answer.blank:
+            return replace(place, why=proposals.EMPTY), None
+        if known is not None and not answer.asks_back:
+            outcome, answer = proposals.close(known, answer)
+            remarks.proposals.append(known.tell(outcome, by=proposals.tell_hand(hand)))
+            kept = outcome == "declined" and known.hand and _decides(answer)
+            hands = dict.fromkeys((*place.hands, *([known.hand] if kept else [])))
+            place = replace(place, proposal=None, hands=tuple(hands))
+            if outcome == "replaced" and answer.text and not (answer.among or answer.proposed):
+                remarks.comments += [known.answer.text or "", answer.text]
+                why = proposals.UNCLEAR.format(answer.text)
+                return self.again(place, why, kind="said")[0], None
+        if not (answer.text and answer.proposed):
+            return place, answer
+        read = replace(answer, proposed=())
+        proposal = Proposal(read, answer.proposed, proposals.tell_hand(hand), hand)
+        if not proposal.refusal:
+            return replace(place, proposal=proposal, why=proposal.why, notes=()), None
+        remarks.proposals.append(proposal.tell("refused", why=proposal.refusal))
+        meant = f"{self._labels(place, proposal.codes)} is not proposed for “{read.text}”"
+        self.note("refused", place, f"{meant}: {proposal.refusal}.")
+        return place, read
 
     def new_key(self, key: str) -> str:
         """The key of the next showing of a place."""

@@ -340,6 +340,13 @@ def offered(question: Question) -> tuple[str, ...]:
 def without_words(reply: Reply) -> tuple[Answer, ...]:
     """The answers as codes alone: what can stay when the matter is pruned."""
     return tuple(
-        Answer(a.key, a.picked, prefix=a.prefix, extra=a.extra, tree=a.tree, among=a.among)
+        Answer(
+            *(a.key, a.picked),
+            prefix=a.prefix,
+            extra=a.extra,
+            tree=a.tree,
+            among=a.among,
+            proposed=a.proposed,
+        )
         for a in reply.answers
     )

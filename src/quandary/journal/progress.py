@@ -311,14 +311,14 @@ def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dic
 def misfit(ask: Ask, reply: Reply) -> str:
     """What is wrong with a reply to this Ask: a code that none of its questions offers."""
     for answer in reply.answers:
-        key, picked, among = answer.key, answer.picked, answer.among
+        key, picked, further = answer.key, answer.picked, answer.among + answer.proposed
         for question in ask.questions:
             if question.key == key:
                 break
         else:
             return f"there is no question {key}"
         choices = question.choices
-        for code in picked + among if among else picked:
+        for code in picked + further if further else picked:
             for choice in choices:
                 if choice.code == code:
                     break

@@ -79,6 +79,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What preferences and statistics know the question by; the same in every run."""
     chain: bool = False
     """It is part of a split, so that no preference ever decides it."""
+    confirms: bool = False
+    """It asks whether a proposal is what the person meant; Yes and No come before other names."""
     template: str = ""
     """The text with the names of slots in place of values without a space, which can differ from
     one asking to the next; nothing where that is the text itself."""
@@ -181,6 +183,10 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The name of another tree that the text asked for."""
     among: tuple[str, ...] = ()
     """Codes that the text fits equally well, so that it has to be asked which."""
+    proposed: tuple[str, ...] = ()
+    """Codes that somebody thinks that the text means; the person is asked whether it does."""
+    barred: dict[str, str] = {}
+    """Codes that the text cannot mean, as our reader sees it, and why."""
     advice: str = ""
     """What an agent says to a question of the person's; it is no answer to ours."""
     offers: tuple[Extra, ...] = ()
@@ -195,11 +201,20 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return not said and not (self.text or "").strip()
 
     @property
+    def asks_back(self) -> bool:
+        """Whether it asks back, looks something up or is told by an agent."""
+        return self.prefix not in (None, "force") or bool(self.advice or self.tree)
+
+    @property
     def settles(self) -> bool:
-        """Whether it answers, rather than asks back, looks something up or is told by an agent."""
-        if self.prefix:
-            return self.prefix == "force"
-        return not (self.advice or self.among or self.tree or MORE in self.picked)
+        """Whether it answers, and nothing has to be asked about it."""
+        unclear = self.prefix is None and (self.among or self.proposal or MORE in self.picked)
+        return not (self.asks_back or unclear)
+
+    @property
+    def proposal(self) -> tuple[str, ...]:
+        """What the person is asked to confirm: only what nothing in their words speaks against."""
+        return () if any(code in self.barred for code in self.proposed) else self.proposed
 
 
 Hand = tuple[str, str]

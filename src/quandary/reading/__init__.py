@@ -72,8 +72,8 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     """
     bare = text.strip()
     found = _read_prefix(bare, question, mode)
-    if found:
-        return found
+    if found or question.confirms:
+        return found or _read_confirmation(bare, question)
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
     read_words = _read_loosely if mode == "plain" else _read_strictly
@@ -87,6 +87,22 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         or read_words(bare, question)
     )
     return found if found.kind != "own-words" else _read_above(bare, question) or found
+
+
+def _read_confirmation(bare: str, question: Question) -> Reading:
+    """A yes or a no to what was proposed, in any words; else only what names an option outright.
+
+    "No, deploy now" is that option, and "yes, deploy now" is neither.
+    """
+    bald = tuple(Choice(choice.code, choice.label) for choice in question.choices)
+    options = replace(question, choices=(), confirms=False)
+    sense = read(bare, Question("", "", "", bald), "plain")
+    if sense.kind != "pick":
+        return read(bare, options, "strict")
+    other = read(sense.comment, options, "strict") if sense.comment else OWN
+    if other.kind != "pick":
+        return sense
+    return other if sense.codes == (bald[-1].code,) else OWN
 
 
 def vetoes(question: Question, text: str, code: str) -> str | None:

@@ -62,7 +62,9 @@ _LOOP = """\
 4. Add `{way}` to all three. They print the state of the run as JSON.
 5. {ask}
 6. Pipe what comes back, unchanged, to the standard input of the command in `ask.reply_with`: from
-   a file or a quoted here-document, never between quotation marks of a shell.
+   a file or a quoted here-document, never between quotation marks of a shell. Where the person
+   wrote words and you understand which option they mean, add `--proposed 'Its label'`: that is no
+   answer, and the next state asks them to confirm it.
 7. That prints the next state. While its `status` is `waiting`, continue at 5.
 8. `done`: act on `result`. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
 9. A note of kind `question` is for you: answer it with `quandary advise RUN TEXT`. Continue at 5.

@@ -33,6 +33,11 @@ Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Key = Annotated[str, Meta(max_length=1_000)]
 
 
+PROPOSED = (
+    "The code of the option that you think the text means; the person is asked to confirm it."
+)
+
+
 class Problem(Struct):
     """Why something was refused, as RFC 9457 has it."""
 
@@ -110,6 +115,7 @@ class AnswerIn(Struct, forbid_unknown_fields=True):
     picked: Annotated[list[Key], Meta(max_length=100)] = []
     text: Text | None = None
     comment: Text | None = None
+    proposed: Annotated[Key | list[Key] | None, Meta(description=PROPOSED)] = None
 
 
 class ReplyIn(Struct, forbid_unknown_fields=True):
@@ -118,6 +124,7 @@ class ReplyIn(Struct, forbid_unknown_fields=True):
     to: Annotated[Key | None, Meta(description="The key that it answers; see `ask`.")] = None
     answers: Annotated[list[AnswerIn], Meta(max_length=100)] = []
     text: Text | None = None
+    proposed: Annotated[Key | None, Meta(description=PROPOSED)] = None
     by: Annotated[str, Meta(max_length=200, description="A name to record it under.")] = ""
 
 
@@ -321,7 +328,8 @@ def reply(
         for one in data.answers
     ]
     body = data.text if data.text is not None else msgspec.json.encode({"answers": answers})
-    meant = replies.read_reply(replies.arguments_of(site.store, name), ask, body, data.to)
+    began = replies.arguments_of(site.store, name)
+    meant = replies.read_reply(began, ask, body, data.to, data.proposed)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(

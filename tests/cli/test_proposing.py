@@ -1,0 +1,136 @@
+"""`quandary reply --proposed`: what a relaying agent thinks that words mean."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from program import DEPLOY
+from runs import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = "once it is dark outside"
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    """A project that deploys."""
+    found = Project(tmp_path, capsys, monkeypatch)
+    (tmp_path / "t.md").write_text(DEPLOY, encoding="utf-8")
+    return found
+
+
+def outcome(state: dict[str, Any], item: int = 0) -> dict[str, Any]:
+    """What became of an item."""
+    found: dict[str, Any] = state["result"]["chosenItems"][item]
+    return found
+
+
+def test_the_relaying_agent_proposes_and_the_person_confirms(project: Project) -> None:
+    """The confirmation is a form like any other, and the journal keeps all four."""
+    run = project.ask()
+    project.reply(run, "now", "--to", "1.2:")
+    state = project.reply(run, WORDS, "--to", "1.1:~2", "--proposed", "EVE", "--by", "Claude")
+    (form,) = state["ask"]["tool_input"]["questions"]
+    assert form["question"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+    assert [option["label"] for option in form["options"]] == ["Yes", "No"]
+    state = project.reply(run, json.dumps({"answers": {form["question"]: "Yes"}}))
+    assert outcome(state)["path"] == "EVE"
+    (told,) = outcome(state)["proposals"]
+    assert (told["words"], told["proposed"], told["outcome"]) == (WORDS, "EVE", "confirmed")
+    log = project.call("log", run).out
+    assert f"“{WORDS}”, proposed: Deploy this evening" in log
+    assert "Claude (agent, relay)" in log
+    assert project.call("verify").status == 0
+
+
+def test_an_agent_that_confirms_itself_is_recorded_as_an_agent(project: Project) -> None:
+    """Nothing an agent printed gains a person's authority."""
+    run = project.ask()
+    project.reply(run, "now", "--to", "1.2:")
+    project.reply(run, WORDS, "--to", "1.1:~2", "--proposed", "EVE")
+    state = project.reply(run, "yes")
+    assert (outcome(state)["by"], outcome(state)["through"]) == ("agent", "relay")
+    assert outcome(state)["proposals"][0]["by"] == "agent (relay)"
+
+
+def test_a_batch_of_answers_has_a_proposal_each(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On standard input, and the confirmations come as one form."""
+    run = project.ask()
+    answers = [
+        {"key": "1.1:", "text": WORDS, "proposed": "EVE"},
+        {"key": "1.2:", "text": "somewhere small", "proposed": ["PART"]},
+    ]
+    sent = io.TextIOWrapper(io.BytesIO(json.dumps({"answers": answers}).encode()))
+    monkeypatch.setattr(sys, "stdin", sent)
+    state = project.reply(run, "-")
+    assert state["ask"]["keys"] == ["1.1:~2", "1.2:~2"]
+    assert len(state["ask"]["tool_input"]["questions"]) == 2
+    picked = [{"key": key, "picked": ["YES"]} for key in state["ask"]["keys"]]
+    state = project.reply(run, json.dumps({"answers": picked}))
+    assert [outcome(state, at)["path"] for at in (0, 1)] == ["EVE", "OTH/PART"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "proposed", "status", "said"),
+    [
+        ("1.1: hm", "NOSUCH", 2, "has no option NOSUCH; there are NOW, EVE"),
+        ("1.1: hm", "OTH", 2, "propose one option for 1.1:, by its code"),
+        ("1.1: hm", "NOW,EVE", 2, "propose one option for 1.1:, by its code"),
+        ("1.1: hm\n1.2: hm", "EVE", 2, 'put "proposed": "CODE" beside the text of each answer'),
+        ('{"answers": [{"text": "hm", "proposed": 7}]}', None, 2, "is the code of an option"),
+    ],
+)
+def test_a_proposal_that_is_none_is_refused(
+    project: Project, reply: str, proposed: str | None, status: int, said: str
+) -> None:
+    """One line says what to do, and nothing is recorded."""
+    run = project.ask()
+    further = ("--proposed", proposed) if proposed else ()
+    ended = project.call("reply", run, reply, *further)
+    assert (ended.status, said in ended.err, ended.err.count("\n")) == (status, True, 1), ended
+    assert project.state("next", run)["ask"]["keys"] == ["1.1:", "1.2:"]
+
+
+def test_a_closed_form_confirms_nothing(project: Project) -> None:
+    """Nor do silence, an error and an empty answer; the question waits."""
+    run = project.ask()
+    key = project.reply(run, f"1.1: {WORDS}", "--proposed", "EVE")["ask"]["key"]
+    for nothing in (
+        '{"answers": {}, "afkTimeoutMs": 60000}',
+        "null",
+        '{"is_error": true}',
+        "Other",
+    ):
+        ended = project.call("reply", run, nothing)
+        state = json.loads(ended.out)
+        assert state["status"] == "waiting"
+        assert "is that *Deploy this evening*?" in str(state["ask"]["tool_input"])
+    assert key == "1.1:~2"
+
+
+def test_where_a_person_is_required_a_proposal_is_refused_too(project: Project) -> None:
+    """An agent relays nothing there, with a proposal or without."""
+    run = project.ask("--require", "person")
+    ended = project.call("reply", run, f"1.1: {WORDS}", "--proposed", "EVE")
+    assert (ended.status, ended.out) == (1, "")
+    assert "only a person can answer this" in ended.err
+
+
+def test_an_advisory_question_is_confirmed_as_text(project: Project) -> None:
+    """Text has no form, so that the confirmation has none either."""
+    run = project.ask("--kind", "advisory")
+    ask = project.reply(run, WORDS, "--proposed", "EVE")["ask"]
+    assert "tool_input" not in ask
+    assert "1. **Yes**" in ask["text"]
+    assert ask["text"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
