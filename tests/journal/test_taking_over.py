@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 import small_flows
 from quandary.errors import NotFound
+from quandary.formats.markdown import parse
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began
 from quandary.journal.verify import verify
@@ -51,6 +53,53 @@ def test_a_question_with_another_text_is_asked(store: Store, earlier: State) -> 
     """Nobody's answer is booked on a question that they did not see."""
     assert anew(store, earlier.run, words={"1:": "Something else?"}).key == "1:"
     assert anew(store, earlier.run, words={"2:": "Something else?"}).key == "2:"
+
+
+KEEP = """\
+### ¶ASK_KEEP
+Extras: A: Look at the tests first
+Question: What becomes of it?
+## Decision: Keep
+- [KEP] Keep it
+- [CHG] Change it
+  - [COL] The colour
+  - [SIZ] The size
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "old", "new"),
+    [
+        ({"extra": "A"}, "Look at the tests first", "Approve it all"),
+        ({"prefix": "force", "argument": "CHG/COL"}, "The colour", "The owner"),
+        ({"picked": ("KEP",)}, "blue buttons", "corner office"),
+    ],
+    ids=["extra", "forced", "title"],
+)
+def test_words_that_mean_something_else_by_now_are_not_taken_over(
+    store: Store, said: dict[str, Any], old: str, new: str
+) -> None:
+    """The letter of an extra, a path behind an option, what it is about: they saw another."""
+
+    def begin(words: tuple[str, str], origin: str | None = None) -> State:
+        [tree] = parse(KEEP.replace(*words)).trees
+        item = {"id": "1", "title": "blue buttons".replace(*words)}
+        given = {"context": "It is there.", "items": [item]}
+        documents = {"tree": msgspec.to_builtins(tree)}
+        return runs.begin(
+            store,
+            "decide",
+            given,
+            documents=documents,
+            origin=origin,
+            who="agent",
+            through="command",
+        )
+
+    state = begin((old, old))
+    reply = Reply((Answer("1:", **said),))
+    assert runs.advance(store, state.run, reply, who="person", through="web").status == "done"
+    assert begin((old, new), state.run).status == "waiting"
 
 
 def test_a_pick_that_is_no_longer_offered_is_asked(

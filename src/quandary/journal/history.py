@@ -428,9 +428,16 @@ class Earlier:
 
 
 def _fits(before: GivenAnswer, question: Question) -> bool:
-    """Whoever answered must have seen this question, and the options that they named."""
-    seen, picked = before.question, before.answer.picked
-    if seen.text != question.text or seen.multi != question.multi:
+    """Whoever answered must have seen this question, and the options that they named.
+
+    What they forced behind an option, they did not see here.
+    """
+    seen, answer, picked = before.question, before.answer, before.answer.picked
+    if (seen.text, seen.title, seen.multi) != (question.text, question.title, question.multi):
+        return False
+    if answer.extra and seen.extras != question.extras:
+        return False
+    if answer.prefix == "force" and "/" in answer.argument:
         return False
     if not picked:
         return seen.options == question.options
