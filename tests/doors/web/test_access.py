@@ -374,6 +374,18 @@ def test_who_comes_through_another_server_is_a_stranger(site: Site, header: str)
         assert visitor.get("/login").status_code == 200
 
 
+@pytest.mark.parametrize("charset", ["punycode", "nothing", "utf-8"])
+def test_no_encoding_of_a_form_freezes_the_server(far: Site, charset: str) -> None:
+    """Each part of a form in parts names its own, and even a stranger may send the login's."""
+    head = f"Content-Disposition: form-data; name=a\r\nContent-Type: text/plain; charset={charset}"
+    body = f"--x\r\n{head}\r\n\r\n".encode() + b"a" * 900_000 + b"\xff\r\n--x--\r\n"
+    parts = {**PAGE, "Content-Type": "multipart/form-data; boundary=x"}
+    begun = time.process_time()
+    with far.visitor() as visitor:
+        assert visitor.post("/login", content=body, headers=parts).status_code == 415
+    assert time.process_time() - begun < 5
+
+
 # -- what every answer says ----------------------------------------------------------------------
 
 
