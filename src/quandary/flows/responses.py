@@ -10,6 +10,7 @@ import json
 import math
 import re
 from array import array
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.model.calls import Decision, Process, Validation
@@ -291,8 +292,6 @@ class _Brackets:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._partners: dict[int, int] | None = None
-        self._stray = 0
 
     def behind(self, broken: int) -> int:
         """Where to look on behind something that begins here and is no JSON.
@@ -300,7 +299,7 @@ class _Brackets:
         Behind its end; if it was meant to be JSON, from the next line, since its strings may be
         broken too. Where it has none: at a line that begins with an object, or, in prose, at once.
         """
-        end, like_json = self._find().get(broken), _LIKE_JSON.match(self._text, broken)
+        end, like_json = self._found[0].get(broken), _LIKE_JSON.match(self._text, broken)
         if not like_json:
             return (broken if end is None else end) + 1
         found = self._text.find("\n{", broken) if end is None else self._text.find("\n", end)
@@ -308,22 +307,21 @@ class _Brackets:
 
     def last_stray(self) -> int:
         """Where the last bracket is that closes none."""
-        self._find()
-        return self._stray
+        return self._found[1]
 
-    def _find(self) -> dict[int, int]:
-        if self._partners is None:
-            self._partners = {}
-            opened: dict[str, list[int]] = {"}": [], "]": []}
-            for bracket in _BRACKET.finditer(self._text):
-                at, sign = bracket.start(), bracket[0]
-                if sign in "{[":
-                    opened["}" if sign == "{" else "]"].append(at)
-                elif opened[sign]:
-                    self._partners[opened[sign].pop()] = at
-                else:
-                    self._stray = at
-        return self._partners
+    @cached_property
+    def _found(self) -> tuple[dict[int, int], int]:
+        partners, stray = dict[int, int](), 0
+        opened: dict[str, list[int]] = {"}": [], "]": []}
+        for bracket in _BRACKET.finditer(self._text):
+            at, sign = bracket.start(), bracket[0]
+            if sign in "{[":
+                opened["}" if sign == "{" else "]"].append(at)
+            elif opened[sign]:
+                partners[opened[sign].pop()] = at
+            else:
+                stray = at
+        return partners, stray
 
 
 def _spans(

@@ -182,10 +182,7 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
         raise NotFound("name a run; `quandary runs` lists them")
     found = store.between(wanted, f"{wanted}~", 4, project=project)
     if not found:
-        copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~")
-        if project is not None:
-            own = store.among(list(copies.values()), project)
-            copies = {name: run for name, run in copies.items() if run in own}
+        copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~", project=project)
         found = [name.removeprefix(IMPORTED) for name in copies]
         if len(found) == 1:
             raise Elsewhere(found[0], *copies.values())

@@ -268,20 +268,9 @@ class Store(ABC):
 
     def between(self, low: str, high: str, limit: int, *, project: str | None = None) -> list[str]:
         """Ids of runs from `low` up to and without `high`, of one project or of all."""
-        own = "" if project is None else " AND project = ?"
+        own, wanted = _of(project)
         sql = f"SELECT id FROM run WHERE id >= ? AND id < ?{own} ORDER BY id LIMIT ?"  # noqa: S608
-        wanted = () if project is None else (project,)
         return [row[0] for row in self._rows(sql, (low, high, *wanted, limit))]
-
-    def among(self, runs: Sequence[str], project: str) -> set[str]:
-        """Those of some runs that belong to a project."""
-        found: set[str] = set()
-        for begin in range(0, len(runs), _PAGE):
-            some = runs[begin : begin + _PAGE]
-            marks = ", ".join("?" * len(some))
-            sql = f"SELECT id FROM run WHERE id IN ({marks}) AND project = ?"  # noqa: S608
-            found |= {row[0] for row in self._rows(sql, (*some, project))}
-        return found
 
     def due(self, moment: str) -> list[str]:
         """Ids of runs that still wait although they expired by then."""
@@ -316,9 +305,8 @@ class Store(ABC):
 
         They are those of one project, or of all.
         """
-        own = "" if project is None else " AND run IN (SELECT id FROM run WHERE project = ?)"
+        own, wanted = _of(project, "run")
         where = f"WHERE seq > ? AND seq <= ?{own} ORDER BY seq LIMIT ?"
-        wanted = () if project is None else (project,)
         sql = f"SELECT seq, run, body FROM entry {where}"  # noqa: S608 - our own words
         return self._rows(sql, (after, self._horizon(), *wanted, limit))
 
@@ -336,8 +324,12 @@ class Store(ABC):
             "GROUP BY run ORDER BY run LIMIT ?"
         )
         sql = f"SELECT run, n, digest, seq FROM entry WHERE seq IN ({newest}) ORDER BY run"  # noqa: S608
+        return self._each(sql, upto)
+
+    def _each(self, sql: str, *values: object) -> Iterator[Any]:
+        """All rows, page by page; the statement is told behind which one, and how many."""
         after = ""
-        while page := self._rows(sql, (after, upto, _PAGE)):
+        while page := self._rows(sql, (after, *values, _PAGE)):
             yield from page
             after = page[-1][0]
 
@@ -352,16 +344,14 @@ class Store(ABC):
         """
         age = " + ".join(["0", *("CASE WHEN since <= ? THEN 1 ELSE 0 END" for _ in moments)])
         counted = f"waits, flow, {age}, count(*), min(since)"
-        own = "" if project is None else " AND project = ?"
+        own, wanted = _of(project)
         where = f"WHERE waits IS NOT NULL{own} GROUP BY 1, 2, 3"
-        wanted = () if project is None else (project,)
         sql = f"SELECT {counted} FROM run {where}"  # noqa: S608 - our own words
         return [Awaited(*row) for row in self._rows(sql, (*moments, *wanted))]
 
     def newest(self) -> int:
         """The `seq` of the newest entry; 0 where there is none."""
-        sql = "SELECT coalesce(max(seq), 0) FROM entry WHERE seq <= ?"
-        return int(self._rows(sql, (self._horizon(),))[0][0])
+        return (self.head() or (0, b""))[0]
 
     def head(self) -> tuple[int, bytes] | None:
         """The `seq` and the digest of the newest entry."""
@@ -401,21 +391,25 @@ class Store(ABC):
 
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
-        sql, after = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?", ""
-        while page := self._rows(sql, (after, _PAGE)):
-            for (after,) in page:
-                if (written := self.document(after)) is not None:
-                    yield after, written
+        sql = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?"
+        for (digest,) in self._each(sql):
+            if (written := self.document(digest)) is not None:
+                yield digest, written
 
     def have_documents(self, digests: Collection[str]) -> set[str]:
         """Those of these documents that are there."""
         sql = f"SELECT digest FROM document WHERE digest IN ({_marks(digests)})"  # noqa: S608
         return {row[0] for row in self._rows(sql, (*digests,))} if digests else set()
 
-    def named(self, first: str, last: str | None = None) -> dict[str, str]:
-        """The runs that bear a name, or the names from one as far as another."""
-        sql = "SELECT name, run FROM name WHERE name >= ? AND name <= ? ORDER BY name"
-        return dict(self._rows(sql, (first, first if last is None else last)))
+    def named(
+        self, first: str, last: str | None = None, *, project: str | None = None
+    ) -> dict[str, str]:
+        """The runs that bear a name, or the names from one as far as another; of one project, or
+        of all.
+        """
+        own, wanted = _of(project, "run")
+        sql = f"SELECT name, run FROM name WHERE name >= ? AND name <= ?{own} ORDER BY name"  # noqa: S608
+        return dict(self._rows(sql, (first, first if last is None else last, *wanted)))
 
     def numbers_of(self, names: Collection[str]) -> dict[str, int]:
         """The numbers of the runs that bear these names."""
@@ -429,10 +423,7 @@ class Store(ABC):
             "SELECT name.name, name.run, body FROM name LEFT JOIN entry "
             "ON entry.run = name.run AND n = 1 WHERE name.name > ? ORDER BY name.name LIMIT ?"
         )
-        after = ""
-        while page := self._rows(sql, (after, _PAGE)):
-            yield from page
-            after = page[-1][0]
+        return self._each(sql)
 
     def faults(self) -> list[str]:
         """What is wrong with the database itself, beside what stands in its tables."""
@@ -575,6 +566,14 @@ def rows_of(table: str) -> str:
 
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _of(project: str | None, run: str = "") -> tuple[str, tuple[str, ...]]:
+    """What is added to a condition for what belongs to one project, and its value."""
+    if project is None:
+        return "", ()
+    own = f"{run} IN (SELECT id FROM run WHERE project = ?)" if run else "project = ?"  # noqa: S608
+    return f" AND {own}", (project,)
 
 
 def open_store(

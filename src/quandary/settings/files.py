@@ -233,8 +233,7 @@ def _members(folder: str, rules: _Rules) -> list[_Member]:
             path = os.path.join(folder, name)
             if entry.is_dir(follow_symlinks=False):
                 if name not in SKIPPED and not _is_ignored(rules, f"{name}/"):
-                    below = tuple((patterns, f"{prefix}{name}/") for patterns, prefix in rules)
-                    found[name + "/"] = path, below
+                    found[name + "/"] = path, _lower(rules, name)
             elif (
                 name.lower().endswith(SUFFIXES)
                 and not _is_ignored(rules, name)
@@ -289,12 +288,7 @@ def is_ignored(path: str, project: str) -> bool:
     def refuse(error: OSError) -> None:
         raise error
 
-    root = project
-    while not os.path.lexists(os.path.join(root, ".git")):
-        root, name = os.path.split(root)
-        if not name:
-            root = project
-            break
+    root = _root_of(project)
     try:
         rules = (*_rules_below((), root, refuse), *_own_rules(refuse))
         *folders, name = os.path.relpath(path, root).split(os.sep)
@@ -302,8 +296,7 @@ def is_ignored(path: str, project: str) -> bool:
             if _is_ignored(rules, f"{folder}/"):
                 return True
             root = os.path.join(root, folder)
-            rules = tuple((patterns, f"{prefix}{folder}/") for patterns, prefix in rules)
-            rules = _rules_below(rules, root, refuse)
+            rules = _rules_below(_lower(rules, folder), root, refuse)
         return _is_ignored(rules, name)
     except OSError:
         return True
@@ -322,18 +315,27 @@ def _rules_of(folder: str, report: _Report) -> _Rules:
     Without a repository they begin in the folder itself. Whether the folder is ignored does not
     matter: who names it wants to look inside.
     """
-    root, steps = folder, list[str]()
+    root = _root_of(folder)
+    rules = _rules_below((), root, report)
+    for name in os.path.relpath(folder, root).split(os.sep) if folder != root else ():
+        root = os.path.join(root, name)
+        rules = _rules_below(_lower(rules, name), root, report)
+    return rules
+
+
+def _root_of(folder: str) -> str:
+    """The root of the repository that a folder is in; the folder itself where there is none."""
+    root = folder
     while not os.path.lexists(os.path.join(root, ".git")):
         root, name = os.path.split(root)
         if not name:
-            return _rules_below((), folder, report)
-        steps.append(name)
-    rules = _rules_below((), root, report)
-    for name in reversed(steps):
-        root = os.path.join(root, name)
-        rules = tuple((patterns, f"{prefix}{name}/") for patterns, prefix in rules)
-        rules = _rules_below(rules, root, report)
-    return rules
+            return folder
+    return root
+
+
+def _lower(rules: _Rules, name: str) -> _Rules:
+    """The rules from above as they hold in a folder of that name."""
+    return tuple((patterns, f"{prefix}{name}/") for patterns, prefix in rules)
 
 
 def _rules_below(above: _Rules, folder: str, report: _Report) -> _Rules:
