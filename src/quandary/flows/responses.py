@@ -69,8 +69,13 @@ def read_response(
         return Finding(None, f"There were several objects with `{key}` that disagree; print one.")
     own = [fit for _, fit in heard]
     if heard and prompt and expects != "process" and not _is_alone(text):
-        quoted = {_fit(one, expects, routes).meaning for one in _anywhere(prompt, key)} - {None}
-        own = [fit for one, fit in heard if NONCE in one or fit.meaning not in quoted]
+        planted = (_fit(one, expects, routes).meaning for one in _anywhere(prompt, key))
+        quoted = {_deciding(meaning) for meaning in planted if meaning}  # in full or in part
+        own = [
+            fit
+            for one, fit in heard
+            if NONCE in one or fit.meaning is None or _deciding(fit.meaning) not in quoted
+        ]
     if counted := [fit for fit in own if fit.meaning is not None] or own:
         meaning, problem = counted[-1]
         return Finding(None if problem else meaning, problem)
