@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import databases
 import walks
 from processes import children, told
 from quandary.agents import calling, driving, process
@@ -26,6 +27,7 @@ from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import Rejected
 from quandary.journal import runs
 from quandary.journal.entries import Noted, Returned
+from quandary.journal.postgres import PostgresStore
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Note
 from quandary.model.chart import Chart, Page, Route, Step
@@ -36,7 +38,7 @@ from walk_projects import AGENT, DONE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quandary.journal.store import State
+    from quandary.journal.store import State, Store
     from quandary.model.calls import Call, Output
 
 FAKE = Path(__file__).parent / "fake.py"
@@ -61,9 +63,9 @@ class Notes(Watcher):
 class House:
     """A store, agents in a folder, and a driver."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: Store | None = None) -> None:
         self.folder = folder
-        self.store = SqliteStore(folder / "journal.db")
+        self.store = store or SqliteStore(folder / "journal.db")
         self.watcher = Notes()
         python = [sys.executable, "-IS"]
         tables: dict[str, Any] = {
@@ -324,6 +326,32 @@ def test_a_run_that_is_withdrawn_meanwhile_is_left_alone(
     first, second = asyncio.run(both())
     assert (first.status, second.status) == ("withdrawn", "done")
     assert time.monotonic() - begun_at < 30
+
+
+def test_whoever_lost_a_run_to_another_process_stops_its_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection that held its lock was ended, and somebody took the run meanwhile."""
+    monkeypatch.setattr(driving, "LOOK_EVERY", 0.05)
+    with databases.shared().schema() as url, contextlib.closing(PostgresStore(url)) as store:
+        house = House(tmp_path, store)
+        run, before = house.begin(TWO, defaults={"cli": "SILENT"}).run, children()
+
+        async def lose() -> None:
+            driven = asyncio.create_task(house.driver.drive(run))
+            while not house.watcher.told or children() == before:
+                await asyncio.sleep(0.01)
+            databases.change(
+                url,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'quandary'",
+            )
+            with contextlib.closing(PostgresStore(url)) as other, other.lock_run(run):
+                await driven
+
+        with pytest.raises(Rejected, match="its agents were stopped here"):
+            asyncio.run(lose())
+        assert children() == before
 
 
 def test_only_one_process_makes_the_calls_of_a_run(house: House) -> None:

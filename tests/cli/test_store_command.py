@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -218,8 +219,12 @@ def test_charts_are_walked_with_a_server(
     assert not [name for name in {path.name for path in tmp_path.iterdir()} - before if ":" in name]
 
 
-def test_a_server_that_is_away_is_one_line_and_exit_2(project: Project) -> None:
-    """With what to look at."""
+def test_a_server_that_is_away_is_one_line_and_exit_2(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what to look at, after half a minute."""
+    passed = count(step=10)
+    monkeypatch.setattr("quandary.journal.chance.monotonic", lambda: float(next(passed)))
     ended = project.call("runs", "--store", "postgresql://me:hush@127.0.0.1:9/db")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("quandary: postgresql://me@127.0.0.1:9/db cannot be reached")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -240,11 +241,36 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
     assert "open" not in told.replace("nonsense=open-sesame", "")
 
 
-def test_a_server_that_is_away_is_said_at_once() -> None:
-    """Whoever has the wrong address does not wait."""
+def test_a_server_that_is_away_is_given_its_time_and_then_said() -> None:
+    """What can only be wrong is said at once: a name that leads nowhere, a password."""
     begun = time.monotonic()
     assert "cannot be reached (Connection refused)" in refusal("postgresql://127.0.0.1:9/db")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun >= 0.5
+    with pytest.raises(StoreError, match="cannot be reached"):
+        PostgresStore("postgresql://nowhere.invalid/db", patience=600)
+
+
+def test_a_server_that_comes_back_is_waited_for_by_who_begins() -> None:
+    """A command that starts while it is restarted, or while it is full, works a bit later."""
+    with databases.served() as server, server.schema() as url:
+        PostgresStore(url).close()
+        server.stop()
+        starting = threading.Timer(1.0, server.start)
+        starting.start()
+        with closing(PostgresStore(url)) as store:
+            assert store.runs() == []
+        starting.join()
+        others: list[psycopg.Connection[Any]] = []
+        with suppress(psycopg.OperationalError):
+            while True:
+                others.append(psycopg.connect(url))
+        with pytest.raises(StoreError, match=r"too many clients|connection slots"):
+            PostgresStore(url, patience=0.5)
+        leaving = threading.Timer(1.0, lambda: [*map(psycopg.Connection.close, others)])
+        leaving.start()
+        with closing(PostgresStore(url)) as store:
+            assert store.runs() == []
+        leaving.join()
 
 
 def test_a_database_that_is_not_there_is_said(server: databases.Server) -> None:
@@ -379,6 +405,21 @@ def test_a_run_is_walked_by_one_process_at_a_time(store: PostgresStore, url: str
 
 
 # -- when it is held up, or goes away --------------------------------------------------------------
+
+
+def test_a_lock_is_taken_again_or_known_to_be_lost(store: PostgresStore, url: str) -> None:
+    """The connection that holds it was ended: whoever takes the run then has it alone."""
+    one, two = small_flows.begin(store).run, small_flows.begin(store).run
+    with closing(PostgresStore(url)) as other, store.lock_run(one), store.lock_run(two):
+        assert not store.has_lost(one)
+        cut(store, url)
+        with other.lock_run(one):
+            assert (store.has_lost(one), store.has_lost(two)) == (True, False)
+            with pytest.raises(Rejected), other.lock_run(two):
+                pass
+        assert store.has_lost(one)  # what happened to it meanwhile is not known here
+    with store.lock_run(one):
+        assert not store.has_lost(one)
 
 
 def test_a_locked_store_is_given_up_after_its_time(store: PostgresStore, url: str) -> None:

@@ -157,6 +157,11 @@ class Driver:
                     del making[task]
                     state = self._record(run, task.result())
                 if not done:
+                    if self.store.has_lost(run):
+                        raise Rejected(
+                            f"run {run} is being driven by another process, which took it when the "
+                            "connection to the store was lost; its agents were stopped here"
+                        )
                     state = self._look_again(state)
         except asyncio.CancelledError:
             await self._stop(run, making)

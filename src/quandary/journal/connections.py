@@ -83,16 +83,15 @@ class Connections:
         """Close them all."""
         self._pool.close()
 
-    def connect(self) -> Connection:
-        """One more, which is nobody else's. A server that is starting is given time to."""
+    def connect(self, *, patient: bool = True) -> Connection:
+        """One more, which is nobody else's. A server that is away or full is given time."""
         deadline = chance.monotonic() + self.patience
         while True:
             try:
                 connection = psycopg.connect(self.conninfo, autocommit=True)
                 self._settle(connection)
             except psycopg.Error as error:
-                starting = error.sqlstate == "57P03" or any(w in str(error) for w in _STARTING)
-                if not starting or chance.monotonic() >= deadline:
+                if not (patient and _may_come(error)) or chance.monotonic() >= deadline:
                     raise StoreError(explain(self.place, error)) from error
             else:
                 return connection
@@ -187,7 +186,7 @@ class Connections:
                 deadline = deadline or moment + self.patience
                 if moment >= deadline or not passing(error):
                     if isinstance(error, PoolTimeout):
-                        self.connect().close()  # which says what is wrong, if anything is
+                        self.connect(patient=False).close()  # which says what is wrong
                     raise StoreError(explain(self.place, error, self.patience)) from error
             chance.sleep(chance.uniform(0, pause))
             pause = min(pause * 2, 0.5)
@@ -205,7 +204,12 @@ class Connections:
 _PASSING = frozenset({"40001", "40P01", "25P03", "53300", "57P01", "57P02", "57P03"})
 """Two transactions were in each other's way, and this one was taken back; or the server goes down,
 comes up, or has no room for one more."""
-_STARTING = ("is starting up", "is shutting down", "in recovery mode", "not yet accepting")
+_PASSING_WORDS = (
+    *("is starting up", "is shutting down", "in recovery mode", "not yet accepting"),
+    *("too many clients", "too many connections", "connection slots"),
+)
+"""The same where a server refuses to connect, and gives no code."""
+_LASTING_WORDS = ("FATAL:", "resolve host", "translate host", "invalid")
 
 _EXPLANATIONS: dict[type[psycopg.Error], str] = {
     PoolClosed: "{place}: the store was closed",
@@ -237,6 +241,14 @@ def passing(error: psycopg.Error) -> bool:
     if state is None:
         return isinstance(error, OperationalError) and not isinstance(error, PoolClosed)
     return state in _PASSING or state.startswith("08")
+
+
+def _may_come(error: psycopg.Error) -> bool:
+    """Whether a server may let us in a bit later: nobody is there, or it has no room yet."""
+    said = str(error)
+    if any(words in said for words in _PASSING_WORDS):
+        return True
+    return passing(error) and not any(words in said for words in _LASTING_WORDS)
 
 
 def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:

@@ -121,7 +121,7 @@ class PostgresStore(Store):
         looked = 0.0
         while True:
             try:
-                with closing(self._connections.connect()) as listener:
+                with closing(self._connections.connect(patient=False)) as listener:
                     listener.execute(f"LISTEN {CHANNEL}")
                     looked = 0.0
                     while True:
@@ -138,6 +138,9 @@ class PostgresStore(Store):
     def lock_run(self, run: str) -> AbstractContextManager[None]:
         """Within it, nobody else drives the run, on whatever machine."""
         return self._locks.alone(run)
+
+    def has_lost(self, run: str) -> bool:
+        return self._locks.has_lost(run)
 
     def is_locked(self, run: str) -> bool:
         with suppress(Rejected), self._locks.alone(run):
@@ -311,8 +314,8 @@ class Locks:
     """The runs that this process has to itself, locked on one connection of its own.
 
     The locks go with the connection, so that nobody has to clear up after a process that was
-    killed. Where the connection is lost, they are taken anew with the next one; until then only the
-    journal's fence stands between two who drive a run.
+    killed. Where the connection is lost, they are taken anew with the next one, except those that
+    somebody else has taken by then.
     """
 
     def __init__(self, connections: Connections, journal: int) -> None:
@@ -320,6 +323,8 @@ class Locks:
         self._journal = journal
         self._connection: Connection | None = None
         self._runs: set[str] = set()
+        self._lost: set[str] = set()
+        """Those of them that are somebody else's now."""
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -342,24 +347,33 @@ class Locks:
         finally:
             with self._guard:
                 self._runs.discard(run)
-                if self._connection is not None:
+                if run not in self._lost and self._connection is not None:
                     with suppress(psycopg.Error):  # then the lock has gone with the connection
                         self._connection.execute(_UNLOCK, (self._key(run),))
+                self._lost.discard(run)
+
+    def has_lost(self, run: str) -> bool:
+        """Whether a run has become somebody else's while the connection was lost."""
+        with self._guard, suppress(StoreError):  # one that is away has given it to nobody
+            self._reach(patient=False)
+        return run in self._lost
 
     def _take(self, run: str) -> bool:
-        """Whether the run is ours now; a lost connection is made anew, and its locks with it."""
-        for _ in range(2):
+        """Whether the run is ours now."""
+        found = self._reach(patient=True).execute(_LOCK, (self._key(run),)).fetchone()
+        return found == (True,)
+
+    def _reach(self, *, patient: bool) -> Connection:
+        """The connection; in place of one that was lost another one, with the locks taken anew."""
+        if self._connection is not None:
             try:
-                if self._connection is None or self._connection.closed:
-                    self._connection = self._connections.connect()
-                    for other in self._runs:
-                        self._connection.execute(_LOCK, (self._key(other),))
-                found = self._connection.execute(_LOCK, (self._key(run),)).fetchone()
+                self._connection.execute("SELECT 1")
             except psycopg.OperationalError:
                 self._connection = None
-            else:
-                return found == (True,)
-        raise StoreError(f"{self._connections.place} cannot be reached; is the server running?")
+        if self._connection is None:
+            self._connection = self._connections.connect(patient=patient)
+            self._lost |= {run for run in self._runs - self._lost if not self._take(run)}
+        return self._connection
 
     def _key(self, run: str) -> int:
         """The locks of entries are above nothing, these are below."""

@@ -460,6 +460,10 @@ class Store(ABC):
     def lock_run(self, run: str) -> AbstractContextManager[None]:
         """Within it, nobody else drives the run; `Rejected` where somebody does."""
 
+    def has_lost(self, run: str) -> bool:  # noqa: ARG002 - a file's lock cannot be lost
+        """Whether a run that is locked here has become somebody else's all the same."""
+        return False
+
     @abstractmethod
     def is_locked(self, run: str) -> bool:
         """Whether somebody drives the run at this moment."""
