@@ -132,6 +132,8 @@ def test_what_a_damaged_file_holds_is_saved(project: Project) -> None:
     assert LINE.fullmatch(ended.out)
     left = (project.folder / "saved.db.left.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["n"] for line in left] == [3, 4]
+    for name in ("saved.db", "saved.db.left.jsonl"):
+        assert (project.folder / name).stat().st_mode & 0o077 == 0, "others cannot read it"
     assert project.call("verify", "--store", "saved.db").status == 0
     told = json.loads(project.call("next", lost[1], "--store", "saved.db").out)
     assert told["status"] == "waiting"

@@ -97,9 +97,10 @@ def test_bad_values_in_the_environment_are_named(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A number that is none is not taken for the default."""
-    monkeypatch.setenv("QUANDARY_MAX_VISITS", "many")
-    with pytest.raises(ParseError, match="QUANDARY_MAX_VISITS"):
-        read_settings(str(project)).number("max_visits", 25)
+    for said in ("many", "9" * 5_000):
+        monkeypatch.setenv("QUANDARY_MAX_VISITS", said)
+        with pytest.raises(ParseError, match="QUANDARY_MAX_VISITS"):
+            read_settings(str(project)).number("max_visits", 25)
 
 
 def test_the_store_can_be_named_in_the_settings(

@@ -335,7 +335,8 @@ def _write_left(file: str, left: list[Entry]) -> None:
             return (data or b"").decode(errors="replace")
 
     try:
-        with open(file, "xb") as opened:
+        # It is made for its owner alone, as a store is.
+        with open(file, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as opened:
             for entry in left:
                 line = {"run": entry.run, "n": entry.n, "body": readable(entry.body)}
                 line["matter"] = readable(entry.matter)

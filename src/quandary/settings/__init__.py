@@ -19,6 +19,7 @@ _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no"
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or false"}
 
 LARGEST_NUMBER = 10**12
+_MANY_DIGITS = 100
 _LONGEST_LINE = 64 * 1024
 _AT_ONCE = os.O_RDONLY | os.O_NONBLOCK
 """A pipe must not make us wait."""
@@ -176,7 +177,8 @@ def _from_text(name: str, text: str, kind: type) -> object:
     word = text.strip().casefold()
     if kind is bool and word in _YES | _NO:
         return word in _YES
-    if kind is int and word.isascii() and word.removeprefix("-").isdigit():
+    digits = word.removeprefix("-")
+    if kind is int and word.isascii() and digits.isdigit() and len(digits) < _MANY_DIGITS:
         return int(word)
     if kind is str:
         return text
