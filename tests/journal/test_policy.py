@@ -689,6 +689,17 @@ def test_slots_side_by_side_are_a_phrase(store: SqliteStore) -> None:
     )
 
 
+def test_a_question_that_is_nothing_but_a_slot_is_what_it_was_filled_with(
+    store: SqliteStore,
+) -> None:
+    """Without a word of its own, it would be the same whatever is asked."""
+    tree = TREE.replace("## Decision", "Question: {what}?\n## Decision")
+    prefer(store, "level", "never-ask")
+    bind(store, tree, values={"what": "Tabs"})
+    assert ask_tree(store, tree, values={"what": "Tabs"}).status == "done"
+    assert ask_tree(store, tree, values={"what": "Mirror"}).status == "waiting"
+
+
 def test_what_stands_beside_a_question_is_judged_too(store: SqliteStore) -> None:
     """A harmless question about a context that says danger is asked."""
     tree = TREE.replace("## Decision", "Question: Shall I go on?\n## Decision")

@@ -359,6 +359,7 @@ class Decider(Asking[Level]):
         template = item.question or terms.question or decision.question or terms.tree.question
         if template:
             known = {**item.fields, "id": item.id, "label": item.label, "title": title}
+            fill = wording.fill if wording.is_all_slots(template) else fill
             text = fill(template, ChainMap(terms.values, {**known, "context": item.context}))
             named = self._several and template != decision.question
             return f"{decision.name}: {text}" if named else text

@@ -272,6 +272,15 @@ class Store(ABC):
         sql = f"SELECT id FROM run WHERE id >= ? AND id < ?{own} ORDER BY id LIMIT ?"  # noqa: S608
         return [row[0] for row in self._rows(sql, (low, high, *wanted, limit))]
 
+    def among(self, runs: Sequence[str], project: str) -> set[str]:
+        """Those of some runs that belong to a project."""
+        found: set[str] = set()
+        for begin in range(0, len(runs), _PAGE):
+            some = runs[begin : begin + _PAGE]
+            sql = f"SELECT id FROM run WHERE id IN ({_marks(some)}) AND project = ?"  # noqa: S608
+            found |= {row[0] for row in self._rows(sql, (*some, project))}
+        return found
+
     def due(self, moment: str) -> list[str]:
         """Ids of runs that still wait although they expired by then."""
         sql = "SELECT id FROM run WHERE waits IS NOT NULL AND expires <= ?"
