@@ -75,6 +75,9 @@ def test_tables_are_merged_and_can_be_told_apart(project: Path) -> None:
         ("= 1\n", "quandary.toml: "),
         (f"a = {'[' * 10_000}\n", "quandary.toml: "),
         (f"a = {'1' * 5_000}\n", "quandary.toml: "),
+        (f"a{'.a' * 50_000} = 1\n", "quandary.toml: nested too deeply"),
+        (f"[a{' . a' * 50_000}]\n", "quandary.toml: nested too deeply"),
+        (f"a = {{b = 1, a{'.a' * 50_000} = 1}}\n", "quandary.toml: nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_file(project: Path, text: str, message: str) -> None:

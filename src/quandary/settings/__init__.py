@@ -24,6 +24,9 @@ _LONGEST_LINE = 64 * 1024
 _AT_ONCE = os.O_RDONLY | os.O_NONBLOCK
 """A pipe must not make us wait."""
 
+NESTED = "nested too deeply"
+MOST_DOTS = 1_000
+"""In a row of TOML, before or between the signs that give a key its value."""
 _AGENTS = ("default_cli", "default_validate_cli", "default_retry_cli")
 _LIMITS = ("max_visits", "max_calls", "max_tokens", "max_seconds")
 KNOWN: dict[str, type] = {
@@ -163,14 +166,28 @@ def _parts(origin: Origin, path: str) -> tuple[Part, ...]:
 
 def read_part(origin: Origin, path: str) -> Part:
     """One file of settings."""
+    shown = os.path.relpath(path) if origin == "project" else path
+    text = read_text(path)
+    try:
+        return Part(origin, shown, load_toml(text))
+    except ValueError as error:
+        raise ParseError(f"{shown}: {error}") from None
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """TOML that anybody may have written, or a ValueError: a number can be too long to be one.
+
+    A key of very many parts would be read for minutes.
+    """
     import tomllib  # noqa: PLC0415 - only where there are settings
 
-    shown = os.path.relpath(path) if origin == "project" else path
+    parts = (part for line in text.split("\n") for part in line.split("="))
+    if any(part.count(".") > MOST_DOTS for part in parts):
+        raise ValueError(NESTED)
     try:
-        return Part(origin, shown, tomllib.loads(read_text(path).removeprefix("\ufeff")))
-    except (ValueError, RecursionError) as error:  # a number can be too long to be one
-        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise ParseError(f"{shown}: {reason}") from None
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except RecursionError:
+        raise ValueError(NESTED) from None
 
 
 def _from_text(name: str, text: str, kind: type) -> object:

@@ -18,7 +18,7 @@ import msgspec
 
 from quandary.doors.hosts.host_files import HOOKS, MATCHER, NAME
 from quandary.errors import ParseError, QuandaryError
-from quandary.settings import data_folder
+from quandary.settings import data_folder, load_toml
 from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
@@ -505,13 +505,10 @@ Entry = Marked | Hooks | Server
 
 
 def _load_toml(text: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only for hosts that use it
-
     try:
-        return tomllib.loads(text.removeprefix(BOM))
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise CannotEdit(f"not TOML ({reason})") from None
+        return load_toml(text)
+    except ValueError as error:
+        raise CannotEdit(f"not TOML ({error})") from None
 
 
 def our_server(servers: Servers, text: str) -> str:
