@@ -56,6 +56,19 @@ def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
     assert verify(store).ok
 
 
+def test_ordinary_questions_give_their_room_back(store: SqliteStore, path: Path) -> None:
+    """Short texts fill no page of their own; what is left of many is put together."""
+    for _ in range(300):
+        done(store)
+    store._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
+    before = path.stat().st_size
+    text = sum(len(entry.matter or b"") for entry in store.history(limit=9999))
+    prune(store, "codes")
+    saved = store.reclaim()
+    assert saved == before - path.stat().st_size > text * 0.8
+    assert verify(store).ok
+
+
 def test_a_file_of_an_earlier_version_gets_smaller_too(tmp_path: Path) -> None:
     """It is written anew once, and given back in steps after that."""
     path = tmp_path / "old.db"

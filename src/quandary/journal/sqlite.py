@@ -58,9 +58,8 @@ _MOVE = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "
     "WHERE id = ? AND n = ?"
 )
-_STAYS = ("seq", "run", "n", "kind", "body", "seal", "digest")
-_TAKE_OUT = f"DELETE FROM entry WHERE run = ? AND n = ? RETURNING {', '.join(_STAYS)}"  # noqa: S608
-_PUT_BACK = _insert("entry", _STAYS)
+_TAKE_OUT = f"DELETE FROM entry WHERE run = ? RETURNING {', '.join(TABLES['entry'])}"  # noqa: S608
+_PUT_BACK = _insert("entry", TABLES["entry"])
 _INCREMENTAL = 2
 """What SQLite calls `auto_vacuum = INCREMENTAL`."""
 _STEP = 1024
@@ -232,16 +231,17 @@ class SqliteStore(Store):
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         def action() -> list[Run]:
-            pruned = []
+            pruned, rows = [], []
             for run, numbers in wanted:
                 if not self._db.execute(IS_OVER, (run.id, run.n)).fetchone():
                     continue
-                for number in numbers:
-                    # An entry that only shrinks leaves its page half empty. One that is taken out
-                    # and put back has SQLite join such pages, and so frees some.
-                    rows = self._db.execute(_TAKE_OUT, (run.id, number)).fetchall()
-                    self._db.executemany(_PUT_BACK, rows)
+                for row in self._db.execute(_TAKE_OUT, (run.id,)).fetchall():
+                    bare = (*row[:5], None, None, *row[7:])
+                    rows.append(bare if row[2] in numbers else row)
                 pruned.append(run)
+            # Entries that only shrink leave their pages half empty. Those that are taken out all
+            # together and put back in order fill theirs, and the others are free.
+            self._db.executemany(_PUT_BACK, sorted(rows))
             return pruned
 
         return self._write(action, secure=True)
