@@ -71,7 +71,7 @@ def caller(by: str | None = None) -> Caller:
 
 def is_person() -> bool:
     """Whether a person is at this terminal, as far as one can tell."""
-    return is_terminal() and authority.may_speak(PERSON)
+    return is_terminal() and authority.may(PERSON, "answer")
 
 
 def read_script(path: str) -> list[Any]:

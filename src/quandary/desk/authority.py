@@ -74,15 +74,6 @@ def read_doors(table: dict[str, Any]) -> list[str]:
     return list(doors)
 
 
-def may_speak(caller: Caller) -> bool:
-    """Whether it is the hand that the caller says."""
-    try:
-        require_hand(caller)
-    except PersonRequired:
-        return False
-    return True
-
-
 class HandRefused(PersonRequired):
     """A person's word at a terminal that is not taken for one."""
 

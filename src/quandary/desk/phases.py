@@ -614,7 +614,6 @@ def _judge_and_move(
 
 MOST = 400
 _PEEK = 4096
-_LARGE = 16 * 1024 * 1024
 _GATES = 200
 """As many runs are looked through for earlier reviews."""
 
@@ -689,9 +688,6 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
         about = os.stat(whole)
         with open_file(whole) as file:
             begin = file.read(_PEEK)
-            digest = f"{about.st_size}@{about.st_mtime_ns}"
-            if about.st_size <= _LARGE:
-                digest = sha256(begin + file.read()).hexdigest()[:16]
     except OSError as error:
         return {"path": path, "digest": "", "about": f"cannot be read ({error.strerror})"}
     changed = datetime.fromtimestamp(about.st_mtime, UTC)
@@ -700,7 +696,8 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     text = begin.decode(errors="ignore") if shown else ""
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())
     first = shorten(next(filter(None, lines), ""), 100)
-    return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}
+    about_it = f"{size}: {first}" if first else size
+    return {"path": path, "digest": _digest(whole)[:16], "about": about_it}
 
 
 def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, str]]:

@@ -261,7 +261,7 @@ def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
     """
     for number, part in enumerate(_LEFT_OUT.split(text)):
         brackets = _Brackets(part)
-        closed = brackets.last_stray() if number else 0
+        closed = brackets.found[1] if number else 0
         outermost = set(_spans(part, _OPENING, lambda broken: broken + 1))
         line = previous = 0
         for start, end in _spans(part, _OPENING, brackets.behind):
@@ -304,18 +304,15 @@ class _Brackets:
         Behind its end; if it was meant to be JSON, from the next line, since its strings may be
         broken too. Where it has none: at a line that begins with an object, or, in prose, at once.
         """
-        end, like_json = self._found[0].get(broken), _LIKE_JSON.match(self._text, broken)
+        end, like_json = self.found[0].get(broken), _LIKE_JSON.match(self._text, broken)
         if not like_json:
             return (broken if end is None else end) + 1
         found = self._text.find("\n{", broken) if end is None else self._text.find("\n", end)
         return len(self._text) if found < 0 else found + 1
 
-    def last_stray(self) -> int:
-        """Where the last bracket is that closes none."""
-        return self._found[1]
-
     @cached_property
-    def _found(self) -> tuple[dict[int, int], int]:
+    def found(self) -> tuple[dict[int, int], int]:
+        """Where each that is closed is closed, and where the last one is that closes none."""
         partners, stray = dict[int, int](), 0
         opened: dict[str, list[int]] = {"}": [], "]": []}
         for bracket in _BRACKET.finditer(self._text):

@@ -212,11 +212,9 @@ class Writer:
         self.at = chance.stamp(chance.now())
         self.standing = standing_at(run, pending)
         self.parts: list[tuple[AnyBody, Matter]] = []
-        self.decided: list[tuple[Question, str]] = []
-        """Questions that a preference decided, and what to say about it."""
-        self.unseen: list[tuple[Question, str, str]] = []
-        """Those that one would decide, had the person seen them like this: the kind of the note
-        that says so, and its text."""
+        self.told: list[tuple[Question, str, str]] = []
+        """Questions that a preference decided, or would have, had the person seen them like this:
+        the kind of the note that says so, and its text."""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -244,23 +242,19 @@ class Writer:
         for question, answer in zip(ask.questions, reply.answers, strict=True):
             taken = ", ".join(one.label for one in question.choices if one.code in answer.picked)
             text = f"Decided by your preference for {question.id}: {taken}"
-            self.decided.append((question, text))
+            self.told.append((question, "decided", text))
 
     def tell_decided(self) -> None:
         """Record what is to be told beside what waits now, or beside the end."""
         said = {"at": self.at, **BY_PREFERENCE._asdict()}
-        for question, kind, text in self._told:
+        for question, kind, text in self.told:
             noted = Noted(kind=kind, key=question.key, item=question.item, **said)
             self.add(noted, Matter(text=text))
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is to be told of what a preference decided, and of what it did not."""
-        return tuple(Note(kind, text, question.item) for question, kind, text in self._told)
-
-    @property
-    def _told(self) -> list[tuple[Question, str, str]]:
-        return [*((question, "decided", text) for question, text in self.decided), *self.unseen]
+        return tuple(Note(kind, text, question.item) for question, kind, text in self.told)
 
     def came(self, response: Output | Done) -> None:
         """Record what a program or a deed gave back."""

@@ -577,7 +577,7 @@ def _decide(store: Store, writer: Writer, progress: Progress) -> None:
         policy = policy or read_policy(store, writer.run.project)
         verdicts = policy.judge_all(ask)
         if not verdicts or not all(verdict.decide for verdict in verdicts.values()):
-            writer.unseen = [
+            writer.told += [
                 (question, one.unseen, one.note)
                 for question in ask.questions
                 if (one := verdicts.get(question.key, ASK)).unseen
