@@ -104,23 +104,28 @@ def advise_command(
 @click.argument("source", required=False)
 @click.argument("text", required=False)
 @click.option("--cases", metavar="FILE.jsonl", help="Read a set of cases; print JSON lines.")
-@click.option("--mode", type=click.Choice(["strict", "plain"]), default="plain", show_default=True)
-def read_command(source: str | None, text: str | None, cases: str | None, mode: str) -> int:
+@click.option(
+    "--mode",
+    type=click.Choice(["strict", "plain"]),
+    help="As in a form, or as text; else as a run of the tree reads it, and cases as text.",
+)
+def read_command(source: str | None, text: str | None, cases: str | None, mode: str | None) -> int:
     """Show how TEXT would be read as a reply to the first question of the tree SOURCE."""
     if cases and (source or text):
         raise click.UsageError("--cases goes without SOURCE and TEXT")
     if cases:
         for number, line in enumerate(read_input(cases).split("\n"), 1):
             if line.strip():
-                put(_read_case(line, mode, f"{cases}:{number}"))
+                put(_read_case(line, mode or "plain", f"{cases}:{number}"))
         return 0
     if source is None or text is None:
         raise click.UsageError("give SOURCE and TEXT, or --cases FILE.jsonl")
-    tree = given.load(source)
+    tree, others = given.load_with_others(source)
     name = tree.decisions[0].name if tree.decisions else tree.name
-    decider = Decider(Terms(tree, name))
+    decider = Decider(Terms(tree, name, trees=tuple(others)))
     question = decider.question(decider.level(Item("1", name, name)))
-    put(_reading_json(desk.read_text(text, question, mode)))
+    usual = "plain" if decider.kind == "advisory" else "strict"
+    put(_reading_json(desk.read_text(text, question, mode or usual)))
     return 0
 
 
