@@ -90,9 +90,11 @@ def test_an_agent_asks_and_relays(tried: Tried) -> None:
         "phaseGated": "1: Plan",
         "nextPhase": "2: Build",
         "proofProvided": "yes, 2 fields",
+        "notes": [{"kind": "matched", "text": "> Matched: Proceed to 2: Build", "item": "1"}],
         "by": "agent",
         "through": "relay",
     }
+    assert ended.state["notes"] == result(ended)["notes"]
     entry = tried.state["phaseHistory"][-1]
     assert (entry["who"], entry["through"], entry["run"]) == ("agent", "relay", run)
     assert entry["reason"] == "chose “Proceed to 2: Build” at the gate of 1: Plan"

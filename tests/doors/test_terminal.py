@@ -23,7 +23,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from textual import events
-from textual.widgets import Input
 
 from program import environment
 from quandary.desk.drafts import Draft
@@ -152,6 +151,7 @@ def press(ask: Ask, *keys: str | events.Event, size: tuple[int, int] = (80, 40))
 def pressed(key: str) -> events.Key:
     """A key as the terminal's driver tells of it."""
     names = {"?": "question_mark", "/": "slash", "!": "exclamation_mark", "+": "plus"}
+    names["<"] = "less_than_sign"
     character = " " if key == "space" else key if len(key) == 1 else None
     return events.Key(names.get(key, key), character)
 
@@ -308,7 +308,6 @@ def test_what_was_gathered_before_is_shown_and_stays() -> None:
     """Ticks of earlier pages are named; a last page with nothing on it still goes on with them."""
     ask = asking(question(choices=FLAGS[:2], named=FLAGS[2:3], multi=True, gathered=("CUT", "TAG")))
     open_one, sent = play(ask, ["space"], ["enter"])
-    assert "Chosen so far: Cut it, Tag it" in open_one.text
     assert "❯ 1 [x] Tag it" in open_one.text
     assert [picked("CUT", "TAG")] == sent.answers
 
@@ -431,13 +430,60 @@ def test_a_second_enter_on_the_other_line_picks_nothing() -> None:
     async def run() -> None:
         async with box.run_test() as pilot:
             await pilot.press("/", "x")
-            line = box.query_one("#words", Input)
             for _ in range(2):
-                line.post_message(Input.Submitted(line, "x"))
+                box.post_message(pressed("enter"))
             await settled(pilot)
 
     asyncio.run(run())
     assert [draft.answer is not None for draft in box.drafts] == [True, False]
+
+
+def proof(number: int, **changes: Any) -> Question:  # noqa: ANN401 - any field
+    """A field of a proof, for which a value is typed."""
+    asked = {"choices": (), "named": (), "menu": False, "value": "hours (integer)", **changes}
+    return question(number, **asked)
+
+
+def test_enter_in_one_proof_field_leads_to_the_next() -> None:
+    """Each is typed by itself, also where one types ahead; a blank takes no other along."""
+    ask = asking(proof(1), proof(2))
+    first = press(ask, *"12", "enter")
+    assert (first.at, [draft.words for draft in first.drafts]) == (1, ["12", ""])
+    assert first.drafts[1].answer is None
+    assert "more options" not in first.text
+    assert "Other" not in first.text
+    assert "hours (integer)" in first.text
+    both = press(ask, *"12", "enter", *"?", "enter", "enter")
+    assert [(a.text, a.prefix) for a in both.answers] == [("12", None), ("?", None)]
+    left = press(ask, *"12", "enter", "enter", "enter")
+    assert [(a.text, a.blank) for a in left.answers] == [("12", False), (None, True)]
+
+    async def hurry() -> list[str]:
+        box = Held(ask)
+        async with box.run_test() as pilot:
+            for key in (*"12", "enter", *"ab", "enter"):
+                box.post_message(pressed(key))
+            await settled(pilot)
+        return [draft.words for draft in box.drafts]
+
+    assert asyncio.run(hurry()) == ["12", "ab"]
+
+
+def test_an_opened_menu_shows_the_way_up() -> None:
+    """`<` goes there from the list, whatever is ticked; so does a word on the Other line."""
+    above = (Choice("<", "Back", "To the options before"), Choice("<CUT", "Leave it out"))
+    inner = asking(question(above=above, menu=False))
+    shown, up, typed, named = play(
+        inner, (), ["<"], ["/", *"back", "enter"], ["/", *"cut", "enter"]
+    )
+    assert "< back" in shown.text
+    picked = [seen.answers[0].picked for seen in (up, typed, named)]
+    assert picked == [("<",), ("<",), ("<CUT",)]
+    ticked = press(asking(question(above=above, choices=FLAGS, multi=True)), "space", "<")
+    assert ticked.answers[0].picked == ("<",)
+    first = press(asking(question()), "<")
+    assert (first.returned, "nothing to go back to" in first.text) == (None, True)
+    assert "< back" not in first.text
 
 
 # -- comments, help, leaving -----------------------------------------------------------------------
@@ -664,6 +710,25 @@ def test_an_empty_line_is_a_blank_other_only_where_there_is_a_menu() -> None:
     returned, text = numbered(asking(question(menu=False, named=())), "", "1")
     assert Reply((Answer("1.1:", picked=("OK",), raw="1"),)) == returned
     assert "Other has no options here" in text
+
+
+def test_a_proof_typed_at_a_dumb_terminal_is_text() -> None:
+    """A number is what was asked for, unless it names one of the values that are listed."""
+    ask = asking(proof(1), proof(2, choices=(Choice("V1", "low"), Choice("V2", "1"))))
+    for lines, said in ((("1", "2"), ["1", ("V2",)]), (("#4", "1"), ["#4", "1"])):
+        returned, shown = numbered(ask, *lines)
+        assert isinstance(returned, Reply)
+        assert [a.picked or a.text for a in returned.answers] == said
+        assert "Other" not in shown
+
+
+def test_an_opened_menu_shows_the_way_up_in_text() -> None:
+    """The line says what to type."""
+    above = (Choice("<", "Back", "To the options before"), Choice("<CUT", "Leave it out"))
+    returned, shown = numbered(asking(question(above=above)), "<")
+    assert isinstance(returned, Reply)
+    assert returned.answers[0].picked == ("<",)
+    assert "<  Back: To the options before" in shown
 
 
 def test_the_end_of_input_is_no_answer() -> None:

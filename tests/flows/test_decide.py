@@ -19,6 +19,7 @@ from quandary.formats.markdown import parse
 from quandary.model.asks import MORE, Answer, Ask, Item, Limits, Reply
 from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.tree import Extra, Tree, is_multi, walk
+from quandary.reading import read
 from strategies import trees
 
 if TYPE_CHECKING:
@@ -126,6 +127,21 @@ def pick(*codes: str, **more: object) -> Callable[[Ask], Reply]:
     )
 
 
+def typed(text: str) -> Callable[[Ask], Reply]:
+    """A text as the Other line of a box takes it, in reply to the only question."""
+
+    def reply(ask: Ask) -> Reply:
+        (question,) = ask.questions
+        return Reply((read(text, question, "strict").answer(question.key, text),))
+
+    return reply
+
+
+def asking(text: str) -> Flow:
+    """A flow that asks a tree about one item."""
+    return decide(tree(text), items(1), context=CONTEXT)
+
+
 def paths(result: dict[str, Any]) -> list[str]:
     """The chosen paths."""
     return [chosen["path"] for chosen in result["chosenItems"]]
@@ -204,6 +220,76 @@ def test_blank_other_without_a_menu_asks_again() -> None:
     asks, result = drive(decide(tree(text), items(1), context=CONTEXT), pick(), pick("NO"))
     assert [ask.key for ask in asks] == ["1.1:", "1.1:~2"]
     assert paths(result) == ["NO"]
+
+
+@pytest.mark.parametrize("text", ["back", "Back.", "<", "go back"])
+@pytest.mark.parametrize(("way", "key"), [("", "1.1:OTH"), ("NO", "1.1:NO")])
+def test_back_leads_one_level_up(text: str, way: str, key: str) -> None:
+    """Out of the menu behind Other and out of a branch, announced, with nothing decided."""
+    opened = pick(way) if way else pick()
+    asks, result = drive(asking(STEP), opened, typed(text), pick("CUT"))
+    assert [one.key for one in asks] == ["1.1:", key, "1.1:~2"]
+    assert asks[0].questions[0].above == ()
+    assert "< goes back" in asks[1].preamble.hints
+    assert asks[2].questions[0].choices == asks[0].questions[0].choices
+    assert [note.text for note in asks[2].notes] == ["> Matched: Back"]
+    assert paths(result) == ["CUT"]
+
+
+@pytest.mark.parametrize(
+    ("way", "text", "path", "label"),
+    [
+        ((), "CUT", "CUT", "Leave it out"),
+        ((), "fine", "OK", "Fine"),
+        (("NO",), "move it", "OTH/MOV", "Move it"),
+        (("NO",), "cut", "CUT", "Leave it out"),
+        (("NO", ""), "Add to it", "NO/ADD", "Add to it"),
+        (("NO", ""), "ok", "OK", "Fine"),
+        (("NO", ""), "!SPL", "OTH/SPL", "Make two of it"),
+    ],
+)
+def test_labels_and_codes_of_the_levels_above_are_understood(
+    way: tuple[str, ...], text: str, path: str, label: str
+) -> None:
+    """As if they had been typed there, and announced."""
+    opened = [pick(code) if code else pick() for code in (way or ("",))]
+    _, result = drive(asking(STEP), *opened, typed(text))
+    assert paths(result) == [path]
+    assert [note["text"] for note in result["notes"]] == [f"> Matched: {label}"]
+
+
+def test_the_levels_own_options_go_before_those_above() -> None:
+    """`cut` is the option that is shown, not the one of the same name further up."""
+    for option, text in (("[CUT] Add to it", "cut"), ("[CUT] Back", "back")):
+        level = STEP.replace("[ADD] Add to it", option)
+        _, result = drive(asking(level), pick("NO"), typed(text))
+        assert paths(result) == ["NO/CUT"]
+
+
+def test_what_was_ticked_is_still_chosen_on_the_way_up() -> None:
+    """A branch that was left is not among it."""
+    asks, result = drive(asking(TAGS), pick("TAG", "NO"), typed("<"), pick("BRS"))
+    assert asks[2].questions[0].gathered == ("TAG",)
+    assert "Chosen so far: Tag it." in asks[2].questions[0].text
+    assert paths(result) == ["TAG,BRS"]
+
+
+def test_what_fits_two_options_above_is_asked() -> None:
+    """With these two only, and either of them can be chosen."""
+    text = STEP.replace("[OK] Fine", "[OK] Leave it in")
+    asks, result = drive(asking(text), pick("NO"), typed("leave it"), pick("<CUT"))
+    assert [c.code for c in asks[2].questions[0].choices] == ["<OK", "<CUT"]
+    assert paths(result) == ["CUT"]
+
+
+@pytest.mark.parametrize("other", ["- [OTH] Other\n", ""])
+def test_a_menu_behind_other_is_promised_only_where_there_is_one(other: str) -> None:
+    """Own words are always welcome, and a blank is not said to lead anywhere."""
+    text = "## Decision: D\n- [A1] One\n- [B1] Two\n- [C1] Three\n" + other
+    asks, result = drive(asking(text), typed("something else"))
+    assert not asks[0].questions[0].menu
+    assert "blank" not in asks[0].preamble.text
+    assert paths(result) == ["OTH/custom:something else"]
 
 
 def test_own_words_are_kept_below_other() -> None:
@@ -320,6 +406,19 @@ def test_plus_adds_to_a_multi_select_answer() -> None:
     )
     assert asks[1].questions[0].gathered == ("BRS",)
     assert paths(result) == ["TAG,BRS"]
+
+
+def test_what_is_chosen_so_far_stands_on_every_showing_and_page() -> None:
+    """Whatever brings the question back: an addition, a page, a question, a slip, a tag."""
+    wide = "## Decision: D\n" + "".join(f"- [O{c}] [ ] Option {c}\n" for c in "ABCDEFG")
+    texts = ("+OB", "?", "Q: why?", "#tag", "+NOPE", "Option", "+OA", "done")
+    asks, result = drive(asking(wide), pick("OC", MORE), pick(MORE), *map(typed, texts))
+    chosen = [asked.questions[0].text.partition("Chosen so far: ")[2] for asked in asks]
+    assert chosen[0] == ""
+    assert all(text.startswith("Option C. ") for text in chosen[1:3])
+    assert all(text.startswith("Option C, Option B. ") for text in chosen[3:9])
+    assert chosen[9].startswith("Option C, Option B, Option A. ")
+    assert paths(result) == ["OA,OB,OC"]
 
 
 def test_force_resolves_at_once() -> None:

@@ -21,7 +21,7 @@ from quandary.flows.gate import Custom, gate, time_spent
 from quandary.model.asks import Answer, Ask, Item, Limits, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.track import Field, Move, Phase, Track
-from quandary.reading import read
+from quandary.reading import Mode, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,6 +173,20 @@ def test_a_track_with_one_phase() -> None:
     assert drive.labels == ["Finish", "Walk through the output"]
 
 
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_finished_track_offers_no_way_forward(gated: bool) -> None:
+    """What was produced can still be walked through, gone back to and begun anew."""
+    phases = (*PHASES[:3], replace(PHASES[3], gate=gated))
+    house = House(files={"a.md": "1"})
+    drive = Drive(gate(replace(track("4", *phases), finished=True)), house)
+    assert drive.labels == ["Walk through the output", "Go back to 3: Test"]
+    assert drive.ask.questions[0].text.startswith("4: Ship is finished, and the track with it.")
+    drive.say("WLK", "ok")
+    assert drive.labels == ["Walk through the output", "Go back to 3: Test"]
+    assert drive.say("BAK").result is not None
+    assert [move.target for move in house.moves] == ["3: Test"]
+
+
 def test_a_narrow_box_shows_the_custom_action_on_its_second_page() -> None:
     """Where only three fit, nothing is lost."""
     limits = Limits(questions=3, options=3)
@@ -206,7 +220,7 @@ def test_the_question_knows_what_was_proven() -> None:
     assert "is next, and 1 more thing must be proven first." in text
     given |= [last]
     text = Drive(gate(track("1", *phases), proof=given)).ask.questions[0].text
-    assert "is next, and its proof is complete." in text
+    assert "is next. What" in text  # nobody has checked it
 
 
 # -- what comes of each choice -------------------------------------------------------------------
@@ -236,11 +250,67 @@ def test_a_choice_is_carried_out(
     assert move.reason == f"chose “{reason}” at the gate of {track(at).current.title}"  # type: ignore[union-attr]  # it has one
     assert move.finish == (reply == "finish")
     result = proven(drive.result)
-    assert result == drive.result
+    announced = [{"kind": "matched", "text": f"> Matched: {reason}", "item": at}]
+    assert drive.result == {**result, "notes": announced}
     assert result["userChoice"] == choice
     assert result["nextPhase"] == ("" if move.finish else target)
     assert result["phaseGated"] == track(at).current.title  # type: ignore[union-attr]  # it has one
     assert result["proofProvided"] == "none was needed"
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("at", ["2", "4"])
+@pytest.mark.parametrize(
+    "text",
+    ["go", "Go!", "GO", "go go", "yes", "Yes, go.", "go ahead", "do it", "sounds good", "ok", "👍"],
+)
+def test_an_affirmative_proceeds_and_never_moves_back(text: str, at: str, mode: Mode) -> None:
+    """Proceed, or Finish at the last phase; and it is announced."""
+    house = House()
+    drive = Drive(gate(track(at)), house)
+    asked = drive.ask.questions[0]
+    drive.reply(read(text, asked, mode).answer(asked.key, text))
+    assert proven(drive.result)["userChoice"] == "proceed"
+    matched = asked.choices[0].label
+    assert drive.result is not None
+    assert drive.result["notes"] == [
+        {"kind": "matched", "text": f"> Matched: {matched}", "item": at}
+    ]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("text", ["just go", "now go", "go now", "go as is", "we can go"])
+def test_a_word_that_go_back_begins_with_moves_nothing_back(text: str, mode: Mode) -> None:
+    """`Go` is the beginning of `Go back` and of `Go ahead` alike."""
+    asked = Drive(gate(track())).ask.questions[0]
+    assert "BAK" not in read(text, asked, mode).codes
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("go back", "Go back to 1: Plan"),
+        ("restart this phase", "Restart this phase"),
+        ("skp", "Skip ahead to 4: Ship"),
+        ("run benchmarks", "Run benchmarks"),
+    ],
+)
+def test_every_typed_match_is_announced(text: str, label: str) -> None:
+    """Also where it ends the run."""
+    drive = Drive(gate(track(), custom=Custom("Run benchmarks"))).say(text)
+    assert drive.result is not None
+    assert [note["text"] for note in drive.result["notes"]] == [f"> Matched: {label}"]
+
+
+def test_a_menu_is_gone_up_from() -> None:
+    """In the menu behind Other, `back` is the way up; nothing moves."""
+    house = House()
+    drive = Drive(gate(track("4")), house).say("", "back")
+    assert drive.labels[0] == "Finish"
+    assert [note.text for note in drive.ask.notes] == ["> Matched: Back"]
+    drive.say("", "<", "", "finish")
+    assert [(move.target, move.finish) for move in house.moves] == [("4: Ship", True)]
+    assert proven(drive.result)["userChoice"] == "proceed"
 
 
 def test_other_left_blank_opens_its_menu() -> None:
@@ -402,6 +472,55 @@ def test_proof_that_came_along_is_passed_on() -> None:
     assert proven(drive.result)["proofProvided"] == "yes, 3 fields"
 
 
+def test_what_was_typed_survives_a_blank_neighbour() -> None:
+    """A field that is left blank brings the menu back, and the others are not asked for again."""
+    house = House(LACKING, {"missing": ["risk"]})
+    drive = Drive(gate(track("1", *PROVING), at_hand=True), house).say("PRC")
+    scope, risk, hours = drive.ask.questions
+    drive.reply(
+        Answer(scope.key, text="all"), Answer(risk.key), Answer(hours.key, text="3", raw="3")
+    )
+    assert drive.labels[0] == "Proceed to 2: Build"
+    assert "lacks risk. What was given for scope, hours is kept." in drive.ask.preamble.text
+    assert "and 1 more thing must be proven first" in drive.ask.questions[0].text
+    drive.say("PRC")
+    assert house.moves[-1].proof == {"scope": "all", "hours": "3"}
+    assert [question.title for question in drive.ask.questions] == ["risk"]
+    drive.say("low")
+    assert house.moves[-1].proof == {"scope": "all", "hours": "3", "risk": "low"}
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1",
+        "2",
+        "?",
+        "???",
+        "#42",
+        "!skip",
+        "@plan.md",
+        "+1",
+        "Q: none",
+        "A",
+        "Other",
+        "OTH",
+        "back",
+    ],
+)
+def test_a_proof_is_read_as_nothing_but_what_was_typed(value: str, mode: Mode) -> None:
+    """No number of a list, prefix, extra or word for Other: it is the value."""
+    house = House(LACKING)
+    drive = Drive(gate(track("1", *PROVING), at_hand=True), house).say("PRC")
+    scope, risk, hours = drive.ask.questions
+    assert [q.menu for q in (scope, risk, hours)] == [False, False, False]
+    assert (scope.value, hours.value) == ("scope", "hours (integer)")
+    answers = [read(value, q, mode).answer(q.key, value) for q in (scope, risk, hours)]
+    drive.reply(*answers)
+    assert house.moves[-1].proof == dict.fromkeys(("scope", "risk", "hours"), value)
+
+
 def test_a_person_is_asked_field_by_field() -> None:
     """What is missing is asked for, what is wrong is asked for again, the rest stands."""
     house = House(LACKING, {"wrong": {"hours": "must be integer and is text"}})
@@ -447,8 +566,8 @@ def test_proof_is_asked_in_screenfuls() -> None:
     assert len(drive.ask.questions) == 4
     drive.reply(*(Answer(q.key, text=f"v {q.title}") for q in drive.ask.questions[:3]))
     assert [q.title for q in drive.ask.questions] == ["f3", "f4", "f5"]
-    drive.say("?")
-    assert "this has to be proven" in drive.ask.preamble.text
+    drive.reply(Answer(drive.ask.key, advice="Look at the report."))
+    assert "Look at the report." in drive.ask.preamble.text
     drive.say("done")
     assert house.moves[-1].proof == {
         **{f"f{n}": f"v f{n}" for n in range(3)},

@@ -313,6 +313,8 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
     shown = phases.digest_artifacts(store, folder) if guarded else {}
+    base = os.path.realpath(os.curdir)
+    proof = tracks.convert_typed(phase.proof, wanted.proof, typed)
     terms = gates.Terms(
         folder=folder,
         track=track,
@@ -322,11 +324,12 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         items=tuple(sources.from_rows("items", wanted.items)),
         require=_required(wanted),
         at_hand=showing.via == "terminal",
-        proof=tracks.convert_typed(phase.proof, wanted.proof, typed),
+        proof=proof,
         limits=showing.limits(),
         values=wanted.values,
         context=gates.describe(os.path.basename(folder), track, phase, shown),
-        base=os.path.realpath(os.curdir),
+        base=base,
+        lacking=phases.find_gaps(folder, phase.proof, proof, base).names,
         shown=shown,
     )
     return _beginning("gate", terms, "track")._replace(warnings=stuck)

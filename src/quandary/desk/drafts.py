@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quandary.model.asks import MORE, Answer, Question, Reading
+from quandary.model.asks import BACK, MORE, Answer, Question, Reading
 from quandary.model.text import printable
 from quandary.reading import Mode, read
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 CLOSED = "the terminal was closed"
 INTERRUPTED = "interrupted"
+NO_MENU = "These are the first options: there is nothing to go back to."
 NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter continues."
 NOTHING_TYPED = "Other has no options here: type your own words."
+LEFT_OUT = "left out: back to the menu"
 STANDS_ALONE = "This cannot be combined with ticks: remove them first, or type something else."
 
 
@@ -50,6 +52,12 @@ class Draft:
         """Whether the cursor stands on the Other line."""
         return self.at == self.other
 
+    @property
+    def hint(self) -> str:
+        """What the Other line is for."""
+        menu = "Other..., or your own words" if self.question.menu else "Other: your own words"
+        return self.question.value or menu
+
     def move(self, step: int) -> None:
         """Up or down, round the ends."""
         self.at = (self.at + step) % (self.other + 1)
@@ -71,9 +79,15 @@ class Draft:
         """Whether the choice is part of a multi-select answer so far."""
         return choice.code in self.ticked or choice.code in self.question.gathered
 
-    def settle(self) -> str:
-        """Make the answer out of what is marked and typed; or say why it cannot be one yet."""
-        if self.question.multi:
+    def settle(self, *, up: bool = False) -> str:
+        """Make the answer out of what is marked and typed; or say why it cannot be one yet.
+
+        The way up out of an opened menu leaves aside whatever is marked there.
+        """
+        answer: Answer | str
+        if up:
+            answer = Answer(self.question.key, picked=(BACK,)) if self.question.above else NO_MENU
+        elif self.question.multi:
             answer = self._join_ticks()
         elif self.on_other:
             answer = self._read_typed()
@@ -109,7 +123,8 @@ class Draft:
         reading = self.reading()
         if reading.kind != "blank":
             return reading.answer(key, text)
-        return Answer(key, raw=text or None) if self.question.menu else NOTHING_TYPED
+        open_ended = self.question.menu or self.question.value
+        return Answer(key, raw=text or None) if open_ended else NOTHING_TYPED
 
     # -- in words --------------------------------------------------------------------------------
 
@@ -121,6 +136,8 @@ class Draft:
     def preview(self) -> str:
         """What Enter on the Other line would do."""
         reading = self.reading()
+        if self.question.value:
+            return "" if reading.kind == "own-words" else f"→ {LEFT_OUT}"
         if reading.kind == "blank" and self.ticked:
             return "→ continues with what is ticked"
         if reading.kind == "blank":
@@ -139,8 +156,7 @@ class Draft:
             said = ", ".join([*_labels(self.question, answer.picked), f"“{answer.text}”"])
         if answer.comment:
             said = f"{said} (“{answer.comment}”)"
-        further = answer.blank or answer.among or answer.tree or MORE in answer.picked
-        settled = answer.prefix == "force" if answer.prefix else not further
+        settled = answer.settles and not answer.blank
         return printable(f"{'✓' if settled else '→'} {header} — {said}")
 
 
@@ -158,7 +174,7 @@ def meaning(question: Question, answer: Answer) -> str:
     parts = _labels(question, answer.picked)
     if answer.text:
         parts.append("your own words")
-    return ", ".join(parts) or "more options"
+    return ", ".join(parts) or (LEFT_OUT if question.value else "more options")
 
 
 def _describe_prefix(question: Question, answer: Answer) -> str:
@@ -178,5 +194,5 @@ def _describe_prefix(question: Question, answer: Answer) -> str:
 
 
 def _labels(question: Question, codes: tuple[str, ...]) -> list[str]:
-    known = {choice.code: choice.label for choice in (*question.choices, *question.named)}
+    known = {choice.code: choice.label for choice in question.every}
     return [known.get(code, code) for code in codes]

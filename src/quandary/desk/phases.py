@@ -25,12 +25,12 @@ from quandary.journal.history import history
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
-from quandary.model.track import Move, Phase, Refusal, Track, Transition
+from quandary.model.track import Field, Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
 from quandary.settings.files import SKIPPED, is_ignored, is_inside, open_file, require_own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from quandary.formats.tracks import Gaps, Given
     from quandary.journal.store import Run, Store
@@ -388,7 +388,7 @@ def move_track(
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
         values = tracks.convert_typed(judged.due, given.values, given.values if given.lines else ())
-        lack = _find_gaps(folder, judged, values)
+        lack = find_gaps(folder, judged.due, values)
         if lack.names:
             asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
             raise Rejected(f"{asked}; {lack.text}; pipe a JSON object with these fields")
@@ -406,8 +406,8 @@ def move_track(
     return passage, tracks.track_after(kept, judged)
 
 
-def _find_gaps(
-    folder: str, transition: Transition, values: dict[str, Any], base: str = os.curdir
+def find_gaps(
+    folder: str, due: Iterable[Field], values: dict[str, Any], base: str = os.curdir
 ) -> Gaps:
     """What the proof lacks; paths start from the track's folder or the caller's.
 
@@ -418,7 +418,7 @@ def _find_gaps(
         named = (os.path.join(place, path) for place in (folder, base))
         return any(is_inside(folder, one) and os.path.exists(one) for one in named)
 
-    return tracks.find_gaps(transition.due, values, exists)
+    return tracks.find_gaps(due, values, exists)
 
 
 def _carry_out(
@@ -590,7 +590,7 @@ def _judge_and_move(
     if judged.needs_person and (changed := _list_changes(store, move.folder, move.shown)):
         raise Rejected(f"{changed} changed since it was shown here; ask again")
     values = tracks.convert_typed(judged.due, move.proof, move.typed)
-    lack = _find_gaps(move.folder, judged, values, move.base or os.curdir)
+    lack = find_gaps(move.folder, judged.due, values, move.base or os.curdir)
     if lack.names:
         return {"lacking": lack._asdict()}
     passage = Passage(

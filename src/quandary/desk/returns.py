@@ -273,7 +273,7 @@ class _ReplyReader:
 
     def _split_by_question(self, text: str) -> list[tuple[Sheet, str]]:
         """The lines of a reply that say which question they answer, if the first one does."""
-        names = self._names()
+        names = {} if self.sheets[0].question.value and not self.sheets[1:] else self._names()
         listed = "|".join(f"({re.escape(name)})" for name in names)
         # The full stop has to stand apart, or "1.5 hours" would be about question 1.
         mark = rf"^[ \t]*(?:{listed})(?:[ \t]*[:)=]|\.(?=\s))[ \t]*"
@@ -416,7 +416,7 @@ class _ReplyReader:
         key, codes = sheet.question.key, sheet.codes
         if text in codes:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
-        if not text or self.is_other(text):
+        if not text or (self.is_other(text) and not sheet.question.value):
             return Answer(key)
         mode: Literal["strict", "plain"] = "plain" if self.as_text else "strict"
         return self.read(text, sheet.question, mode).answer(key, text)
@@ -462,7 +462,7 @@ class _ReplyReader:
 
 def _code(question: Question, given: str) -> str:
     """The code of an option, in full or without what leads to it; "" for Other itself."""
-    offered = [choice.code for choice in (*question.choices, *question.named)]
+    offered = [choice.code for choice in question.every]
     if given in offered:
         return given
     behind = [code for code in offered if code.rpartition("/")[2] == given]

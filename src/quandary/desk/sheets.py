@@ -63,10 +63,6 @@ NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 """Read: stands where an answer would, when the person only left a note."""
 
 SEVERAL = "(To choose several, name them under Other.)"
-_FILLERS = (
-    ("Other", "Say it in your own words, or leave it blank to see more options."),
-    ("None of these", "Neither; there may be more behind this."),
-)
 _GAP = re.compile(r"\s*,\s*|\s*\Z")
 _BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
@@ -128,7 +124,7 @@ def make_sheets(ask: Ask) -> tuple[Sheet, ...]:
 
 
 def _options(question: Question) -> tuple[Shown, ...]:
-    """The choices with labels that can be told apart; Other itself where a box wants two.
+    """The choices with labels that can be told apart, and two at least, since boxes want two.
 
     A choice that is called like the host's Other has its code behind it, for the same reason.
     """
@@ -138,7 +134,7 @@ def _options(question: Question) -> tuple[Shown, ...]:
         if is_other(label) or label in NOTHING_CHOSEN:
             label = f"{label} ({choice.code})"
         options.append(Shown(label, one_line(choice.description), choice))
-    options += [Shown(*filler, None) for filler in _FILLERS[: max(2 - len(options), 0)]]
+    options += _fillers(question)[: max(2 - len(options), 0)]
     codes = [option.choice.code if option.choice else OTHER for option in options]
     labels = _distinct([option.label for option in options], codes)
     if question.multi:
@@ -147,6 +143,16 @@ def _options(question: Question) -> tuple[Shown, ...]:
         Shown(label, option.description or label, option.choice)
         for label, option in zip(labels, options, strict=True)
     )
+
+
+def _fillers(question: Question) -> list[Shown]:
+    """What stands beside a single choice: the way up where there is one, else Other itself."""
+    more = ", or leave it blank to see more options" if question.menu else ""
+    return [
+        *(Shown(up.label, up.description, up) for up in question.above[:1]),
+        Shown("Other", f"Say it in your own words{more}.", None),
+        Shown("None of these", "Neither of them.", None),
+    ]
 
 
 def _distinct(texts: list[str], names: Sequence[str]) -> list[str]:

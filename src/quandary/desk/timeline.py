@@ -104,7 +104,7 @@ def answer_text(answer: Answer, question: Question | None) -> str:
 
 
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
-    options = (*question.choices, *question.named) if question else ()
+    options = question.every if question else ()
     labels = {option.code: option.label for option in options}
     extras = {extra.letter: extra.text for extra in question.extras} if question else {}
     yield from (labels.get(code, code) for code in answer.picked)

@@ -19,6 +19,7 @@ from quandary.flows import proposals, send, wording
 from quandary.flows.proposals import Proposal
 from quandary.model import keys
 from quandary.model.asks import (
+    BACK,
     MORE,
     Answer,
     Ask,
@@ -234,6 +235,7 @@ class Asking(ABC, Generic[P]):
             notes.append(Note("person", PERSON, questions[0].item))
         extras = dict.fromkeys(extra for question in questions for extra in question.extras)
         hints = [wording.BLANK] if any(question.menu for question in questions) else []
+        hints += [wording.UP] if any(question.above for question in questions) else []
         hints += ["Q: asks something", "? explains"]
         hints.append("! skips" if self.skips else "@path shows a file")
         if any(question.multi for question in questions):
@@ -335,6 +337,11 @@ class Asking(ABC, Generic[P]):
         self.note("said", place, why)
         return why
 
+    def chosen(self, place: P) -> str:
+        """What has been gathered, as every showing of the question says it."""
+        labels = self._labels(place, place.gathered)
+        return f"Chosen so far: {labels}. " if labels else ""
+
     def _labels(self, place: P, codes: Iterable[str]) -> str:
         return ", ".join(label for code in codes if (label := self.label(place, code)))
 
@@ -369,6 +376,7 @@ class Asking(ABC, Generic[P]):
                 return self.again(place, "This question cannot be skipped.")
             return self.choose(place, (), word or "skip", "force")
         if (code := self.resolve(place, argument)) is not None:
+            self.note("matched", place, f"> Matched: {self.label(place, code)}")
             return self.force(place, code)
         return self.again(place, f"There is no option {argument} here.")
 
@@ -386,8 +394,7 @@ class Asking(ABC, Generic[P]):
         if not place.multi or not codes or len(codes) < len(found):
             return self.again(place, f"{argument or '+'} cannot be added here.")
         place = self._tick(place, codes)
-        why = f"Chosen so far: {self._labels(place, place.gathered)}. What else?"
-        return [replace(place, why=why)]
+        return [replace(place, why=f"Added: {self._labels(place, codes)}. What else?")]
 
     def _refer(self, place: P, question: Question, path: str) -> Steps[list[P]]:
         """`@path` shows a file, and the question comes again."""
@@ -420,7 +427,7 @@ class Asking(ABC, Generic[P]):
 def _decides(answer: Answer) -> bool:
     """Whether an answer has a part in what is decided: turning pages and asking back have none."""
     if answer.picked:
-        return answer.picked != (MORE,)
+        return answer.picked not in ((MORE,), (BACK,))
     return not (answer.advice or answer.among or answer.tree or answer.prefix not in _DECIDING)
 
 
@@ -539,15 +546,13 @@ class Chooser(Asking[Inquiry]):
     def question(self, place: Inquiry) -> Question:
         none = () if place.none is None else (place.none,)
         if none and place.gathered:
-            chosen = f"Chosen so far: {', '.join(place.gathered)}"
-            none = (Choice(none[0].code, "That is all", chosen),)
+            none = (Choice(none[0].code, "That is all", self.chosen(place).rstrip(". ")),)
         room = max(self.limits.options, FEWEST)
         shown, named = page_of(place, place.choices, (*place.named, *none), room)
         if len(shown) < room and not place.among:
             shown, named = (*shown, *none), tuple(c for c in named if c not in none)
         said = [f"{place.key}: {place.text}" if place.chain else place.text]
-        if place.gathered:
-            said.append(f"Chosen so far: {', '.join(place.gathered)}.")
+        said += [self.chosen(place).rstrip()] if place.gathered else []
         if not place.among:
             said += [f"(“{choice.label}” can be typed.)" for choice in none if choice in named]
         number = place.key if place.chain else place.item.id

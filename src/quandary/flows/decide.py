@@ -17,11 +17,21 @@ from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.flows import tell_hands, wording
 from quandary.flows.asking import Asking, Place, page_of
 from quandary.model import keys
-from quandary.model.asks import Choice, Hand, Item, Kind, Limits, Question, Required
+from quandary.model.asks import (
+    BACK,
+    Answer,
+    Choice,
+    Hand,
+    Item,
+    Kind,
+    Limits,
+    Question,
+    Required,
+)
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from quandary.flows import Flow, Steps
     from quandary.flows.asking import Remarks
@@ -129,11 +139,25 @@ class Level(Place, frozen=True, kw_only=True):
     in_menu: bool = False
     """This is the level behind Other."""
     own_words: bool = True
+    above: tuple[Level, ...] = ()
+    """The levels that led here, the nearest first."""
 
     @property
     def menu(self) -> Option | None:
         """The option that stands for the host's Other, if what is behind it can be opened."""
         return None if self.in_menu else other_of(self.options)
+
+    def list_choices(self) -> tuple[list[Choice], list[Choice]]:
+        """The options of the level, and those behind its Other."""
+        menu = self.menu
+        named = [_choice(option) for option in self.options if option is not menu]
+        return named, [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
+
+    def keep(self, codes: Iterable[str]) -> Level:
+        """The level as it is come back to: with the leaves chosen, where several can be."""
+        options = {code: trace(self.options, code)[-1] for code in codes} if self.multi else {}
+        leaves = [c for c, o in options.items() if not o.options and o is not self.menu]
+        return replace(self, gathered=tuple(leaves))
 
     def part(self, code: str) -> Part:
         """What choosing this option records: the same, whichever way it was come by."""
@@ -206,7 +230,28 @@ def _below(place: Level, code: str, why: str) -> Level:
         order=place.part(code).order,
         why=why,
         hands=place.hands,
+        above=(replace(place, above=()), *place.above),
     )
+
+
+def _climb(place: Level, code: str) -> tuple[Level, str]:
+    """The level that a code belongs to, and what it is called there: `<OK` is one level up."""
+    height = len(code) - len(code.lstrip(BACK))
+    if not 0 < height <= len(place.above):
+        return place, code
+    level, *above = place.above[height - 1 :]
+    return replace(level, above=tuple(above), hands=place.hands), code[height:]
+
+
+def _way_up(place: Level) -> tuple[Choice, ...]:
+    """What leads out of an opened menu: one level up, or to an option of a level above."""
+    found = [Choice(BACK, "Back", "To the options before these")] if place.above else []
+    for height, level in enumerate(place.above, 1):
+        named, behind = level.list_choices()
+        if place.in_menu and height == 1:
+            behind = []  # which are these
+        found += [replace(c, code=BACK * height + c.code, description="") for c in named + behind]
+    return tuple(found)
 
 
 def level_problems(tree: Tree) -> list[str]:
@@ -305,7 +350,7 @@ class Decider(Asking[Level]):
         item = place.item
         shown, further = self._page(place)
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
-        text, template = crumbs + self.root_text(item, place.root), ""
+        text, template = f"{crumbs}{self.chosen(place)}{self.root_text(item, place.root)}", ""
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
             template = crumbs + self._word(item, place.root, wording.fill_phrases)
         return Question(
@@ -317,7 +362,8 @@ class Decider(Asking[Level]):
             item=item.id,
             title=item.title or item.label or item.id,
             named=further,
-            menu=place.menu is not None and not place.among,
+            above=_way_up(place),
+            menu=bool(place.menu and place.menu.options) and not place.among,
             extras=(*self.extras, *place.offers),
             keywords=self._keywords,
             gathered=place.gathered,
@@ -328,12 +374,12 @@ class Decider(Asking[Level]):
 
     def _page(self, place: Level) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
         # A level is known by where it lies in memory, since it lives as long as the tree does.
+        if any(code.startswith(BACK) for code in place.among):
+            named, behind = place.list_choices()
+            return page_of(place, named, [*behind, *_way_up(place)], self.limits.options)
         level = (id(place.options), place.page, place.among, place.turned, place.in_menu)
         if level not in self._pages:
-            menu = place.menu
-            named = [_choice(option) for option in place.options if option is not menu]
-            behind = [_choice(o, f"{menu.code}/{o.code}") for o in menu.options] if menu else []
-            self._pages[level] = page_of(place, named, behind, self.limits.options)
+            self._pages[level] = page_of(place, *place.list_choices(), self.limits.options)
         return self._pages[level]
 
     def _id(self, place: Level) -> str:
@@ -350,6 +396,11 @@ class Decider(Asking[Level]):
         if not (text := self._texts.get((item.id, root))):
             text = self._texts[item.id, root] = self._word(item, root, wording.fill)
         return text
+
+    def reword(self, question: str) -> None:
+        """Ask in other words from now on."""
+        self.terms = replace(self.terms, question=question)
+        self._texts.clear()
 
     def _word(self, item: Item, root: int, fill: Callable[[str, Mapping[str, str]], str]) -> str:
         """The question in words, its slots filled like this."""
@@ -383,14 +434,33 @@ class Decider(Asking[Level]):
     # -- answers -----------------------------------------------------------------------------------
 
     def label(self, place: Level, code: str) -> str | None:
-        return option.label if (option := find(place.options, code)) is not None else None
+        place, code = _climb(place, code)
+        option = find(place.options, code)
+        return option.label if option is not None else "Back" if not code else None
 
     def resolve(self, place: Level, typed: str) -> str | None:
-        """The path that a typed code or path of codes names, in any case; also behind Other."""
+        """The path that a typed code or path of codes names, in any case; also behind Other, and
+        then on the levels above.
+        """
         wanted = typed.strip().strip("/").upper()
-        by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(place.options)}
-        behind = f"{place.menu.code}/{wanted}".upper() if place.menu is not None else wanted
-        return by_case.get(wanted) or by_case.get(behind)
+        for height, level in enumerate((place, *place.above)):
+            by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(level.options)}
+            behind = f"{level.menu.code}/{wanted}".upper() if level.menu is not None else wanted
+            if found := by_case.get(wanted) or by_case.get(behind):
+                return BACK * height + found
+        return None
+
+    def _pick(self, place: Level, answer: Answer) -> list[Level]:
+        """What leads out of an opened menu is chosen on its own level, or shows that again."""
+        up = next((c for c in answer.picked if place.above and c.startswith(BACK)), "")
+        level, code = _climb(place, up)
+        if not up:
+            return super()._pick(place, answer)
+        if code:
+            return super()._pick(level, replace(answer, picked=(code,)))
+        if answer.raw is not None:
+            self.note("matched", place, "> Matched: Back")
+        return [replace(level, why="Back to the options before.")]
 
     def explain(self, place: Level, question: Question, *, deep: bool) -> str:
         """The question, every option with its description, and (deep) what each leads to."""
@@ -416,9 +486,12 @@ class Decider(Asking[Level]):
     def choose(
         self, place: Level, codes: Sequence[str], words: str = "", kind: str = ""
     ) -> list[Level]:
-        """Leaves are settled, branches open their own level, in the tree's order."""
-        place = replace(place, gathered=()) if place.gathered else place
+        """Leaves are settled, branches open their own level, in the tree's order.
+
+        Whoever comes back up from there finds the leaves chosen.
+        """
         in_order = sorted(codes, key=lambda code: place.part(code).order)
+        place = place.keep(in_order)
         opened = [level for code in in_order for level in self._open(place, code)]
         if words:
             self._record(place, place.words(kind, words))
@@ -446,11 +519,13 @@ class Decider(Asking[Level]):
             only = menu.options[0]
             self.note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._open(place, f"{menu.code}/{only.code}")]
-        below = _below(place, menu.code, "Other: here are the further options.")
+        place, why = place.keep(place.gathered), "Other: here are the further options."
+        below = _below(place, menu.code, why)
         return [*opened, replace(below, in_menu=True)]
 
     def force(self, place: Level, code: str) -> list[Level]:
         """`!CODE/SUB` is that path, whatever lies behind it."""
+        place, code = _climb(place, code)
         self._record(place, place.part(code))
         return self.choose(place, place.gathered)
 

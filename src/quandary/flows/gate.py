@@ -94,6 +94,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     context: str = ""
     base: str = ""
     """Where the caller works, for paths in the proof."""
+    lacking: tuple[str, ...] | None = None
+    """What the proof lacks, where somebody has checked it."""
     shown: dict[str, str] = {}
     """The artifacts that the context names, with their digests; an approval is for these."""
 
@@ -173,7 +175,7 @@ class _Gate:
     def flow(self) -> Flow:
         """The menu again and again, until something comes of it."""
         result = None
-        if not self.phase.gate and not self.terms.require:
+        if not (self.phase.gate or self.terms.require or self.terms.track.finished):
             result = yield from self._proceed()
         while result is None:
             record = self.asking.records[self.item.id] = decide.Record(self.item)
@@ -243,11 +245,13 @@ class _Gate:
                 said = "; ".join(f"{name} {why}" for name, why in problems.items())
                 return {**result, "proofProvided": f"no: {said}", "missing": list(problems)}
             values = yield from self._ask_proof(problems)
-            if values is None:
-                self.why = "Nothing moved: the proof is incomplete."
-                return None
             self.proof |= values
             self.typed |= values.keys()
+            if left := [name for name in problems if name not in values]:
+                self.asking.reword(question(replace(terms, lacking=tuple(left))))
+                kept = f" What was given for {', '.join(values)} is kept." if values else ""
+                self.why = f"Nothing moved: the proof lacks {', '.join(left)}.{kept}"
+                return None
 
     def _do(self, deed: Literal["list-artifacts", "move-phase"], argument: str) -> Steps[Result]:
         name = "move" if deed == "move-phase" else "artifacts"
@@ -263,6 +267,7 @@ class _Gate:
     ) -> Result:
         """What the caller goes on with; only what there is to say beside the five names."""
         further = {
+            "notes": [msgspec.to_builtins(note) for note in self.asking.notes],
             "text": text,
             "comment": "\n".join(self.asking.remarks_on(self.item.id).comments),
             "review": [
@@ -282,8 +287,8 @@ class _Gate:
 
     # -- proof -------------------------------------------------------------------------------------
 
-    def _ask_proof(self, problems: Mapping[str, str]) -> Ending:
-        """The values that a person gives, or nothing once they leave a field blank."""
+    def _ask_proof(self, problems: Mapping[str, str]) -> Steps[Result]:
+        """The values that a person gives, until they leave a field blank; no other is lost."""
         given: dict[str, Any] = {}
         waiting = [field for field in self.phase.proof if field.name in problems]
         why = ""
@@ -300,23 +305,25 @@ class _Gate:
                 f"Before {self.phase.title} can be left, these have to be proven: {names}.",
                 (said,) if said else (),
                 why,
-                hints="Type the proof | ? explains | blank returns to the menu",
+                hints="Type what is asked for | blank returns to the menu",
             )
             questions = tuple(question for _, question in asked)
             ask = Ask(questions[0].key, "transition", preamble, questions, (), self.terms.require)
             reply = yield from send(ask, Reply)
             why = ""
-            for field, question in asked:
-                if (answer := reply.to(question.key)) is None:
+            answers = [(field, reply.to(question.key)) for field, question in asked]
+            for field, answer in answers:
+                if answer is None or answer.blank:
                     continue
-                if answer.blank:
-                    return None
+                # Journals of before have questions here; what is typed now is a value.
                 asks_back = answer.prefix in ("explain", "deep", "question")
                 if asks_back or answer.among or answer.advice:
                     why = answer.advice or f"{field.described}: this has to be proven."
                 else:
                     given[field.name] = _value(field, answer)
                     waiting.remove(field)
+            if any(answer is not None and answer.blank for _, answer in answers):
+                break
         return given
 
     def _proof_question(self, field: Field, problem: str) -> Question:
@@ -334,7 +341,7 @@ class _Gate:
             named=choices[limits.options :],
             item=self.phase.label,
             title=field.name,
-            menu=True,
+            value=field.described,
             root=False,
         )
 
@@ -423,10 +430,11 @@ def menu(terms: Terms) -> Tree:
     if following is not None:
         label, said = f"Proceed to {following.title}", "Finish this phase and begin that one"
     look = "Review each piece of work, then return to this menu"
-    options = [Option(PROCEED, label, said), Option(WALK, "Walk through the output", look)]
+    options = [] if track.finished else [Option(PROCEED, label, said)]
+    options.append(Option(WALK, "Walk through the output", look))
     if before is not None:
         back = f"Go back to {before.title}"
-        options.append(Option(BACK, back, "Resume the work of that phase"))
+        options.append(Option(BACK, back, "Return to its work"))
     if terms.custom is not None:
         options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
     others = [Option("RST", "Restart this phase", "Do its work again from the beginning")]
@@ -470,12 +478,15 @@ def question(terms: Terms) -> str:
     """One or two sentences from which the menu can be answered."""
     following = terms.track.next
     ahead = f"{following.title} is next" if following is not None else "it is the last phase"
+    if terms.track.finished:
+        return f"{terms.phase.title} is finished, and the track with it. What should happen next?"
     required = [field.name for field in terms.phase.proof if field.required]
-    due = len([name for name in required if name not in terms.proof])
+    missing = [name for name in required if name not in terms.proof]
+    due = len(missing if terms.lacking is None else terms.lacking)
     if due:
         things = counted(due, "more thing" if due < len(required) else "thing")
         ahead += f", and {things} must be proven first"
-    elif required:
+    elif required and terms.lacking is not None:
         ahead += ", and its proof is complete"
     return f"{terms.phase.title} is at its end; {ahead}. What should happen next?"
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LABEL_LENGTH = 20
 BLANK = "blank opens more"
 """The hint that Other may be left empty; where nothing is empty, it is left out."""
+UP = "< goes back"
+"""The hint that the options before an opened menu can be returned to."""
 SUMMARY_LENGTH = 240
 LONGEST_FILLED = 1_000_000
 """Characters that slots put into one text."""

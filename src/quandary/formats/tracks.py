@@ -263,12 +263,17 @@ def _from_lines(body: str) -> Given:
     return Given(values, lines=True)
 
 
+_TRUTHS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+
+
 def read_typed(field: Field, text: str) -> Any:  # noqa: ANN401 - whatever the schema asks for
     """The value that a typed text stands for, where the field is no text."""
-    kinds = field.types
+    kinds, said = field.types, text.strip().casefold()
     for choice in field.schema.get("enum", []):
-        if shown(choice) == text.strip():
+        if shown(choice).casefold() == said:
             return choice
+    if "boolean" in kinds and said in _TRUTHS:
+        return _TRUTHS[said]
     if not kinds or "string" in kinds:
         return text
     try:

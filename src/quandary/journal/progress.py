@@ -325,7 +325,7 @@ def misfit(ask: Ask, reply: Reply) -> str:
                     break
             else:
                 # It may be one that only text can name, or the menu before such.
-                if not any(f"{one.code}/".startswith(f"{code}/") for one in question.named):
+                if not any(f"{one.code}/".startswith(f"{code}/") for one in question.every):
                     codes = ", ".join(offered(question))
                     return f"{code} is not offered by {key} (choose from {codes})"
     return ""

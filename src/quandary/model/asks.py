@@ -69,6 +69,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     name where it means nothing of the level itself."""
     menu: bool = False
     """Whether there is anything behind Other."""
+    value: str = ""
+    """What is to be typed, where a value is asked for: it is read as nothing else, and a blank
+    leaves it out."""
     extras: tuple[Extra, ...] = ()
     keywords: dict[str, str] = {}
     """Words that lead to another tree, case folded, and the names of those trees."""
@@ -110,6 +113,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def options(self) -> tuple[Choice, ...]:
         """Every option that a reply can name, the shown ones first."""
         return (*(c for c in self.choices if c.code != MORE), *self.named)
+
+    @property
+    def every(self) -> tuple[Choice, ...]:
+        """All that a reply can name, also what leads to other pages and levels."""
+        return (*self.choices, *self.named, *self.above)
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -208,7 +216,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def settles(self) -> bool:
         """Whether it answers, and nothing has to be asked about it."""
-        unclear = self.prefix is None and (self.among or self.proposal or MORE in self.picked)
+        turns = MORE in self.picked or BACK in self.picked
+        unclear = self.prefix is None and (self.among or self.proposal or turns)
         return not (self.asks_back or unclear)
 
     @property

@@ -33,6 +33,8 @@ _ENDS = wordings(
     "thats everything,nothing more,finished,im finished,enough"
 )
 _BACK = wordings("back,go back,up,go up")
+_GO = ("go",)
+"""What begins `Go back` and `Go ahead` alike, and names neither."""
 _LONGEST_YES = 40
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
@@ -71,6 +73,8 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     mode whatever the words say; what is left is the person's own words.
     """
     bare = text.strip()
+    if question.value:
+        return OWN if bare else Reading("blank")
     found = _read_prefix(bare, question, mode)
     if found or question.confirms:
         return found or _read_confirmation(bare, question)
@@ -190,7 +194,7 @@ def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     several = known.split(bare) if question.multi and not found else ()
     if several:
         return reading(several, question, together=True)
-    if not found and mode == "strict" and len(bare) <= HEAD and words(bare) != ("go",):
+    if not found and mode == "strict" and len(bare) <= HEAD:
         found = known.beginning(words(bare))
     return reading(found, question) if found else None
 
@@ -365,7 +369,7 @@ class Names:
 
     def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label begins with these whole words, two of them perhaps as one."""
-        if not said or ARTICLES.issuperset(said):
+        if not said or ARTICLES.issuperset(said) or said == _GO:
             return ()
         long = len(said)
         return tuple(

@@ -143,7 +143,7 @@ class Lexicon:
         """Whether a word can say which option is meant."""
         if word in phrases.NEGATORS or word in phrases.FUNCTION:
             return False
-        return word not in phrases.NEUTRAL or stem(word) in self.label_stems
+        return word not in phrases.NEUTRAL or (word != "go" and stem(word) in self.label_stems)
 
     def bag(self, said: tuple[str, ...], also: frozenset[str] = frozenset()) -> Fit | None:
         """The options that account for every telling word, the better ones only.

@@ -56,6 +56,7 @@ _EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5
 """Sooner than this, in seconds, no person has read a form."""
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
+_LEFT_OUT = "Leave it out — back to the menu"
 
 
 class Came(NamedTuple):
@@ -83,6 +84,9 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         if choices:
             fields[field(CHOICE, number)] = choices
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
+        if value := sheet.question.value:
+            fields[field(WORDS, number)] = _line(value, sheet.text)
+            continue
         fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
     schema = {"type": "object", "properties": fields, "required": []}
@@ -109,8 +113,10 @@ def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
         if option.choice:
             about = "" if option.description in ("", option.label) else f" — {option.description}"
             options.append((option.choice.code, option.label + about))
-    if question.menu and OTHER not in dict(options):
-        options.append((OTHER, _MENU))
+    if (question.menu or question.value) and OTHER not in dict(options):
+        options.append((OTHER, _MENU if question.menu else _LEFT_OUT))
+    for up in question.above[:1]:
+        options += [] if up.code in dict(options) else [(up.code, f"{up.label} — {up.description}")]
     if not options:
         return {}
     field = {"title": name, "description": sheet.text}

@@ -94,7 +94,8 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
 def _take(draft: Draft, text: str) -> str:
     """Make the answer out of a line; or say what to type instead."""
     question = draft.question
-    listed = question.choices and _NUMBERS.fullmatch(text)  # else a number is what was asked for
+    spelt = question.value and text in {choice.label for choice in question.choices}
+    listed = question.choices and not spelt and _NUMBERS.fullmatch(text)
     numbers = [int(n) for n in re.findall(r"\d+", text)] if listed else []
     last = len(question.choices) + 1
     if any(not 1 <= number <= last for number in numbers):
@@ -114,16 +115,14 @@ def _take(draft: Draft, text: str) -> str:
 def _listing(question: Question) -> list[str]:
     """The question and its choices, Other last."""
     lines = [printable(question.header), printable(question.text)]
-    if question.gathered:
-        known = {choice.code: choice.label for choice in question.options}
-        chosen = ", ".join(known.get(code, code) for code in question.gathered)
-        lines.append(printable(f"Chosen so far: {chosen}"))
     for number, choice in enumerate(question.choices, 1):
         lines.append(printable(f"  {number}. {choice.shown}"))
         if choice.description:
             lines.append(printable(f"     {choice.description}"))
     other = "Other... (or an empty line)" if question.menu else "Other: type your own words"
-    lines.append(f"  {len(question.choices) + 1}. {other}")
+    if not question.value:
+        lines.append(f"  {len(question.choices) + 1}. {other}")
+    lines += [f"  {c.code}  {c.label}: {c.description}" for c in question.above[:1]]
     if question.multi:
         lines.append("You can choose several, such as 1, 2.")
     return lines

@@ -40,6 +40,19 @@ class Line(Input):
         event.prevent_default()
         event.stop()
 
+    async def _on_key(self, event: events.Key) -> None:
+        """Keys count in their order: what is typed ahead behind an Enter is for what it leads to.
+
+        A second Enter does nothing to a list.
+        """
+        here = self.screen.focused is self
+        if event.key == "enter":
+            event.stop()
+            if here and isinstance(self.app, Box):
+                await self.app.submit(self)
+        if event.key == "enter" or not here:
+            event.prevent_default()
+
 
 class Box(App[Reply | Outcome]):
     """Questions, one at a time, each with its choices and the Other line."""
@@ -201,8 +214,7 @@ class Box(App[Reply | Outcome]):
             self._draw(mark, painting.mark(draft, number))
             self._draw(said, painting.choice(draft, number))
         self._draw("#other-mark", painting.mark(draft, draft.other))
-        menu = draft.question.menu
-        self._words.placeholder = "Other..., or your own words" if menu else "Other: your own words"
+        self._words.placeholder = draft.hint
         preview = draft.preview() if draft.on_other or draft.words else ""
         self._draw("#preview", Content.styled(printable(preview), "italic"))
         self.query_one("#preview").display = bool(preview)
@@ -282,8 +294,6 @@ class Box(App[Reply | Outcome]):
             return
         if event.is_printable and event.character:
             line.insert_text_at_cursor(event.character)
-        elif event.key == "enter":
-            await self._submit(line)
         elif event.key in ("escape", "up", "down"):
             if line.id == "words" and event.key == "escape":
                 draft.at = max(draft.other - 1, 0)
@@ -312,6 +322,8 @@ class Box(App[Reply | Outcome]):
                 await self._settle(draft)
             case "space":
                 await self._space(draft)
+            case "less_than_sign":
+                await self._settle(draft, up=True)
             case "c":
                 line = self.query_one("#comment", Line)
                 self.query_one("#beside").display = True
@@ -371,14 +383,7 @@ class Box(App[Reply | Outcome]):
             self.warning = ""
             self._paint()
 
-    async def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter on a line; a second one, typed before the first was handled, does nothing."""
-        if isinstance(event.input, Line) and event.input is self.focused:
-            event.input.value = event.value
-            await self._submit(event.input)
-            self._paint()
-
-    async def _submit(self, line: Line) -> None:
+    async def submit(self, line: Line) -> None:
         """Enter on the Other line continues; on the comment it goes back to the list."""
         draft = self.draft
         if draft is None:
@@ -389,6 +394,7 @@ class Box(App[Reply | Outcome]):
         else:
             draft.comment = line.value
             self._refocus()
+        self._paint()
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -418,9 +424,9 @@ class Box(App[Reply | Outcome]):
         else:
             self.action_leave()
 
-    async def _settle(self, draft: Draft) -> None:
+    async def _settle(self, draft: Draft, *, up: bool = False) -> None:
         """The answer stands; on to the next question without one."""
-        self.warning = draft.settle()
+        self.warning = draft.settle(up=up)
         count = len(self.drafts)
         if not self.warning and count == 1:
             await self._send()

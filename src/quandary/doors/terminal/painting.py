@@ -22,6 +22,7 @@ HELP = """\
 - the first letter of a code: go there (as a capital, where the letter is a key of its own)
 - enter: pick and continue; space: tick, where several can be chosen
 - tab, shift+tab or ← →: another question; an answer can be changed until all are sent
+- <: back to the options before, where a menu was opened
 - c: a comment beside the answer
 - page up, page down: scroll; q, escape or ctrl+c: leave, and the run waits
 
@@ -136,13 +137,9 @@ def _flow(parts: list[Content], width: int) -> Content:
 
 
 def question(asked: Question) -> Content:
-    """The question, and what was chosen on the pages before."""
+    """The question, and whether one or several can be chosen."""
     parts = [Content(printable(asked.text))]
-    if asked.gathered:
-        known = {choice.code: choice.label for choice in asked.options}
-        labels = ", ".join(known.get(code, code) for code in asked.gathered)
-        parts.append(Content.styled(printable(f"Chosen so far: {labels}"), "not bold dim"))
-    elif asked.multi:
+    if asked.multi:
         parts.append(Content.styled("You can choose several.", "not bold dim"))
     return Content("\n").join(parts)
 
@@ -151,7 +148,8 @@ def mark(draft: Draft, row: int) -> Content:
     """The cursor, the number and the box to tick, as wide in every row."""
     here = draft.at == row
     cursor = ("❯ ", "bold ansi_magenta") if here else ("  ", "")
-    number = (f"{row + 1} ", "bold" if here else "dim")
+    typed = bool(draft.question.value) and row == draft.other
+    number = ("" if typed else f"{row + 1} ", "bold" if here else "dim")
     if not draft.question.multi:
         return Content.assemble(cursor, number)
     if row == draft.other:
@@ -190,9 +188,10 @@ def review(drafts: Sequence[Draft]) -> Content:
 def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> str:
     """The keys in the list of choices."""
     several = draft.question.multi
+    up = ["< back"] if draft.question.above else []
     if short:
-        return f"↑↓ {'space ' if several else ''}enter · ? help · q quit"
-    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter continue"]
+        return " · ".join([f"↑↓ {'space ' if several else ''}enter", *up, "? help", "q quit"])
+    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter continue", *up]
     keys += ["tab next"] if batch else []
     keys += ["pgdn scroll"] if more_above else ["c comment"]
     return " · ".join([*keys, "? help", "q quit"])

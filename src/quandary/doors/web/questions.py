@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OTHER = "\N{WHITE CIRCLE}"
 """What stands for Other in a form; no code looks like that."""
-PICK, TEXT, COMMENT, SEEN = "pick", "text", "comment", "seen"
+PICK, TEXT, COMMENT, SEEN, UP = "pick", "text", "comment", "seen", "up"
 LONGEST_TEXT = 10_000
 
 BOTH = "Choose an option or type your own words, not both: choose Other, or clear the box."
@@ -60,6 +60,8 @@ def read_fields(ask: Ask, fields: Fields) -> tuple[Reply, dict[int, str]]:
 def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[str, Answer | None]:
     picked = fields.get(field(PICK, number), [])
     draft = Draft(question, "plain" if ask.kind == "advisory" else "strict")
+    if field(UP, number) in fields:
+        return draft.settle(up=True), draft.answer
     draft.words = _join(fields, TEXT, number)
     draft.comment = _join(fields, COMMENT, number)
     if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:
@@ -132,14 +134,10 @@ def paragraphs(markdown: str) -> list[list[notation.Line]]:
 
 def sheet(number: int, question: Question, fields: Fields, problem: str) -> dict[str, Any]:
     """One question of a page, perhaps with what was filled in and could not stand."""
-    here = {choice.code for choice in question.choices}
-    labels = {choice.code: choice.label for choice in question.options}
-    before = [labels.get(code, code) for code in question.gathered if code not in here]
     return {
         "number": number,
         "question": question,
         "spans": notation.spans(printable(question.text)),
-        "before": ", ".join(before),  # what was ticked on other pages of its options
         "picked": fields.get(field(PICK, number), []),
         "words": "\n".join(fields.get(field(TEXT, number), [])),
         "remark": "\n".join(fields.get(field(COMMENT, number), [])),

@@ -156,7 +156,7 @@ function prepare(form) {
       const left = other(set).type === "radio" && !other(set).checked && picks(set).some((one) => one.checked);
       words(set).disabled = left;
     }
-    const asking = sets().find((set) => /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
+    const asking = sets().find((set) => !("value" in set.dataset) && /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
     if (asking && sets().length > 1) {
       event.preventDefault();
       explain(form, asking);
@@ -285,7 +285,8 @@ function pressed(event) {
     if (chosen) choose(set, chosen); else done = false;
   } else if (step) move(set, step);
   else if (turn) { const to = sets()[sets().indexOf(set) + turn]; if (to) goTo(to); }
-  else if (event.key === "?") {
+  else if (event.key === "<") document.querySelector("[data-up]")?.click();
+  else if (event.key === "?" && !("value" in set.dataset)) {
     words(set).value = "?";
     other(set).checked = true;
     document.querySelector("[data-ask]").requestSubmit();
