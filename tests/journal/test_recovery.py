@@ -351,7 +351,7 @@ def test_a_row_without_end_is_none(tmp_path: Path) -> None:
     head = b"SQLite format 3\0" + size.to_bytes(2) + bytes(size - 18)
     leaf = bytes([0x0D, 0, 0, 0, 1, 0, 0, 0]) + (100).to_bytes(2) + bytes(90)
     leaf += b"\xff\xff\xff\xff\x7f\x01"  # so long is the row, and its number
-    leaf += (3).to_bytes(4) * ((size - len(leaf)) // 4 + 1)
+    leaf += bytes(1) + (3).to_bytes(4) * ((size - len(leaf)) // 4 + 1)
     with pytest.raises(Rejected, match="no entry of a journal"):
         rescued(head + leaf[:size] + (3).to_bytes(4) + bytes(size - 4), tmp_path)
 
