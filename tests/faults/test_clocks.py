@@ -112,6 +112,17 @@ def test_a_clock_that_was_ahead_expires_nothing_before_its_time(trouble: Trouble
     assert trouble.state("reply", run, "ok")["status"] == "done"
 
 
+@pytest.mark.parametrize("years", [1, 80])
+def test_one_look_with_an_absurd_clock_withdraws_nothing(trouble: Trouble, years: int) -> None:
+    """What waits is still there when the clock is right again."""
+    run = trouble.state(*ASK, "--expires", "1h")["run"]
+    for words in (("runs", "--all"), ("next", run), ("doctor",)):
+        late = trouble.start(*words, before=clock(years * 366 * DAY))
+        assert late.status in (0, 1), late
+    assert trouble.state("next", run)["status"] == "waiting"
+    assert trouble.state("reply", run, "ok")["status"] == "done"
+
+
 def test_what_expired_stays_so_when_the_clock_jumps_back(trouble: Trouble) -> None:
     """Nobody is asked again what was withdrawn."""
     run = trouble.state(*ASK, "--expires", "1h")["run"]

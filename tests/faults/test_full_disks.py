@@ -168,8 +168,10 @@ def test_a_server_without_room_says_so_and_goes_on_later(trouble: Trouble) -> No
             refused = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
             assert refused.status_code == 503
             assert "full" in refused.json()["detail"]
+            assert visitor.get("/readyz").status_code == 503
             assert visitor.get(f"/api/runs/{run}").json()["status"] == "waiting"
             filler.unlink()
+            assert visitor.get("/readyz").status_code == 200
             answer = visitor.post(f"/api/runs/{run}/reply", json={"text": "ok"})
             assert answer.json()["status"] == "done"
         assert verify(site.store).ok

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import databases
 from faults.kit import NOBODY, complaint, mounted
 from faults.test_full_disks import WRITING
+from quandary.journal.sqlite import SqliteStore
+from sites import Site
 
 if TYPE_CHECKING:
     from faults.kit import Trouble
@@ -54,6 +57,37 @@ def test_what_only_looks_works(trouble: Trouble, name: str, way: str) -> None:
     else:
         ended = trouble.start(*READING[name], **lock_up(trouble, way))
     assert (ended.status, ended.out) == (0, before.out), ended
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_old_layout_is_read_where_it_cannot_be_brought_up_to_date(
+    trouble: Trouble, way: str
+) -> None:
+    """As it would be read if it could; who wants to write is told that they cannot."""
+    before = trouble.start("runs", "--all")
+    databases.change(trouble.store, "DROP TABLE name", "PRAGMA user_version = 1")
+    if way == "disk":
+        with mounted(trouble.store.parent, read_only=True):
+            ended, wrote = trouble.start("runs", "--all"), trouble.start(*WRITING["reply"])
+    else:
+        who = lock_up(trouble, way)
+        ended = trouble.start("runs", "--all", **who)
+        wrote = trouble.start(*WRITING["reply"], **who)
+    assert (ended.status, ended.out) == (0, before.out), ended
+    assert wrote.status == 2
+    assert "read-only" in complaint(wrote)
+
+
+def test_a_server_that_cannot_write_is_not_ready(trouble: Trouble) -> None:
+    """Whoever watches over it learns so before somebody has an answer refused."""
+    site = Site(trouble.folder, SqliteStore(trouble.store))
+    with site.visitor() as visitor:
+        assert visitor.get("/readyz").status_code == 200
+        with mounted(trouble.store.parent, read_only=True):
+            refused = visitor.get("/readyz")
+        assert (refused.status_code, "read-only" in refused.text) == (503, True)
+        assert visitor.get("/readyz").status_code == 200
+    site.store.close()
 
 
 @pytest.mark.parametrize("way", WAYS)

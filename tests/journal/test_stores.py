@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +24,6 @@ from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from quandary.journal.store import Row, Store
 
@@ -370,3 +370,23 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no longer exists"):
         store.require_ready()
     store.close()
+
+
+def test_a_store_that_was_brought_to_another_schema_is_not_written_to(
+    store: Store, path: Path | str
+) -> None:
+    """Whoever has it open meanwhile is told to start again; nothing of theirs gets in."""
+    state = small_flows.begin(store)
+    newer = (
+        "PRAGMA user_version = 99" if isinstance(path, Path) else "UPDATE quandary SET version = 99"
+    )
+    databases.change(path, newer)
+    before = store.entries(state.run)
+    for work in (
+        store.require_ready,
+        lambda: small_flows.begin(store),
+        lambda: small_flows.answer(store, state),
+    ):
+        with pytest.raises(StoreError, match=r"another schema|newer Quandary"):
+            work()
+    assert store.entries(state.run) == before

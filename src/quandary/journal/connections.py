@@ -341,6 +341,12 @@ def require_known(connection: Connection, place: str) -> None:
         raise StoreError(f"{place} was upgraded to another schema; restart this program")
 
 
+def require_writable(connection: Connection, place: str) -> None:
+    """Refuse a database that can only be read: a standby, or one that was set so."""
+    if connection.execute("SHOW transaction_read_only").fetchone() == ("on",):
+        raise StoreError(_EXPLANATIONS[errors.ReadOnlySqlTransaction].format(place=place))
+
+
 def _version(connection: Connection, place: str) -> int:
     """The schema that is there; 0 in an empty database."""
     schema, encoding, ours, anything = connection.execute(_OURS).fetchone() or ("", "", False, True)

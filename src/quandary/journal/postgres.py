@@ -19,7 +19,12 @@ from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
-from quandary.journal.connections import Connections, require_known
+from quandary.journal.connections import (
+    MIGRATIONS,
+    Connections,
+    require_known,
+    require_writable,
+)
 from quandary.journal.entries import sha256
 from quandary.journal.store import IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, without_password
 
@@ -55,6 +60,7 @@ _COUNT_ON = (
 )
 _LOCK = "SELECT pg_try_advisory_lock(%s)"
 _UNLOCK = "SELECT pg_advisory_unlock(%s)"
+VERSION = len(MIGRATIONS)
 CHANNEL = "quandary"
 """Listeners on it are told which runs have news."""
 SHORTEST = 0.02
@@ -64,10 +70,12 @@ _FEW = 4
 """So many entries are written out one by one, which psycopg and the server do more quickly than
 lists. What is appended to a run under way are hardly ever more."""
 
+_NEWEST = f"{NEWEST.replace('runs', 'runs, (SELECT version FROM quandary)')} FOR UPDATE"  # noqa: S608
 _MOVE = """
     UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)b,
         since = %(since)s, status = %(status)s, waits = %(waits)s
-    WHERE id = %(id)s AND n = %(seen)s RETURNING id
+    WHERE id = %(id)s AND n = %(seen)s AND (SELECT version FROM quandary) = %(version)s
+    RETURNING id
 """
 _BEGIN = f"""
     INSERT INTO run ({", ".join(TABLES["run"])})
@@ -105,7 +113,11 @@ class PostgresStore(Store):
         self._connections.close()
 
     def require_ready(self) -> None:
-        self._connections.do(partial(require_known, place=self.path))
+        def look(connection: Connection) -> None:
+            require_known(connection, self.path)
+            require_writable(connection, self.path)
+
+        self._connections.do(look)
 
     def with_connection(self, action: Callable[[Connection], T]) -> T:
         """Do something beside the journal, in its database; again, where a connection was lost."""
@@ -158,7 +170,9 @@ class PostgresStore(Store):
             nonlocal made
             execute = partial(_execute, connection)
             with connection.pipeline(), connection.transaction():
-                newest = execute(f"{NEWEST} FOR UPDATE").fetchone()
+                *newest, version = execute(_NEWEST).fetchone()
+                if version != VERSION:
+                    require_known(connection, self.path)
                 # Where the connection was lost while an earlier attempt was being committed, that
                 # attempt has come to its end now that the row is ours.
                 if made is not None and _written(connection, made):
@@ -176,7 +190,8 @@ class PostgresStore(Store):
         return self._connections.do(action)
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        values = {**asdict(run), **_columns(entries), "journal": self._journal, "seen": seen}
+        values = {**asdict(run), **_columns(entries), "journal": self._journal}
+        values |= {"seen": seen, "version": VERSION}
         statement = _statement(_MOVE, min(len(entries), _FEW + 1))
         before = False
 
@@ -188,6 +203,7 @@ class PostgresStore(Store):
                 self._teller.tell(connection, run.id)
                 self._keep([seq for (seq,) in added], entries)
             elif not (again and _written(connection, run)):
+                require_known(connection, self.path)
                 raise Moved(run.id)
 
         self._connections.do(action)

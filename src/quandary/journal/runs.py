@@ -7,6 +7,7 @@ response and the request that follows it are appended as one transaction.
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -29,6 +30,7 @@ from quandary.journal.entries import (
     document_bytes,
     document_digest,
     read_beginning,
+    read_body,
     readable,
 )
 from quandary.journal.history import (
@@ -61,7 +63,6 @@ from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
     from typing import NotRequired, TypedDict, Unpack
 
     from quandary.journal.entries import Entry
@@ -514,6 +515,9 @@ def keep_open(store: Store, runs: int) -> None:
 
 # -- how it is done ------------------------------------------------------------------------------
 
+IDLE = timedelta(days=180)
+"""Where nothing was recorded for longer, nothing expires: one look with a wrong clock would
+withdraw for good whatever waits. What is recorded next sets it right."""
 MOST_OPEN = 32
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
@@ -671,7 +675,7 @@ def _do_deeds(
 def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     """The row of a run; one whose time is up is withdrawn by being looked at."""
     row = store.require_run(run)
-    if not expiring or row.status != "waiting" or not _has_expired(row):
+    if not expiring or row.status != "waiting" or not _has_expired(row) or _is_far_ahead(store):
         return row
     writer = Writer(row, Source("policy", "expiry", ""))
     writer.end("withdrawn", f"nobody answered until {row.expires}")
@@ -680,6 +684,12 @@ def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
 
 def _has_expired(row: Run) -> bool:
     return bool(row.expires) and chance.stamp(chance.now()) >= str(row.expires)
+
+
+def _is_far_ahead(store: Store) -> bool:
+    """Whether the clock is so far beyond the newest entry that it is rather wrong than right."""
+    newest = [read_body(body).at for _, _, body in store.happened(after=store.newest() - 1)]
+    return bool(newest) and chance.stamp(chance.now() - IDLE) > max(newest)
 
 
 def _require_waiting(handle: OpenRun, to: str | None) -> None:

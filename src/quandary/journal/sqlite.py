@@ -64,6 +64,9 @@ _INCREMENTAL = 2
 """What SQLite calls `auto_vacuum = INCREMENTAL`."""
 _STEP = 1024
 """So many pages are given back to the disk at once."""
+_UNWRITTEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+_ROOM = 65536
+"""Bytes that have to be free on a disk that is not full."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _PLACES = 2**62
 """More than anyone has runs; the largest number that a lock can have is not much higher."""
@@ -118,9 +121,16 @@ class SqliteStore(Store):
             self._release()
 
     def require_ready(self) -> None:
-        self._require_file()
-        if self._number("user_version") != len(MIGRATIONS):
-            raise StoreError(f"{self.path} was upgraded to another schema; restart this program")
+        with self._connection() as db:
+            self._require_known(db)
+        if self.path == MEMORY:
+            return
+        folder = os.path.dirname(self.address)
+        if not os.access(self.address, os.W_OK) or not os.access(folder, os.W_OK):
+            raise StoreError(self.path + _FAULTS[sqlite3.SQLITE_READONLY])
+        disk = os.statvfs(folder)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise StoreError(self.path + _FAULTS[sqlite3.SQLITE_FULL])
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -318,7 +328,7 @@ class SqliteStore(Store):
             # SQLite needs a file beside the journal, even to read; where none can be made, nobody
             # writes either, and the journal can be read as it lies there.
             if (
-                _code(error.__cause__) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+                _code(error.__cause__) not in _UNWRITTEN
                 or not os.path.isfile(self.path)
                 or os.path.exists(f"{self.path}-wal")
             ):
@@ -347,7 +357,21 @@ class SqliteStore(Store):
         if os.access(self.path, os.W_OK) and self._rows("PRAGMA journal_mode") != [("wal",)]:
             self._rows("PRAGMA journal_mode = WAL")
         if version < len(MIGRATIONS):
-            self._write(self._migrate)
+            try:
+                self._write(self._migrate)
+            except StoreError as error:
+                if _code(error.__cause__) not in _UNWRITTEN or not version:
+                    raise
+                self._read_in_memory()
+
+    def _read_in_memory(self) -> None:
+        """Read an old layout that cannot be brought to the new one where it lies."""
+        with self._db as old:
+            self._name, self._db = MEMORY, self._connect(MEMORY, uri=False)
+            old.backup(self._db)
+        old.close()
+        self._migrate()
+        self._db.execute("PRAGMA query_only = ON")
 
     def _migrate(self) -> None:
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -365,7 +389,7 @@ class SqliteStore(Store):
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """One to read on; whoever writes, or waits to, in another thread keeps nobody waiting."""
-        if self._lock.acquire(blocking=self.path == MEMORY):
+        if self._lock.acquire(blocking=self._name == MEMORY):
             try:
                 yield self._db
             finally:
@@ -383,6 +407,12 @@ class SqliteStore(Store):
             found = os.stat(self.address)
             return found.st_dev, found.st_ino
         return None
+
+    def _require_known(self, db: sqlite3.Connection) -> None:
+        """Refuse to write to a file that a newer program has brought to another schema."""
+        self._require_file()
+        if db.execute("PRAGMA user_version").fetchone()[0] > len(MIGRATIONS):
+            raise StoreError(f"{self.path} was upgraded to another schema; restart this program")
 
     def _require_file(self) -> None:
         """Refuse to write to a file that was taken away: whoever opens its place would miss it."""
@@ -405,7 +435,7 @@ class SqliteStore(Store):
                 self._db.execute("PRAGMA secure_delete = ON")
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._require_file()
+                self._require_known(self._db)
                 done = action()
                 self._db.execute("COMMIT")
             except BaseException:
