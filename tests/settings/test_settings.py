@@ -55,6 +55,15 @@ def test_the_nearest_word_counts(project: Path, monkeypatch: pytest.MonkeyPatch)
     assert settings.flag("write_log_long", default=False) is True
 
 
+def test_a_project_lowers_the_limits_of_its_user_and_raises_none(project: Path) -> None:
+    """A repository that was cloned spends no more than whoever runs it lets it."""
+    write(project.parent / "config/quandary/config.toml", "max_calls = 7\nmax_seconds = 60\n")
+    write(project / "quandary.toml", "max_calls = 700\nmax_seconds = 6\nmax_tokens = 5\n")
+    settings = read_settings()
+    found = [settings.number(f"max_{name}", 0) for name in ("calls", "seconds", "tokens")]
+    assert found == [7, 6, 5]
+
+
 def test_tables_are_merged_and_can_be_told_apart(project: Path) -> None:
     """The project's entry of a name takes the place of the user's."""
     write(project.parent / "config/quandary/config.toml", "[agents.A]\nx = 1\n[agents.B]\nx = 2\n")

@@ -62,8 +62,14 @@ class Settings(NamedTuple):
         return str(self._value(name, str, default))
 
     def number(self, name: str, default: int) -> int:
-        """A whole number, from the same places, that no program fails to count to."""
+        """A whole number, from the same places, that no program fails to count to.
+
+        A project can lower a limit of its user's, and not raise it.
+        """
         number = int(self._value(name, int, default))
+        if name in _LIMITS and not self.is_own(name):
+            user = self._replace(parts=tuple(p for p in self.parts if p.origin == "user"))
+            number = min(number, int(user._value(name, int, number)))
         if abs(number) > LARGEST_NUMBER:
             raise ParseError(f"the setting {name} is larger than {LARGEST_NUMBER}")
         return number
