@@ -81,7 +81,7 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
     @property
     def hand(self) -> tuple[Who, str]:
         """Whose entry it is; what a hook said of a person was a host's report from the first."""
-        who: Who = "host" if self.who == "person" and self.through == "hook" else self.who
+        who: Who = "host" if self.through == "hook" and self.who == "person" else self.who
         return who, self.through
 
     @property
@@ -304,7 +304,7 @@ def digest(
     hashing: Callable[[bytes], Any] = sha256,
 ) -> bytes:
     """What an entry is known by: it covers its place, its body, its sealed matter, and the past."""
-    said = hashing(b"%s %d %s" % (run.encode(), n, body)).digest()
+    said = hashing(f"{run} {n} ".encode() + body).digest()
     made: bytes = hashing(previous + said + (seal or b"")).digest()
     return made
 

@@ -108,7 +108,7 @@ class Progress:
             self._stand_at(_renamed(self.request, keys.unamended, self.shown))
 
     def _stand_at(self, request: Request) -> None:
-        while request == ():
+        while isinstance(request, tuple) and not request:
             request = self.flow.send(())
         self.shown = self.amendment
         if self.shown:
@@ -228,8 +228,9 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
                 ]
                 responses[key] = attribute(merge(parts))
             else:  # most are, and there can be thousands
-                spoken = _matter(run, entry).answers if matter or pruned else ()
-                answers = spoken or body.answers
+                answers = body.answers
+                if matter or pruned:
+                    answers = _matter(run, entry).answers or answers
                 responses[key] = Reply(answers, (body.hand,) * len(answers))
         else:
             came = _matter(run, entry).came
