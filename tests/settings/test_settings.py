@@ -62,6 +62,8 @@ def test_a_project_lowers_the_limits_of_its_user_and_raises_none(project: Path) 
     settings = read_settings()
     found = [settings.number(f"max_{name}", 0) for name in ("calls", "seconds", "tokens")]
     assert found == [7, 6, 5]
+    write(project / "quandary.toml", "max_calls = -1\n")
+    assert read_settings().number("max_calls", -1) == 7
 
 
 def test_tables_are_merged_and_can_be_told_apart(project: Path) -> None:

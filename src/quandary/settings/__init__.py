@@ -69,7 +69,8 @@ class Settings(NamedTuple):
         number = int(self._value(name, int, default))
         if name in _LIMITS and not self.is_own(name):
             user = self._replace(parts=tuple(p for p in self.parts if p.origin == "user"))
-            number = min(number, int(user._value(name, int, number)))
+            own = int(user._value(name, int, number))
+            number = own if number < 0 else min(number, own)  # below 0 there is no limit
         if abs(number) > LARGEST_NUMBER:
             raise ParseError(f"the setting {name} is larger than {LARGEST_NUMBER}")
         return number
