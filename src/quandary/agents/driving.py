@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import tempfile
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from quandary.agents import process
 from quandary.agents.calling import Surroundings, make_call
 from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import runs
+from quandary.journal.entries import sha256
 from quandary.model.asks import Note
-from quandary.model.calls import Output
+from quandary.model.calls import Decision, Output, fold
+from quandary.settings import state_folder, user_settings
+from quandary.settings.agents import read_catalogue
+from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -198,8 +206,40 @@ class Driver:
                     self._record(run, task.result())
             state = runs.look(self.store, run)
             if state.calls:
-                text = f"The agents were stopped. Resume with: quandary walk --resume {run}"
+                command = "walk --resume" if state.flow == "walk" else "next"
+                text = f"The agents were stopped. Resume with: quandary {command} {run}"
                 runs.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
+
+
+# -- replies ---------------------------------------------------------------------------------------
+
+
+def read_replies(store: Store, run: str) -> State:
+    """Have an agent of the user's own settings read what a run waits for, in an empty folder."""
+    catalogue = read_catalogue(user_settings().table("agents"))
+    with tempfile.TemporaryDirectory(prefix="quandary-") as folder:
+        driver = Driver(store, catalogue, Surroundings(folder, os.environ))
+        driver.make_call = _read_once
+        return process.drive(driver.drive(run))
+
+
+async def _read_once(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+    """What an agent makes of a prompt; it is not asked again for what it has read before.
+
+    What is kept is the route that it chose, by a digest, and not a word of the person's.
+    """
+    asked = msgspec.json.encode((catalogue.agents.get(fold(call.agent)), call.prompt))
+    path = os.path.join(state_folder(), "readings", sha256(asked).hexdigest())
+    with contextlib.suppress(OSError, QuandaryError):
+        route = read_text(path)
+        if route in call.routes:
+            return Output(call.key, route, meaning=Decision(route, route=route))
+    output = await make_call(call, catalogue, around)
+    if isinstance(output.meaning, Decision):
+        with contextlib.suppress(OSError, QuandaryError):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_text(path, output.meaning.route)
+    return output
 
 
 async def _cancel(making: dict[asyncio.Task[Output], str]) -> None:

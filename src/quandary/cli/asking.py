@@ -116,6 +116,7 @@ def begin(way: Way, beginning: desk.Beginning) -> int:
     state = begin_run(store, way, beginning)
     if way.answers:
         state = play_script(store, console.SCRIPT, state, entries)
+    state = console.have_replies_read(store, state)  # of a run that was taken over
     if here:
         return console.ask_here(store, state, proof=way.proof)
     row = store.run(state.run)

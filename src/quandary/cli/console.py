@@ -14,7 +14,7 @@ from quandary.desk import authority, notices
 from quandary.desk import reply as desk
 from quandary.desk import state as states
 from quandary.desk.authority import Caller
-from quandary.errors import QuandaryError
+from quandary.errors import QuandaryError, Rejected
 from quandary.journal import runs
 from quandary.journal.store import NoStore, open_store
 from quandary.model.asks import Outcome
@@ -135,11 +135,26 @@ def ask_once(store: Store, state: State) -> State:
     desk.require_may_answer(store, PERSON, state.run)
     reply = terminal.ask(replace(state.ask, notes=state.notes))
     state = desk.record_reply(store, PERSON, state.run, reply, to=state.key)
+    if state.flow != "walk" and state.calls:
+        tell(f"{state.calls[0].agent} reads what you wrote …")
+        state = have_replies_read(store, state)
     if isinstance(reply, Outcome) and state.status == "waiting":
         tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:
             raise KeyboardInterrupt
     return state
+
+
+def have_replies_read(store: Store, state: State) -> State:
+    """Where a run waits for an agent to read what somebody wrote, have that done now."""
+    if state.flow == "walk" or not state.calls:
+        return state
+    from quandary.agents.driving import read_replies  # noqa: PLC0415 - few have such an agent
+
+    try:
+        return read_replies(store, state.run)
+    except Rejected:  # another process is at it
+        return runs.look(store, state.run)
 
 
 def require_terminal() -> None:

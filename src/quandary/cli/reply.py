@@ -74,6 +74,7 @@ def answer(words: Words) -> int:
         data = read_standard_input() if words.text == "-" else words.text or ""
     caller = Caller("agent", "relay", words.by or "")
     state, meant, began = record(store, caller, run, data, words.to, words.proposed)
+    state = console.have_replies_read(store, state)
     status = console.show(store, state, began, proof=words.proof)
     if not isinstance(meant, Outcome):
         return status

@@ -17,6 +17,7 @@ from quandary.cli.console import (
     ask_here,
     caller,
     current_project,
+    have_replies_read,
     is_person,
     open_run,
     show,
@@ -70,6 +71,7 @@ def next_command(
         raise click.UsageError("--wait is a number of seconds")
     store, run = open_run(where, run)
     state = desk.finish(store, Caller("policy", "mending"), runs.look(store, run))
+    state = have_replies_read(store, state)
     if wait is not None:
         state = runs.wait(store, run, state.n, wait)
     elif via == "terminal" or (via is None and not proof and is_person()):

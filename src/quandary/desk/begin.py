@@ -19,7 +19,7 @@ from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.journal.entries import sha256
 from quandary.model.asks import Limits
-from quandary.settings import project_of, read_settings
+from quandary.settings import project_of, read_settings, reading_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -166,6 +166,8 @@ def begin(
     project = caller.scope.project if caller.scope else project_of(os.curdir)
     if beginning.flow != "walk":
         arguments["cwd"] = os.getcwd()
+        if agent := reading_agent():
+            arguments["reader"] = agent
     if key:
         arguments["request"] = request
     state = runs.begin(

@@ -17,6 +17,7 @@ from quandary.desk.authority import (
     require_shown,
 )
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
+from quandary.flows.proposals import MOST_OPTIONS
 from quandary.journal import runs
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import Answer, Note, Outcome, Reply
@@ -136,6 +137,9 @@ def record_reply(
     require_may_answer(store, caller, name)
     if store.shared is not None and store.require_run(name).flow == "walk":
         require_may(caller, "start agents")  # a worker would call them as soon as it is answered
+    if isinstance(meant, Reply) and any(answer.text for answer in meant.answers):
+        run = runs.open_run(store, run) if isinstance(run, str) else run
+        meant = _bar(run, meant)
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
         return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
@@ -145,6 +149,25 @@ def record_reply(
             if before is not None:  # the same reply was quicker by another way
                 return before
         raise
+
+
+def _bar(run: OpenRun, meant: Reply) -> Reply:
+    """A reply with what its words cannot mean, where an agent is going to say what they do."""
+    if run.state.ask is None or not run.arguments.get("reader"):
+        return meant
+    from quandary.reading import vetoes  # noqa: PLC0415 - many replies are exact
+
+    answers = []
+    for answer in meant.answers:
+        question, text = run.state.ask.question(answer.key), answer.text or ""
+        options = question.options if question and text and not answer.proposed else ()
+        barred = {
+            choice.code: why
+            for choice in options[:MOST_OPTIONS]
+            if question and (why := vetoes(question, text, choice.code))
+        }
+        answers.append(msgspec.structs.replace(answer, barred=barred) if barred else answer)
+    return Reply(tuple(answers))
 
 
 def require_may_answer(store: Store, caller: Caller, run: str) -> None:
@@ -236,9 +259,10 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
     """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
     require_may(caller, "start agents")
     state = runs.look(store, run)
-    if state.flow != "walk" and state.deed is None:
+    if state.flow != "walk" and state.deed is None and not state.calls:
         raise Rejected(f"run {run} has nothing left that could be done from here")
     if state.flow != "walk":
+        have_read(state, walks)
         return finish(store, caller, state)
     if walks is None:
         raise Rejected("this server resumes no runs")
@@ -246,8 +270,17 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
 
 
 def follow(caller: Caller, state: State, walks: Walks) -> None:
-    """Have agents called where they are next, if whoever brought the run there may start them."""
-    if may(caller, "start agents"):
+    """Have agents called where they are next, if whoever brought the run there may start them.
+
+    Whom the user has read replies is the user's own word, whoever replied.
+    """
+    if state.flow != "walk" or may(caller, "start agents"):
+        walks.follow(state)
+
+
+def have_read(state: State, walks: Walks | None) -> None:
+    """Where a run waits for an agent to read a reply, start the program that asks it."""
+    if walks is not None and state.flow != "walk":
         walks.follow(state)
 
 

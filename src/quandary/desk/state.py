@@ -89,9 +89,12 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
 
 
 def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[Note, ...]:
-    """How a walk is resumed whose agents are next: no answer does that, unless in a fleet."""
-    if state.flow != "walk" or not state.calls:
+    """How a run is resumed whose agents are next: no answer does that, unless in a fleet."""
+    if not state.calls:
         return ()
+    if state.flow != "walk":
+        agent = state.calls[0].agent
+        return (Note("calls", f"{agent} reads the reply; see: quandary next {state.run}"),)
     if began and began.get("fleet"):
         return (Note("calls", f"A worker resumes it; see: quandary next {state.run}"),)
     return (Note("calls", f"Agents are next; resume it with: quandary walk --resume {state.run}"),)

@@ -48,16 +48,19 @@ _LINES = 20
 def launch(
     store: Store, run: str, folder: str, *, stderr: int | None = None
 ) -> subprocess.Popen[str]:
-    """Start the program that resumes a walk, in a folder whose settings name the agents.
+    """Start the program that resumes a run, in a folder whose settings name the agents of a walk.
 
     Nobody has typed that command, so agents that the project names need its user's consent.
     """
-    require_agents(read_settings(folder), _work_folder(store, run))
+    row = store.run(run)
+    command = ("walk", "--resume") if row is None or row.flow == "walk" else ("next",)
+    if command[0] == "walk":
+        require_agents(read_settings(folder), _work_folder(store, run))
     # An address may hold a password, and everybody on the machine can read arguments.
     environment = {**os.environ, "QUANDARY_STORE": store.address}
     environment.pop("QUANDARY_TOKEN", None)  # which is the server's own
     # With -P, no file of that folder is taken for a part of the program.
-    words = [sys.executable, "-P", "-m", "quandary", "walk", "--resume", run, "--via", "relay"]
+    words = [sys.executable, "-P", "-m", "quandary", *command, run, "--via", "relay"]
     log.info("run %s: resuming it", run, extra={"run": run})
     try:
         return subprocess.Popen(  # noqa: S603 - our own program, no shell

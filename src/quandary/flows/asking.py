@@ -101,6 +101,8 @@ class Asking(ABC, Generic[P]):
     kind: Kind = "transition"
     advisor: str = ""
     """An agent that answers what people ask back."""
+    reader: str = ""
+    """An agent that proposes what words mean that our reader does not understand."""
     skips = False
     """Whether a question can be left without an answer."""
 
@@ -114,6 +116,8 @@ class Asking(ABC, Generic[P]):
         """What was said beside the last answer."""
         self._remarks: dict[str, Remarks] = {}
         self._turns: dict[str, int] = {}
+        self._readings: dict[str, Output] = {}
+        """What the reader made of a prompt, which it is asked once."""
         self._again: set[str] = set()
         """The keys of what was shown before."""
 
@@ -170,6 +174,7 @@ class Asking(ABC, Generic[P]):
         """Ask once; the places that the answers leave open, and those that got no answer."""
         asked = [(place, self._phrase(place)) for place in places]
         reply = yield from send(self.ask(asked), Reply)
+        proposed = (yield from self._consult_reader(asked, reply)) if self.reader else {}
         opened: list[P] = []
         missed: list[P] = []
         for place, question in asked:
@@ -177,9 +182,38 @@ class Asking(ABC, Generic[P]):
                 missed.append(replace(place, why=NO_ANSWER))
             else:
                 hand = reply.hand_of(question.key)
-                now, heard = self._hear(place, answer, hand)
+                read = proposed.get(question.key)
+                now, heard = self._hear(place, read or answer, hand, self.reader if read else "")
                 opened += (yield from self._take(now, question, heard, hand)) if heard else [now]
         return opened, missed
+
+    def _consult_reader(
+        self, asked: Sequence[tuple[P, Question]], reply: Reply
+    ) -> Steps[dict[str, Answer]]:
+        """Answers in words, with what an agent proposes that they mean; all are read at once."""
+        calls: dict[str, Call] = {}
+        for _, question in asked:
+            answer, hand = reply.to(question.key), reply.hand_of(question.key)
+            call = answer and proposals.make_call(self.reader, question, answer, hand)
+            if call:
+                calls[question.key] = call
+        fresh = {c.prompt: c for c in calls.values() if c.prompt not in self._readings}
+        if fresh:
+            outputs = yield tuple(fresh.values())
+            if not isinstance(outputs, tuple):
+                raise TypeError(f"calls are answered with a tuple, not {outputs!r:.60}")
+            self._readings |= zip(fresh, outputs, strict=True)
+        found: dict[str, Answer] = {}
+        for place, question in asked:
+            if question.key in calls:
+                output, answer = self._readings[calls[question.key].prompt], reply.to(question.key)
+                codes = proposals.read_output(question, output)
+                if codes and answer:
+                    found[question.key] = replace(answer, proposed=codes)
+                elif output.error or output.problem:
+                    why = output.error or output.problem
+                    self.note("reader", place, f"{self.reader} could not read the reply: {why}")
+        return found
 
     def _phrase(self, place: P) -> Question:
         """The question on a place, or whether a proposal is what was meant there."""
@@ -187,7 +221,9 @@ class Asking(ABC, Generic[P]):
             return self.question(place)
         return proposals.confirm(self.question(place), place.proposal, own_words=place.own_words)
 
-    def _hear(self, place: P, answer: Answer, hand: Hand | None) -> tuple[P, Answer | None]:
+    def _hear(
+        self, place: P, answer: Answer, hand: Hand | None, by: str = ""
+    ) -> tuple[P, Answer | None]:
         """An answer as it counts; nothing where the person is asked about a proposal.
 
         Only who confirms it decides; of words that are kept, both had a part in it.
@@ -210,7 +246,7 @@ class Asking(ABC, Generic[P]):
         if not (answer.text and answer.proposed):
             return place, answer
         read = replace(answer, proposed=())
-        proposal = Proposal(read, answer.proposed, proposals.tell_hand(hand), hand)
+        proposal = Proposal(read, answer.proposed, by or proposals.tell_hand(hand), hand)
         if not proposal.refusal:
             return replace(place, proposal=proposal, why=proposal.why, notes=()), None
         remarks.proposals.append(proposal.tell("refused", why=proposal.refusal))

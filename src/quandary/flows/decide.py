@@ -61,6 +61,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     advisor: str = ""
     values: dict[str, str] = {}
     require: Required = ""
+    reader: str = ""
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -295,7 +296,7 @@ class Decider(Asking[Level]):
         self.take_only = take_only
         """Whether a blank takes the only option behind Other unseen."""
         self.kind = terms.kind or ("advisory" if tree.kind == "advisory" else "transition")
-        self.advisor = terms.advisor
+        self.advisor, self.reader = terms.advisor, terms.reader
         self.extras = tree.extras if terms.extras is None else terms.extras
         self.records = {item.id: Record(item) for item in terms.items}
         self._several = len(tree.decisions) > 1

@@ -98,6 +98,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the proof lacks, where somebody has checked it."""
     shown: dict[str, str] = {}
     """The artifacts that the context names, with their digests; an approval is for these."""
+    reader: str = ""
 
     @property
     def phase(self) -> Phase:
@@ -158,7 +159,7 @@ class _Gate:
         self.place = keys.place(self.phase.label)
         name = self.phase.name or self.phase.label
         self.item = Item(self.phase.label, label=name, title=self.phase.title)
-        same = {name: getattr(terms, name) for name in ("limits", "values", "require")}
+        same = {name: getattr(terms, name) for name in ("limits", "values", "require", "reader")}
         extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
         asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
         self.asking = decide.Decider(asked, take_only=False)

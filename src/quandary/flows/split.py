@@ -64,6 +64,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     values: dict[str, str] = {}
     require: Required = ""
+    reader: str = ""
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -130,6 +131,7 @@ class _Split:
         self.ids = SplitIds(terms.skill, self.keys, _FURTHER_IDS)
         context = terms.context.strip() or self.words.context(terms.relation == "alternatives")
         self.chooser = Chooser(context, terms.limits, terms.require)
+        self.chooser.reader = terms.reader
 
     def flow(self) -> Flow:
         """The shape that fits, then whatever does not go together, then a look at the whole."""

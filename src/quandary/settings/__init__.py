@@ -35,7 +35,7 @@ KNOWN: dict[str, type] = {
     **dict.fromkeys(("write_log_short", "write_log_long"), bool),
     "trees": list,
     **dict.fromkeys(
-        ("agents", "authority", "hooks", "notify", "questions", "serve", "users"), dict
+        ("agents", "authority", "hooks", "notify", "questions", "reading", "serve", "users"), dict
     ),
 }
 """Every setting there is; tables are dictionaries."""
@@ -137,6 +137,17 @@ def read_settings(start: str | None = None) -> Settings:
 def user_settings() -> Settings:
     """The user's own settings alone, for what no repository has a say in."""
     return Settings(None, _parts("user", os.path.join(config_folder(), "config.toml")))
+
+
+def reading_agent() -> str:
+    """The agent that proposes what replies mean, as the user's own `[reading]` says, if any."""
+    table = user_settings().table("reading")
+    for key in table.keys() - {"agent"}:
+        raise ParseError(f"[reading] has no key {key} (there is agent)")
+    agent = table.get("agent", "")
+    if not isinstance(agent, str):
+        raise ParseError(f'[reading] agent is a codename, like "CLAUDE", not {agent!r}')
+    return agent.strip()
 
 
 def project_of(start: str) -> str:

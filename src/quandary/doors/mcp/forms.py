@@ -32,6 +32,7 @@ from quandary.desk import returns
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import make_sheets, one_line, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
+from quandary.flows.proposals import SECONDS
 from quandary.model.asks import Note, Outcome, Reply
 from quandary.model.text import reveal
 from quandary.model.tree import OTHER
@@ -228,6 +229,8 @@ KEPT = 1000
 FIELD = "ask"
 """The name of the form among the inputs that a client is asked for."""
 
+READING = SECONDS + 15
+"""How long, in seconds, a form waits for an agent that reads it, and for its program to start."""
 STILL_OPEN = "The person still has the form. Call next with this run to wait for it."
 MORE_TO_ASK = "There is more to ask. Call next with this run to continue."
 TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not recorded."
@@ -335,8 +338,7 @@ class Forms:
             )
         except (MCPError, ValidationError) as error:
             return await self.do(self._note, shown, _explain(error), client)
-        seconds = anyio.current_time() - shown.at
-        return await self.do(self._record, shown, result, seconds, client)
+        return await self._take(shown, result, client)
 
     # -- a form between calls --------------------------------------------------------------------
 
@@ -363,14 +365,21 @@ class Forms:
         if shown is None:
             stands = await self.do(self.service.find, state["run"], client)
             return Standing(stands, UNKNOWN_FORM), ROUNDS
-        seconds = anyio.current_time() - shown.at
         result = (responses or {}).get(FIELD)
         if not isinstance(result, types.ElicitResult):
             lost = Outcome("error", "the client called again without the form")
             return await self.do(self._note, shown, lost, client), shown.turn
-        return await self.do(self._record, shown, result, seconds, client), shown.turn
+        return await self._take(shown, result, client), shown.turn
 
     # -- what came back --------------------------------------------------------------------------
+
+    async def _take(self, shown: Shown, result: types.ElicitResult, client: Client) -> Standing:
+        """Record what came back, and wait where an agent reads it first."""
+        seconds = anyio.current_time() - shown.at
+        standing = await self.do(self._record, shown, result, seconds, client)
+        if standing.state.flow == "walk" or not standing.state.calls:
+            return standing
+        return standing._replace(state=await self.wait_for_news(client, standing.state, READING))
 
     def _record(
         self, shown: Shown, result: types.ElicitResult, seconds: float, client: Client

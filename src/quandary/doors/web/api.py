@@ -335,6 +335,7 @@ def reply(
     state = replies.record_reply(
         site.store, caller, name, meant, to=state.key, token=token, sent=sent
     )
+    replies.have_read(state, site.walks)
     return state_out(site, caller, state)
 
 

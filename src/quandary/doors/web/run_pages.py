@@ -191,8 +191,10 @@ def resumption(site: Site, row: Run | None, state: State) -> Resumption | None:
 
 def _stand(site: Site, row: Run, state: State) -> Resumption | None:
     if row.flow != "walk":
+        at_it = row.waits == "agent" and is_under_way(site, row.id)
+        read = Resumption("An agent reads the reply.", "" if at_it else "Resume", under_way=at_it)
         left = Resumption("An action was interrupted and has to be finished.", "Resume")
-        return left if row.waits == "house" else None
+        return {"agent": read, "house": left}.get(row.waits or "")
     if state.status == "failed":
         result = state.result if isinstance(state.result, dict) else {}
         return _FAILED.get(str(result.get("used_up")), _ANEW)
@@ -299,11 +301,12 @@ def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | N
         return shown(problem, 422, fields, problems)
     try:
         caller = site.caller(request)
-        replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
+        state = replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
         return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
     except QuandaryError as refused:
         return shown(sentence(refused), 422, fields)
+    replies.have_read(state, site.walks)
     return None
 
 
