@@ -242,8 +242,11 @@ def _read_yes(bare: str, question: Question) -> Reading | None:
     """A yes alone picks only among yes and no, or what alone is recommended; else it is asked."""
     if len(bare) > _LONGEST_YES or bare.endswith("?"):
         return None
-    from quandary.reading.sentences import find_affirmed  # noqa: PLC0415 - exact answers need none
+    from quandary.reading.sentences import find_affirmed, opens_yes  # noqa: PLC0415 - exact answers need none
 
+    known = option_names((*question.choices, *question.named))
+    if opens_yes(words(bare)) and len(known.beginning(words(bare))) == 1:
+        return None
     codes = find_affirmed(words(bare), question)
     return None if codes is None else reading(codes, question) if codes else OWN
 

@@ -1,4 +1,4 @@
-"""How a clause is said: what stands around a choice, and what makes it something else."""
+"""How a reply is cut into clauses, and what kind of clause each is."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import re
 from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.reading import phrases
 from quandary.reading.numbers import cardinal, counts
-from quandary.reading.words import opens, spans, spellings, stem, wordings, wordset
+from quandary.reading.phrases import CUT, SAYINGS, SHORT, WORDS
+from quandary.reading.stems import stem
+from quandary.reading.words import opens, spans, wordings, wordset
 
 if TYPE_CHECKING:
-    from quandary.reading.evidence import Lexicon
+    from quandary.reading.lexicon import Lexicon
 
 Words = tuple[str, ...]
-FILLERS = phrases.CHOOSING | phrases.INTERJECTIONS
-DETERMINERS = wordset("the a an my our your these those some any")
-_ARTICLES = frozenset(("a", "an"))
-_COPULAS = wordset("is are was were looks look seems feels sounds")
+FILLERS = WORDS.choosing | WORDS.interjections
+_COPULAS = wordset("is are was were")
 _OTHERS = wordset("there theres nobody he she they people users everybody")
 """Words that open a statement about something or somebody else."""
-_PLEAS = wordings("help,help me,help please")
 _SPEAKERS = wordset("i we you they")
 _TURNS = wordset("but and just so please also")
-_TELLING = wordset(
+_FOLLOWING = wordset(
     "tell let ping call shout warn notify ask text mail email message remind alert ill well"
 )
-_MODALS = wordset("can could will may might must")
 _INQUIRIES = wordset("explain describe elaborate clarify compare")
 _INQUIRING_LEADS = wordset("first just can could would i we you to want need like maybe")
-_WHERE = wordset("at in on from away off out")
-_MINDED = wordset("favor favour for board with")
 _TO_WHOM = wordings("to me,to us,for her,for him,for them")
+_WHERE = wordset("at in on from away off out")
 _PARTS = wordset("one some half part most many few")
 _VOTING = wordset("my our answer choice vote pick preference favourite favorite")
-_WHOLES = wordset("everything both all nothing anything")
+_THERE = wordset("the there it this that these those any")
+"""Behind a "were" that asks, unlike that of "we're on it"."""
+_NO_SUBJECTS = WORDS.verbs | WORDS.function | WORDS.neutral
+_LONGEST_HEDGE = max(map(len, SAYINGS.hedges))
 
 
 def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()) -> Words:
@@ -42,150 +41,153 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()
     first, last = 0, len(said)
     while first < last and said[first] in front and (said[first] != "and" or not first):
         first += 1
-    while last > first and not (back and _to_whom(said, last)):
+    while last > first and not (back and to_whom(said, last)):
         behind = said[last:]
-        joint = said[last - 1] == "and" and behind and phrases.INTERJECTIONS.issuperset(behind)
+        joint = said[last - 1] == "and" and behind and WORDS.interjections.issuperset(behind)
         if said[last - 1] not in back and not joint:
             break
         last -= 1
     return said[first:last]
 
 
-def _to_whom(said: Words, last: int) -> bool:
+def to_whom(said: Words, last: int) -> bool:
     """`send it to me` is more than `send it`; `looks good to me` is not."""
     pair, before = said[max(last - 2, 0) : last], said[max(last - 3, 0) : max(last - 2, 0)]
-    return pair in _TO_WHOM and not (before and before[0] in phrases.PRAISE)
+    return pair in _TO_WHOM and not (before and before[0] in WORDS.praise)
 
 
 def strip(said: Words) -> Words:
     """The words without what is said around a choice."""
-    return edges(said, FILLERS, phrases.ENDINGS)
+    return edges(said, FILLERS, WORDS.endings)
 
 
-def cut_praise(said: Words) -> Words:
-    """The words without praise in their midst: `memory is fine for sessions`."""
-    for at, pair in enumerate(pairwise(said)):
-        if 0 < at < len(said) - 2 and pair[0] in _COPULAS and pair[1] in phrases.PRAISE:
-            return (*said[:at], *said[at + 2 :])
-    return said
-
-
-def lacks_will(said: Words, at: int) -> bool:
-    """Whether a "won't" is nobody's will: `that won't work`, not `we won't publish`."""
-    willing = at and said[at - 1] in _SPEAKERS
-    return said[at] in {"wont", "shouldnt", "wouldnt"} and not willing
-
-
-def sets_condition(said: Words) -> bool:
-    """Whether a clause opens with a condition, or tells what comes before or after."""
-    if said[0] == "but" and said[-1] == "first":
-        return True
-    said = tuple(dropwhile(_TURNS.__contains__, said))
-    return len(said) > 1 and said[0] in phrases.CONDITIONS and not opens(said, phrases.POLITE_IFS)
-
-
-def follows_up(said: Words) -> bool:
-    """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
-    while len(said) > 2 and said[0] in _TURNS:
-        said = said[1:]
-    return said[0] in _TELLING or (said[0] in _SPEAKERS and said[1] in _MODALS)
-
-
-def complains(said: Words) -> bool:
-    """Whether a clause says that something is wrong."""
-    return any(verb in _COPULAS and fault in phrases.WRONGS for verb, fault in pairwise(said))
-
-
-def chats(said: Words) -> bool:
+def is_chatter(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
-    if said in phrases.TAILS or opens(said, phrases.POLITE_IFS):
+    if said in SAYINGS.tails or opens(said, SAYINGS.polite_ifs):
         return True
-    return all(w in phrases.INTERJECTIONS or w in phrases.ENDINGS or w in _VOTING for w in said)
+    return all(w in WORDS.interjections or w in WORDS.endings or w in _VOTING for w in said)
 
 
-def tells(said: Words, lexicon: Lexicon) -> bool:
+def is_statement(said: Words, lexicon: Lexicon) -> bool:
     """Whether a clause tells how things are: `I have to leave`, `the logs we still need`."""
-    for long in range(2, min(4, len(said) - 1) + 1):
-        if said[:long] in phrases.DUTIES and said[long] not in phrases.DECLARING:
+    if said[0] in _OTHERS - lexicon.label_words or said in SAYINGS.pleas:
+        return True
+    for one, two in pairwise(said):
+        away = one == "im" and two in _WHERE
+        if away or (two == "of" and one in _PARTS - lexicon.label_words and one != said[0]):
             return True
-        if said[:long] in phrases.OWNING and said[long] != "to":
+    for long in (2, 3, 4):
+        if said[:long] in SAYINGS.owning and said[long:] and said[long] not in WORDS.declaring:
             return True
-    parts = (part for part, of in pairwise(said[1:]) if of == "of" and "course" not in said)
-    if any(part in _PARTS - lexicon.label_words for part in parts):
-        return True
-    if said[0] == "im" and len(said) > 2 and said[1] in _WHERE and said[2] not in _MINDED:
-        return True
-    if said[0] in _OTHERS - lexicon.label_words or said in _PLEAS or complains(said):
-        return True
-    return _inquires(said, lexicon) or any(
-        _tells_of(said, at, lexicon) or _describes(said, at, lexicon)
-        for at in range(1, len(said) - 1)
-    )
+    return any(_tells_of(said, at, lexicon) for at in range(1, len(said) - 1))
 
 
-def _describes(said: Words, at: int, lexicon: Lexicon) -> bool:
-    """Whether it is said here how an option is: `the cook is ill`, not `the cook is best`."""
-    if said[at] not in {"is", "are", "was", "were"} or not lexicon.mentions(said[:at]):
+def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
+    """Whether something is said here of what was named: that it is so, or does or needs something.
+
+    `the cook is best` is a choice, and `the map i think`; `the cook is ill` is none.
+    """
+    if not any(map(lexicon.tells, said[:at])) or lexicon.verbatim(said[at : at + 2]):
         return False
-    return any(lexicon.tells(word) and word not in phrases.PRAISE for word in said[at + 1 :])
+    if said[at] in _SPEAKERS:
+        return said[at + 1] not in WORDS.opining and said[at - 1] != "what"
+    if said[at] in _COPULAS:
+        wrong = not (WORDS.wrongs | WORDS.negators).isdisjoint(said[at + 1 :])
+        return wrong or any(lexicon.tells(w) and w not in WORDS.praise for w in said[at + 1 :])
+    modal = said[at] in WORDS.modals
+    return modal and any(map(lexicon.tells, said[at + 1 :]))
 
 
-def _inquires(said: Words, lexicon: Lexicon) -> bool:
+def is_inquiry(said: Words, lexicon: Lexicon) -> bool:
     """`tell me about the offer`, `explain 2`: to be told of an option is not to choose it."""
-    core = edges(said, phrases.INTERJECTIONS | _INQUIRING_LEADS)
+    core = edges(said, WORDS.interjections | _INQUIRING_LEADS)
     if len(core) < 2 or lexicon.label_stems.intersection(map(stem, core[:1])):
         return False
     informing = core[0] in {"tell", "show", "teach"} and core[1] in {"me", "us"}
     return informing or core[0] in _INQUIRIES
 
 
-def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
-    """Whether somebody does something here with what was named before."""
-    speaks = said[at] in _SPEAKERS or (said[at] == "im" and said[at + 1] in _WHERE)
-    if not speaks or said[at + 1] in phrases.OPINING or said[at - 1] == "what":
+def is_question(said: Words) -> bool:
+    """Whether a clause asks something, as its first words say."""
+    said = tuple(dropwhile((WORDS.interjections | {"but", "and", "just"}).__contains__, said))
+    if not said or said in SAYINGS.yes or said in SAYINGS.hedges:
         return False
-    told = any(map(lexicon.tells, said[:at]))
-    return told and not lexicon.verbatim(said[at : at + 2])
-
-
-def another_deed(said: Words, lexicon: Lexicon) -> bool:
-    """`take a break` is not `Break it up`, nor is `delete everything` `Delete old logs`."""
-    core = edges(said, FILLERS - _ARTICLES)
-    if len(core) < 2:
-        return False
-    first = stem(core[0])
-    if core[0] in _ARTICLES:
-        return stem(core[1]) in lexicon.deeds
-    if first not in lexicon.openings:
-        pointing = core[1:] in {("it",), ("them",), ("this",), ("that",)}
-        return pointing and first in lexicon.things
-    if _to_whom(said, len(said)):
-        return not lexicon.verbatim(said[-2:])
-    if not (_WHOLES - lexicon.label_words).isdisjoint(core[1:]):
+    first, second = said[0], said[1] if len(said) > 1 else ""
+    if len(said) == 2 and second in {"what", "why", "huh"}:
         return True
-    bare = len(core) < 4 or core[1] not in DETERMINERS or first not in lexicon.deeds
-    return not bare and "thing" not in core and not any(map(lexicon.tells, core[2:]))
+    subject = said[2:3] if second == "the" else said[1:2]
+    relative = first == "what" and len(said) > 2 and subject[0] not in _NO_SUBJECTS
+    if relative or (first == "were" and second and second not in WORDS.subjects | _THERE):
+        return False  # `what finance waits for`, `we're on it`
+    if first in {"when", "where"}:
+        return not second or second in WORDS.verbs
+    if first in WORDS.asking or (first in WORDS.asking_anything and second not in {"", "be"}):
+        return True
+    return len(said) > 2 and first in WORDS.asking_with_subject and second in WORDS.subjects
+
+
+def has_condition(said: Words, lexicon: Lexicon) -> bool:
+    """Whether a clause has a condition that is no option's own: `2 if it is green`."""
+    if find(SAYINGS.provisos, said) and not lexicon.verbatim(said):
+        return True
+    for at, word in enumerate(said):
+        conditional = word in {"if", "unless"} - lexicon.label_words
+        if conditional and said[max(at - 1, 0)] not in {"as", "even"}:
+            return not opens(said[at:], SAYINGS.polite_ifs)
+    return False
+
+
+def limits(said: Words) -> bool:
+    """Whether a clause opens with a condition or a sequence, or limits what was chosen."""
+    if said[0] == "but" and (
+        said[-1] == "first" or (not WORDS.limits.isdisjoint(said) and not follows_up(said))
+    ):
+        return True
+    said = tuple(dropwhile(_TURNS.__contains__, said))
+    return len(said) > 1 and said[0] in WORDS.conditions and not opens(said, SAYINGS.polite_ifs)
+
+
+def follows_up(said: Words) -> bool:
+    """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
+    while len(said) > 2 and said[0] in _TURNS:
+        said = said[1:]
+    return said[0] in _FOLLOWING or (said[0] in _SPEAKERS and said[1] in WORDS.modals)
+
+
+def is_hedge(said: Words, lexicon: Lexicon) -> bool:
+    """Whether the person says that they do not know, or do not mind."""
+    said = said[1:] if said[0] == "only" else said
+    # What others do not know or mind is no hedge: `users don't mind`.
+    first = said.index("dont") if "dont" in said else 0
+    around = WORDS.neutral | WORDS.function | lexicon.label_words
+    others = first and said[first - 1] not in around
+    return find(SAYINGS.hedges, said[:first] if others else said) is not None
+
+
+def cut_hedge(said: Words) -> Words:
+    """The words without the hedge among them."""
+    hedge = find(SAYINGS.hedges, said) or slice(0, 0)
+    return (*said[: hedge.start], *said[hedge.stop :]) or said
+
+
+def find(known: frozenset[Words], said: Words) -> slice | None:
+    """Where the longest of the phrases stands that are among the words."""
+    spans = (
+        slice(at, at + long)
+        for long in range(_LONGEST_HEDGE, 0, -1)
+        for at in range(len(said) - long + 1)
+    )
+    return next((span for span in spans if said[span] in known), None)
 
 
 _BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
 _MILD = wordset("actually sorry hmm oh ah i mean meant")
 _RANGE = wordset("- – — .. … ~")
-_LONGEST = max(map(len, phrases.CORRECTIONS))
+_LONGEST = max(map(len, SAYINGS.corrections))
 _SAYING = wordset("i id ill im let lets we well go use do just please pick")
 _SIGNS = "$€£"
 _UNITS = wordset("s sec second min minute h hr hour day week month year")
 _CONCLUDING = wordings("and i think,and id say,and i guess")
-_SHORT = spellings(
-    "em them,u you,ur your,w with,n and,till until,til until,tho though,prolly probably,"
-    "probs probably"
-)
-"""What is typed in a hurry."""
-_LONG = spellings(
-    "prod production,dev development,repo repository,db database,docs documentation,"
-    "env environment,auth authentication,perf performance,deps dependencies,infra infrastructure,"
-    "k8s kubernetes,app application,config configuration,info information,var variable"
-)
-"""What people who write programs cut short, where an option has it in full."""
 
 
 class Clause(NamedTuple):
@@ -241,7 +243,7 @@ class _Gathering:
                 first = at = at + long
                 continue
             kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
-            turn = words[at] in phrases.CONNECTIVES or words[at : at + 3] in _CONCLUDING
+            turn = words[at] in (WORDS.reasons | {"but"}) or words[at : at + 3] in _CONCLUDING
             if at > first and turn and not kept and not _excepts(words, at):
                 self._cut(words, first, at)
                 first = at
@@ -305,9 +307,9 @@ def _expand(typed: str, kept: frozenset[str]) -> str:
         return typed[1:] if typed[1:] in kept else typed
     if not typed[0].isdigit():
         digits = str(cardinal(typed)) if typed != "one" else typed
-        if _LONG.get(typed) in kept:
-            return _LONG[typed]
-        return digits if digits in kept else _SHORT.get(typed, typed)
+        if CUT.get(typed) in kept:
+            return CUT[typed]
+        return digits if digits in kept else SHORT.get(typed, typed)
     if f"{typed}%" in kept and len(typed) > 1:
         return f"{typed}%"
     if "." in typed:
@@ -350,13 +352,13 @@ def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
     """How many words of a second thought stand here."""
     for long in range(min(_LONGEST, len(words) - at), 0, -1):
         phrase = words[at : at + long]
-        if phrase not in phrases.CORRECTIONS or (long == 1 and phrase[0] in kept):
+        if phrase not in SAYINGS.corrections or (long == 1 and phrase[0] in kept):
             continue
         if phrase == ("rather",) and (at or words[1:2] in {("than",), ()}):
             continue
         if phrase[-1] == "no" and _denies(words, at + long):
             continue
-        if long > 1 or phrases.INTERJECTIONS.issuperset(words[:at]) or cardinal(words[at - 1]):
+        if long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
     if words[at : at + 2] == ("make", "it") and words[at + 2 : at + 3]:
         return 2 if counts(words[at + 2]) or words[at + 2] == "the" else 0
@@ -383,4 +385,4 @@ def _excepts(words: tuple[str, ...], at: int) -> bool:
     if words[at] != "but":
         return False
     each = words[max(at - 2, 0)] in {"any", "every", "all"}
-    return each or words[at - 1] in phrases.QUANTIFIERS | {"nothing"}
+    return each or words[at - 1] in WORDS.quantifiers | {"nothing"}

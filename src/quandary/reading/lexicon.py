@@ -1,0 +1,339 @@
+"""The words of the options of one question, and which options account for the words of a reply."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from quandary.reading.numbers import cardinal
+from quandary.reading.phrases import WORDS, is_everyday
+from quandary.reading.stems import resembles, root, stem
+from quandary.reading.words import slips, spans, words, wordset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from quandary.model.asks import Choice
+
+Words = tuple[str, ...]
+_PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
+_REACH = 3
+"""How many telling words a "not" reaches."""
+_EMPTY = WORDS.negators | frozenset(map(stem, WORDS.function | WORDS.stating))
+_REFUSING = frozenset(map(stem, WORDS.refusals))
+_SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
+_DESCRIPTION = 0.5
+"""What a word of a description weighs, held against one of a label."""
+_CLOSE = 0.65
+_ONE = frozenset(("a", "an", "one"))
+_DETERMINERS = wordset("the that this my our those these")
+_WHOLE = wordset("both all every")
+
+
+class Fit(NamedTuple):
+    """The options that account for words, and whether a label does."""
+
+    codes: Words
+    label: bool
+
+
+class Lexicon:
+    """The words of the options of one question."""
+
+    def __init__(self, options: tuple[Choice, ...]) -> None:
+        self.entries = tuple(map(_OptionWords, options))
+        found = Counter(t for entry in self.entries for t in entry.in_label | entry.in_description)
+        self.weights = {token: math.log(1 + len(options) / found[token]) for token in found}
+        labels = [words(option.label) for option in options]
+        self.label_words = frozenset(word for label in labels for word in label)
+        self.label_stems = frozenset(map(stem, self.label_words))
+        self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
+        """What options do, as far as their labels open with it."""
+        self.things = frozenset(
+            stem(two) for label in labels for one, two in pairwise(label) if one in _DETERMINERS
+        )
+        """What is there already in labels, and so never a deed: `the flag`, unlike `a hotfix`."""
+        self._fused = {
+            one + two: stem(two)
+            for option in options
+            for one, two in pairwise(words(f"{option.label} {option.description}"))
+        }
+        self.joins = frozenset(
+            (one, between, two)
+            for option in options
+            for (one, _, end), (two, start, _) in pairwise(spans(option.label))
+            if (between := option.label[end:start].strip())
+        )
+        """Words of labels with what stands between them: `release`, `/`, `1`."""
+        self._all = self.label_words.union(*(words(option.description) for option in options))
+        self._long = sorted(w for w in self._all - self.label_words if len(w) >= 6)
+        self._labels = sorted(w for w in self.label_words if len(w) >= 4)
+
+    def tells(self, word: str) -> bool:
+        """Whether a word can say which option is meant, and so has to be accounted for."""
+        if word in WORDS.negators or word in WORDS.function:
+            return False
+        return word not in WORDS.neutral or (word != "go" and stem(word) in self.label_stems)
+
+    def names(self, said: Words) -> set[str]:
+        """The options whose label these words say in full, or open as it does."""
+        tokens = {stem(word) for word in said if self.tells(word)}
+        return {
+            e.code
+            for e in self.entries
+            if tokens & {*e.label[:1]} or (e.telling and e.telling <= tokens)
+        }
+
+    def mentions(self, said: Words) -> set[str]:
+        """The options that have a telling word of these in their label."""
+        tokens = {stem(word) for word in said if self.tells(word)}
+        return {e.code for e in self.entries if not tokens.isdisjoint(e.in_label)}
+
+    def verbatim(self, said: Words) -> Words:
+        """The options that have these words in their label or description, whatever the words."""
+        tokens = _tokens(said)
+        return tuple(
+            e.code
+            for e in self.entries
+            if _within(tokens, e.label) or _within(tokens, e.description)
+        )
+
+    def find_in_labels(self, said: Words) -> Words:
+        """The options with these very words in their label."""
+        tokens = _tokens(said) if any(map(self.tells, said)) else ()
+        return tuple(e.code for e in self.entries if _within(tokens, e.label))
+
+    def phrase(self, said: Words) -> Fit | None:
+        """The options with these very words in their label, or else in their description."""
+        told = [word for word in said if self.tells(word)]
+        tokens = _tokens(said)
+        if codes := self.find_in_labels(said):
+            return self._check(Fit(self.closest(codes, said), label=True), tokens)
+        codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
+        alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
+        if not codes or alone or (told and self._counts_places(told)):
+            return None
+        if told:
+            carried = len(tokens) > 2 or self._carries(told)
+        else:  # words that say little one by one, but stand together in just one option
+            carried = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
+        return Fit(codes, label=False) if carried or self.describe(said) else None
+
+    def describe(self, said: Words) -> Words:
+        """The options with these words in their description, where they are all of one."""
+        tokens = _tokens(said)
+        whole = len(tokens) > 1 and any(e.description == tokens for e in self.entries)
+        return tuple(e.code for e in self.entries if whole and _within(tokens, e.description))
+
+    def account(self, said: Words, also: frozenset[str] = frozenset()) -> Fit | None:
+        """The options that account for every telling word, the better ones only.
+
+        `also` are words of the question itself: they pass where a whole label is said.
+        """
+        told = [
+            (token, word) for token, word in zip(_sign(said), said, strict=True) if self.tells(word)
+        ]
+        alike = len({token for token, _ in told}) < len(told)  # `revert the revert`
+        if not told or alike or self._counts_places([word for _, word in told]):
+            return None
+        brief = len(said) < 4
+        meant = [self._meanings(token, word, brief=brief) for token, word in told]
+        weak = all(word in WORDS.neutral for _, word in told)
+        best = self._best(meant, {stem(word) for word in also}, weak=weak)
+        if best is None or not (best.label or self._carries([word for _, word in told])):
+            return None
+        if self._compares(said) or not self._counts_alike(best, said):
+            return None
+        best = best._replace(codes=self.closest(best.codes, said))
+        return self._check(best, set().union(*meant))
+
+    def closest(self, codes: Words, said: Words) -> Words:
+        """Of several, those with most of the small words, and then with most words as they are.
+
+        `all` tells in `merge them all`, and `searchable` is nearer to itself than to `search`.
+        """
+        small = {word for word in said if word not in WORDS.function and word in WORDS.neutral}
+        roots = {root(word) for word in said if len(word) - len(stem(word)) > 2}
+        few = self._entries(codes)
+        shared = {e.code: (len(small & e.plain), len(roots & e.roots)) for e in few}
+        most = max(shared.values(), default=(0, 0))
+        return tuple(code for code in codes if shared.get(code, most) == most)
+
+    def _entries(self, codes: Words) -> list[_OptionWords]:
+        return [entry for entry in self.entries if entry.code in codes]
+
+    def _counts_places(self, told: list[str]) -> bool:
+        """Whether nothing was said but numbers that options have as their place."""
+        return all(0 < (cardinal(word) or 0) <= len(self.entries) for word in told)
+
+    def _carries(self, told: list[str]) -> bool:
+        """Whether words can name an option by its description.
+
+        One word alone has to stand there as it is, or be long enough to be the same in another
+        form: `close` is not `until the terminal closes`.
+        """
+        if WORDS.modifiers.issuperset(told):
+            return False
+        word, token = told[0], stem(told[0])
+        if len(told) > 1 or word in self._all or word.removesuffix("s") in self._all:
+            return True
+        return token not in self.weights or len(token) > 5
+
+    def _compares(self, said: Words) -> bool:
+        """`something shorter` wants a change; `the shorter one` is an option that is short."""
+        return "the" not in said and any(
+            word.endswith("er") and word not in self._all and {word[:-2], word[:-1]} & self._all
+            for word in said
+        )
+
+    def _counts_alike(self, fit: Fit, said: Words) -> bool:
+        """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
+        pairs = [
+            ("1" if number in _ONE else stem(number), stem(noun))
+            for number, noun in pairwise(said)
+            if (number in _ONE or cardinal(number) is not None) and self.tells(noun)
+        ]
+        lines = [line for e in self._entries(fit.codes) for line in (e.label, e.description)]
+        return all(
+            (all if number == "1" else any)(_counts(number, noun, line) for line in lines)
+            for number, noun in pairs
+        )
+
+    def _check(self, fit: Fit, tokens: Iterable[str]) -> Fit | None:
+        """The fit, unless it rests on what an option would undo and says nothing of undoing it."""
+        verbs = [entry.undoing for entry in self._entries(fit.codes)]
+        return (
+            None if fit.label and len(verbs) == 1 and verbs[0] and verbs[0] not in tokens else fit
+        )
+
+    def find_refusing(self, codes: Words) -> set[str]:
+        """Those of the options that refuse what they name: `no refund` is `Deny the refund`."""
+        return {e.code for e in self._entries(codes) if e.undoing in _REFUSING}
+
+    def _meanings(self, token: str, word: str, *, brief: bool) -> frozenset[str]:
+        """The word as the options have it; where none has it, what it may be a slip of.
+
+        In a reply that is not `brief`, a word of five letters is hardly a slip of another.
+        """
+        spelt = "one" if word == "1" else f"{word}%"
+        for other in (token, self._fused.get(word), spelt):
+            if other in self.weights:
+                return frozenset((other,))
+        if token.startswith("!") or word in WORDS.modifiers or not (brief or len(word) > 5):
+            return frozenset((token,))
+        near = [meant for meant in self._labels if resembles(word, meant)]
+        if not near and len(word) >= 5:
+            near = [meant for meant in self._long if word[0] == meant[0] and slips(word, meant)]
+        return frozenset((token, *map(stem, near)))
+
+    def _best(self, meant: list[frozenset[str]], also: set[str], *, weak: bool) -> Fit | None:
+        scored = ((e.code, self._score(e, meant, also, whole=weak)) for e in self.entries)
+        scores = {code: score for code, score in scored if score}
+        if not scores:
+            return None
+        top = max(scores.values())
+        codes = tuple(code for code, score in scores.items() if score >= top * _CLOSE)
+        in_labels = frozenset[str]().union(*(entry.in_label for entry in self._entries(codes)))
+        return Fit(codes, label=any(not m.isdisjoint(in_labels) for m in meant))
+
+    def _score(
+        self, entry: _OptionWords, meant: list[frozenset[str]], also: set[str], *, whole: bool
+    ) -> float:
+        """How much is said for an option; nothing when a word is not its own.
+
+        With words that say little, or that are the question's, its `whole` label must be said.
+        """
+        score, hits, described = 0.0, set[str](), set[str]()
+        for alternatives in meant:
+            if in_label := alternatives & entry.in_label:
+                hits |= in_label
+                score += max(self.weights[token] for token in in_label)
+            elif in_description := alternatives & entry.in_description:
+                described |= in_description
+                score += max(self.weights[token] for token in in_description) * _DESCRIPTION
+            elif alternatives & also:
+                whole = True
+            else:
+                return 0.0
+        # The verb of a label with something of its description is another deed.
+        if described and hits and hits == {*entry.label[:1]} != entry.needed:
+            return 0.0
+        return 0.0 if whole and not (entry.needed and entry.needed <= hits) else score
+
+
+lexicon = lru_cache(maxsize=128)(Lexicon)
+"""The words of these options; the last few are kept."""
+
+
+class _OptionWords:
+    """An option's words, cut to their stems."""
+
+    def __init__(self, option: Choice) -> None:
+        said = words(option.label)
+        first = said[0] if said else ""
+        self.code = option.code
+        self.label = _tokens_of(option.label)
+        self.description = _tokens_of(option.description)
+        self.needed = frozenset(self.label) - _EMPTY
+        """The words of the label that tell it from others."""
+        self.telling = self.needed - _SAYING_LITTLE
+        code = option.code.rpartition("/")[2].casefold()
+        known = len(code) > 1 and code.isalpha() and not is_everyday(code)
+        self.in_label = self.needed | ({code} if known else set())
+        self.in_description = frozenset(self.description) - _EMPTY
+        self.plain = frozenset(said)
+        """The words of the label as they stand."""
+        self.roots = frozenset(map(root, words(f"{option.label} {option.description}")))
+        """The words of label and description but for their inflection."""
+        self.undoing = stem(first) if len(self.label) > 1 and first in WORDS.undoings else ""
+        """The verb that it opens with, where its object alone would not say so."""
+
+
+def _sign(said: Iterable[str]) -> list[str]:
+    """The stems of words, those behind a "not" or "no" marked with `!`."""
+    tokens: list[str] = []
+    reach = 0
+    for word in said:
+        if word in WORDS.negators or word == "nothing":
+            tokens.append("not" if word.endswith("nt") else word)
+            reach = 1 if word == "nobody" else _REACH
+        elif word in {"but", "and"}:
+            tokens.append(word)
+            reach = 0
+        elif word in WORDS.function or not reach:
+            tokens.append(stem(word))
+        else:
+            tokens.append("!" + stem(word))
+            reach -= 1
+    return tokens
+
+
+def _tokens(said: Iterable[str]) -> Words:
+    """The signed stems of words, without articles."""
+    return tuple(token for token in _sign(said) if token not in {"the", "a", "an"})
+
+
+def _tokens_of(text: str) -> Words:
+    """The tokens of a label or a description, where a "not" reaches no further than its piece."""
+    return tuple(token for piece in _PIECES.split(text) for token in _tokens(words(piece)))
+
+
+def _within(tokens: Words, line: Words) -> bool:
+    """Whether the tokens stand in a line in that order, side by side."""
+    if not tokens or tokens[0] not in line:
+        return False
+    long = len(tokens)
+    return any(line[at : at + long] == tokens for at in range(len(line) - long + 1))
+
+
+def _counts(number: str, noun: str, line: Words) -> bool:
+    """Whether a number stands before a noun in a line, or counts nothing else there."""
+    if number == "1":
+        counted = [line[at - 1] for at, token in enumerate(line) if token == noun and at]
+        return not counted or not all(c in _WHOLE or (c.isdigit() and c != "1") for c in counted)
+    behind = [line[at + 1 : at + 4] for at, token in enumerate(line) if token == number]
+    return any(noun in rest or not rest or rest[0] in _EMPTY for rest in behind)
