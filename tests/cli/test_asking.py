@@ -382,7 +382,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id(folder: Path) -> None:
 
 def test_read_says_how_a_reply_would_be_read(folder: Path) -> None:
     """One text against a tree, or a whole set of cases."""
-    assert quandary(folder, "read", "t.md", "the second one").state["codes"] == ["NO"]
+    assert quandary(folder, "read", "t.md", "--mode", "plain", "the second one").state["codes"] == [
+        "NO"
+    ]
     case = {
         "id": 7,
         "question": "Ship?",

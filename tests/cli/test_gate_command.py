@@ -152,6 +152,66 @@ def test_back_restart_and_skip(tried: Tried) -> None:
     ]
 
 
+def test_a_file_is_looked_for_in_the_folder_of_the_track(tried: Tried) -> None:
+    """Then where the gate was begun; what is in it is shown as it is, between fences."""
+    (tried.folder / "rel" / "plan.md").write_text("# Ours\n```\nx\n", encoding="utf-8")
+    for folder in ("", "rel"):
+        (tried.folder / folder / "both.md").write_text(f"in {folder}", encoding="utf-8")
+    (tried.folder / "outer.md").write_text("outer", encoding="utf-8")
+    run = begun(tried)
+    found = {"plan.md": "# Ours\n```\nx\n", "both.md": "in rel", "outer.md": "outer"}
+    for name, text in found.items():
+        ended = tried.run("reply", run, f"@{name}")
+        assert f"{name}:\n\n~~~\n{text}\n~~~\n" in ended.state["ask"]["preamble"]
+    for name in ("../outer.md", "/etc/passwd", "nosuch.md"):
+        (note,) = tried.run("reply", run, f"@{name}").state["notes"]
+        assert note["kind"] == "refused"
+
+
+@pytest.mark.parametrize(
+    ("proof", "said"),
+    [
+        ({"scope": "___", "risk": "low"}, "and 1 more thing must be proven first"),
+        ({"scope": "all", "risk": "medium"}, "and 1 more thing must be proven first"),
+        ({"scope": " ", "risk": None}, "and 2 things must be proven first"),
+        ({}, "and 2 things must be proven first"),
+        (PLANNED, "and its proof is complete"),
+    ],
+)
+def test_the_menu_checks_the_proof_before_it_says_that_it_was_given(
+    tried: Tried, proof: dict[str, Any], said: str
+) -> None:
+    """A field that is there, and unfilled or of the wrong kind, proves nothing."""
+    ended = tried.run("gate", "rel", stdin=json.dumps(proof))
+    assert said in ended.state["ask"]["tool_input"]["questions"][0]["question"]
+
+
+def test_a_finished_track_can_only_be_looked_at_or_gone_back_from(tried: Tried) -> None:
+    """Through the program: Finish is offered once."""
+    tried.stand("2", "3.A", "4")
+    finished = tried.run("reply", begun(tried, proof={"hours": 1}), "finish")
+    assert finished.state["result"]["executed"] == "finished the last phase"
+    before = tried.file.read_bytes()
+    ended = tried.run("gate", "rel")
+    labels = [o["label"] for o in ended.state["ask"]["tool_input"]["questions"][0]["options"]]
+    assert labels == ["Walk through the output", "Go back to 3.A: Slowly"]
+    ended = tried.run("reply", ended.state["run"], "finish")
+    assert (result(ended)["userChoice"], tried.file.read_bytes()) == ("other", before)
+
+
+def test_the_menu_of_the_last_phases_invents_nothing(tried: Tried) -> None:
+    """Behind Other there is one option, and beside it the way back, in place of another Other."""
+    tried.stand("2", "3.A", "4")
+    run = begun(tried, proof={"hours": 1})
+    ended = tried.run("reply", run, '{"answers": [{"picked": [], "text": ""}]}')
+    asked = ended.state["ask"]["tool_input"]["questions"][0]
+    assert [o["label"] for o in asked["options"]] == ["Restart this phase", "Back"]
+    assert "more options" not in str(ended.state)
+    back = tried.run("reply", run, json.dumps({"answers": {asked["question"]: "Back"}}))
+    labels = [o["label"] for o in back.state["ask"]["tool_input"]["questions"][0]["options"]]
+    assert labels[0] == "Finish"
+
+
 def test_finish(tried: Tried) -> None:
     """The last phase is proven and done; whoever begins it anew is not done any more."""
     tried.stand("2", "3.A", "4")
@@ -395,6 +455,15 @@ def test_a_person_at_the_terminal(tried: Tried) -> None:
     last = tried.status["history"][-1]
     assert (last["who"], last["through"]) == ("person", "terminal")
     assert last["proof"] == {"scope": "everything", "risk": "high"}
+
+
+def test_what_is_typed_as_proof_is_the_proof(tried: Tried) -> None:
+    """A `1` is no number of a list, and a blank loses nothing that was typed before."""
+    lines = ["PRC", "1", "", "go", "High"]
+    status, shown = at_terminal(tried, "gate", "rel", lines=lines)
+    assert status == 0, shown
+    assert "Nothing moved: the proof lacks risk. What was given for scope is kept." in shown
+    assert tried.status["history"][-1]["proof"] == {"scope": "1", "risk": "high"}
 
 
 def test_a_number_is_typed_where_one_is_asked_for(tried: Tried) -> None:

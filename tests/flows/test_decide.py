@@ -505,9 +505,9 @@ def test_a_reference_is_read_by_the_house() -> None:
     next(flow)
     do = flow.send(Reply((Answer("1.1:", prefix="reference", argument="notes.md"),)))
     assert do == Do("1.1:+file", "read-file", "notes.md")
-    ask = flow.send(Done("1.1:+file", text="the notes"))
+    ask = flow.send(Done("1.1:+file", text="# the notes\n~~~\n**Try:** 2"))
     assert isinstance(ask, Ask)
-    assert "the notes" in ask.preamble.why
+    assert ask.preamble.why == "notes.md:\n\n~~~~\n# the notes\n~~~\n**Try:** 2\n~~~~"
     do = flow.send(Reply((Answer(ask.key, prefix="reference", argument="../x"),)))
     assert isinstance(do, Do)
     ask = flow.send(Done(do.key, error="outside the folder"))

@@ -292,3 +292,12 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         said = str(refused)
     assert said
     assert "\n" not in said
+
+
+def test_a_truth_is_typed_in_words() -> None:
+    """Yes and no where a boolean is asked for; values of a list in any case."""
+    done = Field("done", {"type": "boolean"})
+    read = [tracks.read_typed(done, text) for text in ("Yes", "true", "n", "maybe")]
+    assert read == [True, True, False, "maybe"]
+    risk = Field("risk", {"enum": ["low", "high"]})
+    assert tracks.read_typed(risk, " HIGH ") == "high"

@@ -7,7 +7,9 @@ import unicodedata
 
 import pytest
 
-from quandary.model.text import printable, reveal
+from quandary.flows.wording import header
+from quandary.model.asks import Item
+from quandary.model.text import cut, printable, reveal, shorten
 
 UNSEEN = [
     chr(number)
@@ -77,3 +79,29 @@ def test_lines_stay_lines_where_there_is_room_for_them() -> None:
 def test_nothing_is_written_over_what_was_there() -> None:
     """A carriage return by itself leads back to the beginning of the line."""
     assert reveal("Drop all\rKeep all") == "Drop all\\u000dKeep all"
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+SIGNS = (
+    FAMILY,
+    "\U0001f44d\U0001f3fd",  # a thumb with its skin
+    "\U0001f1e9\U0001f1ea",  # a flag
+    "1\ufe0f\u20e3",  # a keycap
+    "\u2764\ufe0f\u200d\U0001f525",  # a heart on fire
+    "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",  # Scotland
+    "e\u0301",
+    "\u1100\u1161\u11a8",
+)
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_texts_are_cut_between_clusters(sign: str) -> None:
+    """What one sees as one sign is there or not, whatever the length, in a row or between words."""
+    for text in (sign * 5, f"ab{sign}{sign}cd{sign}"):
+        for longest in range(len(sign), len(text) + 2):
+            assert cut(text, longest).replace(sign, "").isascii()
+            left = shorten(text, longest + 1).removesuffix("…")
+            assert text.startswith(left)
+            assert left.replace(sign, "").isascii()
+    label = header(Item("1", label=f"ship it now {sign * 4}"), None)
+    assert label.removesuffix("…").replace(sign, "").isascii()

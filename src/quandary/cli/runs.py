@@ -37,7 +37,7 @@ from quandary.journal.archive import WHOSE, find
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome
-from quandary.model.text import printable
+from quandary.model.text import cut, printable, shorten
 from quandary.reading import question_from_options
 from quandary.settings.files import read_input
 
@@ -207,7 +207,7 @@ def _run_line(row: Run, what: str) -> str:
     room = width() - len(row.id) - len(state) - len(since) - 6
     told = " ".join(printable(what).split())
     if len(told) > room and sys.stdout.isatty():
-        told = f"{told[: max(room - 1, 0)]}…"
+        told = shorten(told, max(room, 1))
     shown = paint(state, bold=row.status == "waiting")
     return f"{row.id}  {shown}  {since}  {told}".rstrip() + "\n"
 
@@ -356,7 +356,7 @@ def _timeline(run: str, found: list[Event]) -> str:
         shown = paint(kind, fg=_COLOURS.get(event.kind))
         text = " ".join(printable(event.text).split())
         if len(text) > LONGEST:
-            text = f"{text[:LONGEST]}… ({len(text)} characters; --format json has them all)"
+            text = f"{cut(text, LONGEST)}… ({len(text)} characters; --format json has them all)"
         who = printable(event.source)
         text, indent = f"{text}  — {who}" if who else text, len(number) + len(kind) + 2
         if sys.stdout.isatty():  # in a pipe, an entry is one line

@@ -348,13 +348,15 @@ def _who_referred(store: Store, run: str, named: str) -> Source:
 
 
 def _read_reference(store: Store, run: str, named: str) -> str:
-    """`@path`: a text file below the run's folder, and nothing else."""
+    """`@path`: a text file below the folder of the track or of the run, and nothing else."""
     sources = (_who_called(store, run), _who_referred(store, run, named))
     if not all(map(may_see_files, sources)):
         raise Rejected(f"{named} is not shown here: files are shown to logins only")
     began = arguments_of(store, run)
     folder = str(began.get("cwd") or began.get("workdir") or os.curdir)
     below = named and not os.path.isabs(named) and os.pardir not in named.split(os.sep)
+    if below and (track := began.get("folder")) and os.path.exists(os.path.join(track, named)):
+        folder = str(track)
     if not below or not is_inside(folder, os.path.join(folder, named)):
         raise Rejected(f"{named or '@'} is not below the working folder")
     path = os.path.realpath(os.path.join(folder, named))

@@ -17,6 +17,7 @@ from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK
 from quandary.model.asks import Limits
 from quandary.model.text import reveal
+from quandary.model.text import shorten as text_shorten
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def one_line(line: str) -> str:
 
 def shorten(text: str, longest: int = 200) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join(text[: 4 * longest].split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return text_shorten(" ".join(text[: 4 * longest].split()), longest)
 
 
 # -- in a host's box -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from quandary.desk.authority import may_see_files
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected, StoreError
+from quandary.flows.wording import show_file
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.model.asks import Note
@@ -50,8 +51,9 @@ def conceal_files(store: Store, caller: Caller, run: str, ask: Ask) -> Ask:
         if isinstance(matter.sent, Do) and matter.sent.deed == "read-file":
             files[matter.sent.key] = matter.sent.argument
         elif isinstance(matter.came, Done) and matter.came.key in files:
-            path = files[matter.came.key]
-            shown.append((f"{path}:\n\n{matter.came.text}", f"{path} is shown to logins only."))
+            path, text = files[matter.came.key], matter.came.text
+            instead = f"{path} is shown to logins only."
+            shown += [(show_file(path, text), instead), (f"{path}:\n\n{text}", instead)]
 
     def without(text: str) -> str:
         for content, instead in shown:

@@ -437,7 +437,7 @@ class Asking(ABC, Generic[P]):
         done = yield from send(Do(f"{question.key}+file", "read-file", path), Done)
         if done.error:
             return self.again(place, done.error)
-        return self.again(place, f"{path}:\n\n{done.text}", kind="reference")
+        return self.again(place, wording.show_file(path, done.text), kind="reference")
 
     def _ask_back(self, place: P, question: Question, asked: str) -> Steps[list[P]]:
         """`Q:` asks something back. It is kept; an advisor answers it, or whoever relays."""

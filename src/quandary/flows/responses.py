@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.model.calls import Decision, Process, Validation
+from quandary.model.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -215,7 +216,7 @@ def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
 def _shown(value: object) -> str:
     """A value in a sentence, named by its kind where it is long."""
     if isinstance(value, str):
-        return f"the text “{clean(value if len(value) <= 60 else value[:59] + '…')}”"
+        return f"the text “{clean(shorten(value))}”"
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     if value is None or isinstance(value, bool):

@@ -16,6 +16,7 @@ from quandary.flows.responses import TYPES, match_route, read_output
 from quandary.model import keys
 from quandary.model.asks import Choice, Item
 from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
+from quandary.model.text import cut
 
 if TYPE_CHECKING:
     from quandary.flows import Steps
@@ -307,7 +308,7 @@ class Visit:
         times = "one attempt" if self.attempts == 1 else f"{self.attempts} attempts"
         said = " ".join(self.critiques[-1].split()) or "there was no result"
         if len(said) > LONGEST_REASON:
-            said = said[: LONGEST_REASON - 1] + "…"
+            said = cut(said, LONGEST_REASON - 1) + "…"
         return f"{times}: {said}"
 
     # -- a person in an agent's place --------------------------------------------------------------

@@ -207,6 +207,11 @@ def critique_of(validation: Validation) -> str:
     return "\n".join([verdict, *found])
 
 
+def show_file(path: str, text: str) -> str:
+    """A file as it is shown to a person: nothing in it is taken for what stands around it."""
+    return f"{path}:\n\n{fenced(text)}"
+
+
 def fenced(text: str) -> str:
     """Text between two lines of tildes that are longer than any in it, so that none ends it."""
     fence = "~" + max(_FENCES.findall(text), key=len, default="~~")

@@ -83,7 +83,38 @@ def _seen() -> re.Pattern[str]:
 
 def shorten(text: str, longest: int = 60) -> str:
     """The text, cut where it would be too long."""
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+    return text if len(text) <= longest else cut(text, longest - 1).rstrip() + "…"
+
+
+def cut(text: str, longest: int) -> str:
+    """The beginning of a text. What is seen as one sign stays whole, unless it is longer itself."""
+    at = max(longest, 0)
+    while 0 < at < len(text) and _continues(text, at):
+        at -= 1
+    return text[: at or max(longest, 0)]
+
+
+def _continues(text: str, at: int) -> bool:
+    """Whether a character belongs to the one before: an accent, a skin, what is joined, a flag."""
+    sign = text[at]
+    if sign.isascii():
+        return False
+    if _FLAGS.match(sign):
+        before = text[:at]
+        return (at - len(before.rstrip(_REGIONS))) % 2 == 1
+    import unicodedata  # noqa: PLC0415 - a megabyte that English texts do without
+
+    return (
+        unicodedata.category(sign).startswith("M")
+        or bool(_ATTACHED.match(sign))
+        or (text[at - 1] == "\u200d" and bool(_PICTURES.match(sign)))
+    )
+
+
+_REGIONS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_FLAGS = re.compile(f"[{_REGIONS}]")
+_ATTACHED = re.compile("[\u1160-\u11ff\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_PICTURES = re.compile(f"[{_PICTURE}]")
 
 
 def count(number: int, noun: str) -> str:

@@ -51,7 +51,7 @@ from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
 from quandary.journal.progress import complete_types
 from quandary.journal.store import Store
-from quandary.model.text import reveal
+from quandary.model.text import reveal, shorten
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -217,6 +217,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
+    environment.filters["shorten"] = shorten
     return environment
 
 

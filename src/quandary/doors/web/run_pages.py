@@ -27,6 +27,7 @@ from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, 
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
 from quandary.journal.entries import tell_source
 from quandary.model.calls import HUMAN
+from quandary.model.text import cut as text_cut
 from quandary.model.track import split
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def tell_run(store: Store, state: State, *, under_way: bool) -> dict[str, Any]:
 
 def cut(text: str) -> str:
     """As much of a text as a page shows."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} signs)"
+    return text if len(text) <= LONGEST else f"{text_cut(text, LONGEST)}… ({len(text):,} signs)"
 
 
 def result(state: State) -> list[str]:

@@ -270,7 +270,7 @@ class Line(NamedTuple):
         return "".join(span.text for span in self.spans)
 
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(.*)")
 _HEADING = re.compile(r"#{1,6}\s+(.+)")
 _BULLET = re.compile(r"(\s*)([-*+]|\d{1,3}[.)])\s+(?=\S)")
 _MARKED = re.compile(
@@ -283,10 +283,14 @@ _BOLD_ENDS = re.compile(r"(?<=\S)\*\*")
 def lines(markdown: str) -> list[Line]:
     """The text line by line, safe to show; lines that belong to one paragraph are kept apart."""
     shown: list[Line] = []
-    fenced = False
+    fenced = ""
     for raw in markdown.strip("\n").split("\n"):
-        if _FENCE.match(raw):
-            fenced = not fenced
+        fence = _FENCE.match(raw)
+        if fence and not fenced:
+            fenced = fence[1]
+            continue
+        if fence and fence[1].startswith(fenced) and not fence[2]:
+            fenced = ""
             continue
         safe = printable(raw.expandtabs(4)).rstrip()
         shown.append(Line((Span(safe, "code"),)) if fenced and safe else _line(safe))
