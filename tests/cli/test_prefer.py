@@ -178,6 +178,25 @@ def test_stats_tell_what_is_in_force_from_what_is_inert(project: Project) -> Non
     assert "3 set, 1 in force, 2 inert" in project.call("prefer", "stats").out
 
 
+@pytest.mark.parametrize("where", [(), ("--global",)])
+def test_a_project_that_wants_a_question_asked_overrules_and_both_say_so(
+    project: Project, where: tuple[str, ...]
+) -> None:
+    """`set` keeps the preference and says what it is worth here, and `stats` counts it as inert."""
+    (project.folder / "quandary.toml").write_text(
+        '[questions.log-level]\nask = "always"\n', encoding="utf-8"
+    )
+    told = set_(project, "log-level", "never-ask", *where).err
+    assert "never-ask is set for log-level" in told
+    assert "it decides nothing in this project" in told
+    assert "quandary.toml wants it asked" in told
+    assert "it applies once" not in told
+    counts = json.loads(project.call("prefer", "stats", "--format", "json").out)
+    assert (counts["set"], counts["in_force"], counts["inert"]) == (1, 0, 1)
+    assert "wants it asked" in counts["inert_preferences"][0]["why"]
+    assert "nothing" not in set_(project, "log-level", "always-ask").err
+
+
 def test_at_a_terminal_no_origin_is_needed(project: Project) -> None:
     """Whoever sits there is a person, and is booked as one."""
     ended = program.at_terminal("prefer", "set", "log-level", "never-ask")

@@ -121,12 +121,19 @@ def test_every_change_is_kept_with_who_made_it(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "id_", ["ship-split-e1", "split-x", "a-split-b-split-c", "ship-split-delete-it"]
+    "id_", ["ship-split-e1", "-split-", "a-split-b-split-c", "ship-split-delete-it"]
 )
 def test_a_split_is_always_asked(store: SqliteStore, id_: str) -> None:
     """Whatever was preferred for its id."""
     prefer(store, id_, "never-ask")
     assert not Policy(store, None, "here").check(id_).decide
+
+
+@pytest.mark.parametrize("id_", ["split-view", "log-split", "log-splitting-e1", "banana-split"])
+def test_only_ids_like_star_split_star_are_those_of_a_split(store: SqliteStore, id_: str) -> None:
+    """To the letter: a tree that is called Split View is a question like any other."""
+    prefer(store, id_, "never-ask")
+    assert Policy(store, None, "here").check(id_).decide
 
 
 @pytest.mark.parametrize(

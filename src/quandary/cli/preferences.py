@@ -55,16 +55,20 @@ def set_(id_: str, preference: str, origin: str | None, everywhere: bool, where:
     """
     _require_id(id_)
     _require_person(origin)
-    if preference in policy.SUPPRESSING:
-        for reason in policy.fixed_reasons(read_settings(), id_):
-            raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
+    settings, suppressing = read_settings(), preference in policy.SUPPRESSING
+    for reason in policy.fixed_reasons(settings, id_) if suppressing else ():
+        raise QuandaryError(f"{id_} is always asked: {reason}; {preference} was not set")
     scope = "" if everywhere else console.current_project()
-    seen = _remember(console.open_journal(where), id_, preference, scope, origin)
+    store = console.open_journal(where)
+    seen = _remember(store, id_, preference, scope, origin)
     tell(f"{preference} is set for {id_} {_where(scope)}")
-    if seen is not None:
+    overruled = next(policy.Policy(store, settings).find_reasons(id_), "") if suppressing else ""
+    if overruled:
+        tell(f"it decides nothing in this project: {overruled}")
+    elif seen is not None:
         taken = " or ".join(f"“{c.label}”" for c in seen.choices if c.recommended) or "nothing"
         tell(printable(f"it takes {taken} for: {seen.text}"))
-    elif preference in policy.SUPPRESSING:
+    elif suppressing:
         tell("it applies once you have answered that question yourself, with what is recommended")
     return 0
 
@@ -141,8 +145,9 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
 @store_option
 def stats(form: str, where: str | None) -> int:
     """Count the preferences in force, and those that decide nothing, each with the reason."""
-    kept = policy.list_preferences(console.view_journal(where), console.current_project())
-    settings = read_settings()
+    store = console.view_journal(where)
+    kept = policy.list_preferences(store, console.current_project())
+    in_force = policy.Policy(store, read_settings())
     own = {one.id for one in kept if one.scope}
     inert = []
     for one in kept:
@@ -150,7 +155,7 @@ def stats(form: str, where: str | None) -> int:
         if not one.scope and one.id in own:
             why = "this project has a preference of its own"
         elif one.preference in policy.SUPPRESSING:
-            why = next(policy.fixed_reasons(settings, one.id), "")
+            why = next(in_force.find_reasons(one.id), "")
         if why:
             inert.append({"id": one.id, "preference": one.preference, "why": why})
     counts = {"set": len(kept), "in_force": len(kept) - len(inert), "inert": len(inert)}

@@ -15,7 +15,17 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows import tell_hands
 from quandary.flows.asking import Chooser, Inquiry
-from quandary.flows.wording import CODES, VERBS, Breach, Links, Room, Words, fill, require_filled
+from quandary.flows.wording import (
+    CODES,
+    VERBS,
+    Breach,
+    Links,
+    Room,
+    Words,
+    action,
+    fill,
+    require_filled,
+)
 from quandary.model import keys as made
 from quandary.model.asks import Choice, Item, Limits, Note, Required
 from quandary.model.candidates import Bucket, Candidate, problem
@@ -38,6 +48,8 @@ BUCKETS: dict[str, Bucket] = {code: bucket for bucket, code in CODES.items()}
 NO_REASON = "no reason was given"
 Relation = Literal["independent", "alternatives", "unsure"]
 _FURTHER_IDS = ("include", "pick", "narrow", "hold")
+_LETTERED = frozenset({"meta", "rest", "conflict", "final"})
+"""Of the split's own questions, those on what to do; the others are answered with options."""
 _ASKED = {
     "include": ("What to include", "Which do you want to include?"),
     "pick": ("Which one", "Which one do you choose?"),
@@ -191,9 +203,16 @@ class _Split:
     ) -> Inquiry:
         """A question of the split itself; `part` ends its number, and `own` its id."""
         key = made.decision(self.terms.number, part)
+        choices = self._letter(choices) if own in _LETTERED else choices
         label, asked = _ASKED[own]
         fields = {"label": label, "asked": asked, "id": self.ids.own[own], **more}
         return Inquiry(key=key, text=text, choices=tuple(choices), **fields)
+
+    def _letter(self, choices: Iterable[Choice]) -> tuple[Choice, ...]:
+        """What to do goes by A, B, C and D too, as long as no option has that key."""
+        taken = {key.upper() for key in self.keys}
+        lettered = zip("ABCD", choices, strict=False)
+        return tuple(c if a in taken else replace(c, also=(a, *c.also)) for a, c in lettered)
 
     def _ask(self, inquiry: Inquiry) -> Steps[str]:
         return (yield from self.chooser.inquire(inquiry)).code
@@ -279,9 +298,9 @@ class _Split:
             f"by one, that makes {len(keys)} questions."
         )
         choices = (
-            Choice("ALL", "Proceed one by one", "A question for each", recommended=apart),
-            Choice("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
-            Choice("BAT", "Batches of four", "Tick what to include, four at a time"),
+            action("ALL", "Proceed one by one", "A question for each", recommended=apart),
+            action("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
+            action("BAT", "Batches of four", "Tick what to include, four at a time"),
         )
         blocks = self.words.listing("The options", keys)
         code = yield from self._ask(self._inquiry("meta", "0", text, choices, blocks=blocks))
@@ -305,7 +324,7 @@ class _Split:
         text = f"Left out: {self.words.names(keys)}."
         asked = f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?"
         choices = (
-            Choice(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
+            action(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
             Choice("AGN", "Choose again", "Tick once more what to decide now"),
         )
         blocks = self.words.listing("Left out", keys)
@@ -342,7 +361,7 @@ class _Split:
         them = _them(keys)
         rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
         choices = [
-            Choice(CODES[b], f"{VERBS[b]} {them}", said, recommended=self._is_advised(keys, b))
+            action(CODES[b], f"{VERBS[b]} {them}", said, recommended=self._is_advised(keys, b))
             for b, said in rest.items()
         ]
         text, asked = f"Not chosen: {self.words.names(keys)}.", f"What should happen to {them}?"
@@ -381,7 +400,7 @@ class _Split:
             self.options[key].title,
             self.words.single(key),
             "What should happen to it?",
-            self.words.buckets(key),
+            self._letter(self.words.buckets(key)),
             id=self.ids.options[key],
             item=Item(key, title=self.words.name(key)),
             own_words=True,
@@ -448,7 +467,7 @@ class _Split:
         """
         one, other = breach.option, breach.other
         whole_one, whole_other = self.words.name(one), self.words.name(other)
-        accept = Choice("BRK", "Accept it as broken", "Both stay as they are; the result says so")
+        accept = action("BRK", "Accept it as broken", "Both stay as they are; the result says so")
         if breach.kind == "conflicts":
             return [
                 Choice("KEP", f"Keep {one}", f"Cut {whole_other}"),
@@ -478,11 +497,11 @@ class _Split:
         included = self.words.within("include")
         coherent = bool(included) and not broken
         choices = [
-            Choice("SHP", "Ship this scope", "It stays as it is", recommended=coherent),
-            Choice("REV", "Revise one option", "Say which one; it is asked about again"),
+            action("SHP", "Ship this scope", "It stays as it is", recommended=coherent),
+            action("REV", "Revise one option", "Say which one; it is asked about again"),
         ]
         if included:
-            choices.append(Choice("CUT", "Cut more", "Tick what to cut of those included"))
+            choices.append(action("CUT", "Cut more", "Tick what to cut of those included"))
         text, blocks = f"{self.words.assembled()} {broken}".strip(), self.words.assembled_blocks()
         inquiry = self._inquiry("final", "final", text, choices, blocks=blocks)
         return (yield from self._ask_name(inquiry))

@@ -267,6 +267,24 @@ _DESCRIPTIONS: dict[Bucket, str] = {
     "defer": "Not now; it is kept for later",
     "cut": "It is dropped for good",
 }
+_WORDINGS = {
+    "INC": ("Include in this scope",),
+    "DEF": ("Defer to …", "Defer until …", "Defer till …", "Defer the rest"),
+    "CUT": ("Cut entirely", "Cut completely", "Cut out", "Cut from …", "Cut the rest", "Cut more"),
+    HOLD: ("Hold on", "Hold off"),
+    "ALL": ("Proceed with the full split",),
+    "NAR": ("Narrow scope first",),
+    "BAT": ("Batch into groups of 4 instead",),
+    "SHP": ("Ship this scope",),
+    "REV": ("Revise one option",),
+    "BRK": ("Accept the broken state", "Leave as-is and accept the broken state"),
+}
+"""How else people say what is to be done, the words of the requirement among them."""
+
+
+def action(code: str, label: str, description: str, *, recommended: bool = False) -> Choice:
+    """A choice that says what to do, which a reply may say in other words."""
+    return Choice(code, label, description, recommended=recommended, also=_WORDINGS[code])
 
 
 class Breach(NamedTuple):
@@ -379,10 +397,10 @@ class Words:
     def buckets(self, key: str) -> tuple[Choice, ...]:
         recommend = self._candidates[key].recommend
         choices = [
-            Choice(CODES[bucket], verb, _DESCRIPTIONS[bucket], recommended=bucket == recommend)
+            action(CODES[bucket], verb, _DESCRIPTIONS[bucket], recommended=bucket == recommend)
             for bucket, verb in VERBS.items()
         ]
-        hold = Choice(HOLD, "Hold", "Talk about it first; nothing else is asked until then")
+        hold = action(HOLD, "Hold", "Talk about it first; nothing else is asked until then")
         return (*choices, hold)
 
     def choice(self, key: str, *, recommended: bool = False) -> Choice:

@@ -27,6 +27,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import given
 from quandary.journal.store import is_trusted
+from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 from quandary.settings import read_settings
 
@@ -48,7 +49,6 @@ _BOUND = "bound\n"
 _LATELY = 1000
 """Among so many runs, the newest first, a question is looked for that a preference is set for."""
 _DAMAGE = (QuandaryError, ValueError, KeyError, TypeError)
-_SPLIT = re.compile(r"(?:^|-)split-")
 _IN_A_SPLIT = "every option of a split is asked about"
 _RECORDS = frozenset({"prefer", "phase", "prune", "imported"})
 _UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
@@ -241,7 +241,7 @@ class Policy(NamedTuple):
             found = find_preference(self.store, id_, self.project)
             if found is None or found.preference not in SUPPRESSING:
                 return ASK
-            for reason in self._find_reasons(id_, texts, chain=chain):
+            for reason in self.find_reasons(id_, texts, chain=chain):
                 return ASK._replace(note=f"{reason}; your {found.preference} does not apply")
             if shown is not None and not is_bound(self.store, found, shown):
                 return _judge_unseen(self.store, found)
@@ -273,7 +273,10 @@ class Policy(NamedTuple):
         beside = (ask.preamble.context, *ask.preamble.blocks)
         return {question.key: self.judge(question, *beside) for question in ask.questions}
 
-    def _find_reasons(self, id_: str, texts: Sequence[str], *, chain: bool) -> Iterator[str]:
+    def find_reasons(
+        self, id_: str, texts: Sequence[str] = (), *, chain: bool = False
+    ) -> Iterator[str]:
+        """Why a question is asked, whatever is preferred."""
         yield from fixed_reasons(self.settings, id_, texts)
         if chain:
             yield _IN_A_SPLIT
@@ -310,7 +313,7 @@ def fixed_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()
         yield from (text for one_way_door, text in _registered(settings, id_) if one_way_door)
     if danger := one_way(id_, *texts):
         yield f"it cannot be taken back ({danger})"
-    if _SPLIT.search(id_):
+    if is_split(id_):
         yield _IN_A_SPLIT
 
 

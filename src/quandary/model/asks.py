@@ -41,6 +41,9 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Choosing it leads to a further question."""
     recommended: bool = False
     """Whoever asks would choose it."""
+    also: tuple[str, ...] = ()
+    """What else names it, where it is an action: its letter, and wordings of which a reply may have
+    the first word; behind one that ends with `…`, anything may follow."""
 
     @property
     def shown(self) -> str:

@@ -85,6 +85,7 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         _read_extra(bare, question)
         or _read_name(bare, question, mode)
         or _read_keyword(bare, question)
+        or _read_action(bare, question)
         or _read_end(bare, question)
         or _read_above(bare, question, whole=True)
         or _read_yes(bare, question)
@@ -205,6 +206,15 @@ def _read_keyword(bare: str, question: Question) -> Reading | None:
         return None
     tree = question.keywords.get(bare.casefold()) or question.keywords.get(trim(bare).casefold())
     return Reading("tree", matched=tree, tree=tree) if tree else None
+
+
+def _read_action(bare: str, question: Question) -> Reading | None:
+    """What begins with the word or the letter of an action: `cut it`, `B`."""
+    if not any(choice.also for choice in question.options):
+        return None
+    from quandary.reading.actions import read_action  # noqa: PLC0415 - exact answers need none
+
+    return read_action(bare, question)
 
 
 def _read_end(bare: str, question: Question) -> Reading | None:

@@ -1,0 +1,110 @@
+"""Replies that begin with what is to be done, such as a bucket of a split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import quandary
+from quandary.reading import read
+
+if TYPE_CHECKING:
+    from quandary.model.asks import Question
+    from quandary.reading import Mode
+
+CHATS = {
+    "E1": "Slack DM bot",
+    "E2": "Discord guild bot",
+    "E3": "Microsoft Teams",
+    "E4": "Telegram",
+    "E5": "Mattermost",
+}
+
+
+def bucket_question(*keys: str) -> Question:
+    options = [quandary.Candidate(key, CHATS.get(key, key)) for key in keys or CHATS]
+    return next(quandary.split(options)).questions[0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        *(
+            (text, "INC")
+            for text in ("A", "a)", "Include in this scope", "include it", "A) Include")
+        ),
+        *(
+            (text, "INC")
+            for text in ("Include in this scope (recommended)", "we should include it")
+        ),
+        *((text, "DEF") for text in ("B", "(b)", "B please", "Defer to v2", "defer it until Q3")),
+        *((text, "DEF") for text in ("Defer to follow-up (TODOs / next version)", "B) Defer")),
+        *(
+            (text, "CUT")
+            for text in ("C.", "cut it", "Cut entirely", "cut E1", "Let's cut this one")
+        ),
+        *((text, "CUT") for text in ("cut the Slack DM bot", "cut it from v1", "cut - too dear")),
+        *((text, "HLD") for text in ("D", "hold on", "Hold — stop the chain, discuss first")),
+    ],
+)
+def test_a_bucket_is_known_by_its_leading_word_its_letter_and_the_requirements_wording(
+    text: str, code: str, mode: Mode
+) -> None:
+    """Whatever belongs to the bucket may follow."""
+    found = read(text, bucket_question(), mode)
+    assert (found.kind, found.codes) == ("pick", (code,))
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "cut the cost first",
+            "well, cut the cost",
+            "cut the scope",
+            "Cut down the scope",
+            "cut E3",
+        ),
+        *("include in v2", "include later", "include the cost", "include only if it is cheap"),
+        *("include or cut", "include, and cut E2", "include but defer the tests", "A) Cut"),
+        *("cut half of it", "cut nothing", "defer maybe", "A, B", "a bot would be nice", "cut it?"),
+    ],
+)
+def test_what_says_more_than_a_bucket_is_none(text: str, mode: Mode) -> None:
+    """To read wrongly is worse than to hold."""
+    assert read(text, bucket_question(), mode).kind != "pick"
+
+
+def test_what_follows_a_bucket_is_kept_as_a_remark() -> None:
+    """The version that something is deferred to is worth keeping."""
+    question = bucket_question()
+    said = {
+        text: read(text, question).comment for text in ("cut, too dear", "Defer to v2", "cut it")
+    }
+    assert said == {"cut, too dear": "too dear", "Defer to v2": "Defer to v2", "cut it": None}
+
+
+def test_a_letter_that_is_an_options_key_names_no_bucket() -> None:
+    """`B` may be meant to name that option."""
+    question = bucket_question("A", "B", "X", "Y", "Z")
+    assert [read(text, question, "strict").kind for text in ("B", "C")] == ["own-words", "pick"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text", "code"),
+    [
+        (7, "A", "ALL"),
+        (7, "Proceed with the full split", "ALL"),
+        (7, "Narrow scope first", "NAR"),
+        (7, "Batch into groups of 4 instead", "BAT"),
+    ],
+)
+def test_the_meta_question_is_answered_in_the_requirements_words(
+    count: int, text: str, code: str
+) -> None:
+    """Its letters and wordings are known as those of the buckets are."""
+    question = bucket_question(*(f"E{number}" for number in range(1, count + 1)))
+    assert read(text, question, "strict").codes == (code,)
