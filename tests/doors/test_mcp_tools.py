@@ -54,7 +54,17 @@ def test_no_tool_answers_a_question(place: Place, mode: str) -> None:
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool for tool in place.at(work, None, mode)}
-    assert list(tools) == ["ask", "split", "gate", "walk", "next", "runs", "show_run", "check"]
+    assert list(tools) == [
+        "ask",
+        "split",
+        "gate",
+        "walk",
+        "next",
+        "propose",
+        "runs",
+        "show_run",
+        "check",
+    ]
     for tool in tools.values():
         taken = set(tool.input_schema["properties"])
         assert not taken & {"answer", "answers", "picked", "reply", "response", "choice", "comment"}

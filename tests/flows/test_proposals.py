@@ -8,6 +8,7 @@ import pytest
 
 from program import DEPLOY
 from quandary.desk.reply import read_reply
+from quandary.errors import QuandaryError
 from quandary.flows.decide import decide
 from quandary.flows.split import split
 from quandary.formats.markdown import parse
@@ -241,3 +242,11 @@ def test_proposals_in_a_split_are_confirmed_too() -> None:
     if isinstance(result, Ask):
         result = send(flow, result, "Ship")
     assert result["defer"] == ["E1"]
+
+
+def test_a_yes_cannot_be_proposed_to_a_confirmation() -> None:
+    """Or an agent would ask the person whether they said yes."""
+    flow, ask = begin()
+    ask = asked(send(flow, ask, (WORDS, "EVE")))
+    with pytest.raises(QuandaryError, match="propose one option"):
+        read_reply({}, ask, "exactly", None, "YES")

@@ -75,6 +75,36 @@ def reply(
     return record_reply(store, caller, opened, meant, to=key), meant, opened.arguments
 
 
+def propose(
+    store: Store, caller: Caller, run: str, words: str, proposed: str, to: str | None
+) -> State:
+    """Record what a person said, with what that may mean; they are asked about it in any case.
+
+    Nobody answers like that: words that name another option, or that speak against this one, are
+    refused.
+    """
+    from quandary.desk import returns  # noqa: PLC0415 - not every command asks
+
+    opened = runs.open_run(store, run)
+    ask, key = require_waiting(opened.state, to), opened.state.key
+    if to is None and len(ask.questions) > 1:
+        raise QuandaryError(f"{len(ask.questions)} questions wait; name one of ask.keys with to")
+    question = (ask.question(to) if to else None) or ask.questions[0]
+    said = Answer(question.key, text=words.strip(), raw=words)
+    answer, meant = (
+        returns.add_proposal(said, question, proposed),
+        read_text(words, question, "plain"),
+    )
+    named = (
+        ", ".join(meant.codes) if meant.kind == "pick" and meant.codes != answer.proposed else ""
+    )
+    against = "; ".join(answer.barred.values()) or (f"they name {named}" if named else "")
+    if against or meant.kind not in ("pick", "own-words", "ambiguous"):
+        why = against or "they are no answer"
+        raise Rejected(f"{proposed} cannot be proposed for these words: {why}; the question waits")
+    return record_reply(store, caller, opened, Reply((answer,)), to=key)
+
+
 def require_waiting(state: State, to: str | None = None) -> Ask:
     """What a run waits for; refused where that is not the question that was named."""
     if state.ask is None or not (to is None or to == state.key or state.ask.question(to)):

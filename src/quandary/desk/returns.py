@@ -490,7 +490,8 @@ def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # n
         raise ParseError(f'proposed for {question.key} is the code of an option, such as "OK"')
     found = (labels.get(name.strip()) or _code(question, name.strip()) for name in names)
     codes = tuple(dict.fromkeys(found))
-    if "" in codes or (len(codes) > 1 and not question.multi):
+    shown = [c.code for c in question.choices if question.confirms]  # its Yes and No are no options
+    if {"", *shown} & {*codes} or (len(codes) > 1 and not question.multi):
         raise QuandaryError(f"propose one option for {question.key}, by its code")
     if not answer.text:
         return answer

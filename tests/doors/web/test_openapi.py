@@ -80,6 +80,8 @@ def test_every_answer_is_as_described(
         if isinstance(case.query, dict) and isinstance(case.query.get(waits), int | float):
             case.query[waits] = min(case.query[waits], 0.01) if case.query[waits] >= 0 else -1
         answer = case.call(headers={"Authorization": f"Bearer {TOKEN}"})
-        case.validate_response(answer, checks=CHECKS)
+        too_large = answer.status_code == 413  # which is a refusal, and looks no further
+        checks = [c for c in CHECKS if not (too_large and c.__name__ == "negative_data_rejection")]
+        case.validate_response(answer, checks=checks)
 
     sent()

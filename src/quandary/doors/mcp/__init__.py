@@ -17,7 +17,15 @@ from quandary import __version__
 from quandary.desk.state import encode_state
 from quandary.doors.mcp import tools
 from quandary.doors.mcp.forms import MORE_TO_ASK, ROUNDS, Forms, Standing, is_showable, open_forms
-from quandary.doors.mcp.tools import TOOLS, Checking, Client, Following, Listing, Looking
+from quandary.doors.mcp.tools import (
+    TOOLS,
+    Checking,
+    Client,
+    Following,
+    Listing,
+    Looking,
+    Proposing,
+)
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal.progress import complete_types
 
@@ -167,7 +175,9 @@ async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wan
     if client.in_rounds and params.request_state is not None:
         back = await forms.take_back(client, params.request_state, params.input_responses)
         return await _show_next(forms, client, *back)
-    if not isinstance(wanted, Following):
+    if isinstance(wanted, Proposing):
+        state = await forms.do(service.propose, wanted, client)
+    elif not isinstance(wanted, Following):
         state = await forms.do(service.begin, wanted, client)
     else:
         state = await forms.do(service.find, wanted.run, client)

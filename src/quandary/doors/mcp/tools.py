@@ -1,7 +1,7 @@
 """The tools of a chat client, and what it can read: the desk, with the client as the caller.
 
 No tool answers a question. What a person says comes back in the client's form, or through the
-command that a waiting state names.
+command that a waiting state names; what an agent proposes that their words mean, the form asks.
 """
 
 from __future__ import annotations
@@ -88,6 +88,13 @@ class Service(NamedTuple):
         """Record a reply, and have agents called where they are next."""
         caller = self.caller(client)
         return self._follow(caller, replies.record_reply(self.store, caller, run, reply, to=to))
+
+    def propose(self, wanted: Proposing, client: Client) -> State:
+        """Have the person asked whether their words mean an option."""
+        caller = self.caller(client)
+        run, to = find_run(self.store, caller, wanted.run), wanted.to or None
+        said = (wanted.words, wanted.proposed, to)
+        return self._follow(caller, replies.propose(self.store, caller, run, *said))
 
     def note(
         self, run: str, what: Note | Outcome, client: Client, *, to: str | None = None
@@ -192,7 +199,21 @@ class Following(Struct, forbid_unknown_fields=True):
     ] = 0
 
 
-Wanted = Asking | Splitting | Gating | Walking | Checking | Listing | Looking | Following
+class Proposing(Struct, forbid_unknown_fields=True):
+    """Say which option the person's own words mean, when they wrote them to you and not in a form.
+
+    That is no answer: the person is asked to confirm it, in a form if this client can show one.
+    """
+
+    run: RunName
+    words: Annotated[str, Meta(min_length=1, description="What the person wrote, word for word.")]
+    proposed: Annotated[str, Meta(min_length=1, description="The label or code of the option.")]
+    to: Annotated[str, Meta(description="Which of ask.keys, where several questions wait.")] = ""
+
+
+Wanted = (
+    Asking | Splitting | Gating | Walking | Proposing | Checking | Listing | Looking | Following
+)
 
 
 class Tool(NamedTuple):
@@ -243,6 +264,7 @@ TOOLS = {
         Tool("gate", "Leave a phase", Gating),
         Tool("walk", "Run a chart", Walking),
         Tool("next", "Resume a run", Following),
+        Tool("propose", "Propose what words mean", Proposing),
         Tool("runs", "List runs", Listing, looks_only=True),
         Tool("show_run", "Look at a run", Looking, looks_only=True),
         Tool("check", "Check decision trees", Checking, looks_only=True),
@@ -271,6 +293,8 @@ not seen that question. Show it to them:
 2. Otherwise call your own question tool with `ask.tool_input` just as it is: leave out no option,
    add none, and reorder nothing.
 3. Run the command in `ask.reply_with` and give it on standard input exactly what the tool returned.
+   If they wrote words and you understand which option these mean, add `--proposed` and its label.
+   That is no answer: the next state asks the person to confirm it.
 4. It prints the next state. Repeat from 1 while that is `waiting` with an `ask`.
 
 If you cannot run commands, name the run to the person: they answer with `quandary next RUN` in a
