@@ -119,7 +119,7 @@ def test_what_our_reader_understood_or_vetoes_costs_nothing(project: Read, reply
 def test_an_agent_is_offered_only_what_the_words_do_not_rule_out(project: Read) -> None:
     """An option that our reader saw excluded is no route of the prompt."""
     run = project.begin()
-    project.reply(run, "anything dark but not now")
+    project.reply(run, "please not now, it should be dark first")
     with closing(SqliteStore(project.store)) as store:
         sent = [entry.read_matter().sent for entry in store.entries(run, kinds=("called",))]
     (call,) = [one for one in sent if isinstance(one, Call)]
