@@ -145,10 +145,11 @@ def _declare(
     runs.begin(store, "track", arguments, project=project, name=_NAME + folder, **said)
 
 
-def _open_ledger(store: Store, folder: str) -> tuple[Kept, Ledger]:
+def _open_ledger(
+    store: Store, folder: str, kept: Kept, ledger: Ledger | None
+) -> tuple[Kept, Ledger]:
     """A track that is locked, as it counts; one from before is declared as its file has it."""
-    kept = tracks.load(folder)
-    if (ledger := read_ledger(store, folder)) is None:
+    if ledger is None:
         label = kept.track.current.label if kept.track.current is not None else ""
         _declare(store, folder, kept.track.phases, Source("policy", "track"), label)
         ledger = read_ledger(store, folder)
@@ -310,13 +311,13 @@ def open_track(store: Store, name: str, *, adopting: bool = False) -> tuple[str,
     tracks.load(name)
     stuck = finish_gates(store, folder)
     with tracks.lock(folder):
-        kept = _repair(store, folder)
-        if adopting or read_ledger(store, folder) is not None:
-            kept, _ = _open_ledger(store, folder)
+        kept, ledger = _repair(store, folder)
+        if adopting or ledger is not None:
+            kept, _ = _open_ledger(store, folder, kept, ledger)
         return folder, kept, stuck
 
 
-def _repair(store: Store, folder: str) -> Kept:
+def _repair(store: Store, folder: str) -> tuple[Kept, Ledger | None]:
     """Complete the record of commands that were killed on the way, of a track that is locked.
 
     A move that the file has was made, if it led where the journal says that the command was to go.
@@ -339,7 +340,7 @@ def _repair(store: Store, folder: str) -> Kept:
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         elif not holds:
             runs.withdraw(store, row.id, why, **_REPAIR)
-    return kept
+    return kept, ledger
 
 
 def _holds(store: Store, grant: str, ledger: Ledger) -> bool:
@@ -382,8 +383,7 @@ def move_track(
     store.require_newest()
     finish_gates(store, folder)
     with tracks.lock(folder):
-        _repair(store, folder)
-        kept, ledger = _open_ledger(store, folder)
+        kept, ledger = _open_ledger(store, folder, *_repair(store, folder))
         judged = rules.go(kept.track, *parts, approved)
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
@@ -554,7 +554,8 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
         return Done(deed.key, error="the journal does not have this move")
     store.require_newest()
     with tracks.lock(move.folder):
-        kept, ledger = _open_ledger(store, move.folder)
+        found = tracks.load(move.folder), read_ledger(store, move.folder)
+        kept, ledger = _open_ledger(store, move.folder, *found)
         try:
             outcome = _judge_and_move(store, deed.key, move, chosen, kept, ledger)
         except Rejected as refused:
