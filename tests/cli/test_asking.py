@@ -237,8 +237,25 @@ def test_advice_comes_back_with_the_question(folder: Path) -> None:
     state = quandary(folder, "reply", run, "--to", "1.1:", "Q: who wrote it?").state
     assert state["notes"][0]["kind"] == "question"
     state = quandary(folder, "advise", run, "The web team.", "--option", "B: Ask them").state
-    assert state["ask"]["preamble"].startswith("The web team.")
+    assert state["ask"]["preamble"].startswith("You asked: who wrote it?\n\nThe web team.")
     assert "B: Ask them" in state["ask"]["preamble"]
+
+
+def test_an_extra_that_shows_something_comes_back_through_advice(folder: Path) -> None:
+    """`A? …` keeps the question open, tells the asker, and is answered with `advise`."""
+    extras = ("--extra", "A? Show the SQL", "--extra", "B: Merge both")
+    run = quandary(folder, "ask", "t.md", "--context", CONTEXT, *extras).state["run"]
+    for reply in ("a", "A?", '{"answers": [{"text": "A"}]}'):
+        state = quandary(folder, "reply", run, reply).state
+        assert state["status"] == "waiting"
+        assert {"kind": "extra", "item": "1", "text": "Show the SQL"} in state["notes"]
+        state = quandary(folder, "advise", run, "DROP TABLE plans;").state
+        assert state["ask"]["preamble"].startswith("You asked: Show the SQL\n\nDROP TABLE")
+    state = quandary(folder, "reply", run, "B").state
+    assert state["result"]["chosenItems"][0]["path"] == "OTH/smart:Merge both"
+    refused = quandary(folder, "ask", "t.md", "--context", CONTEXT, "--extra", "Show it")
+    assert (refused.status, refused.out) == (2, "")
+    assert "write it as 'A: text' or 'A? text'" in refused.err
 
 
 def test_a_reference_shows_a_file_of_the_project(folder: Path) -> None:

@@ -38,7 +38,7 @@ ONE = Question(
     item="1.3",
     named=BEHIND,
     menu=True,
-    extras=(Extra("A", "Run the tests"),),
+    extras=(Extra("A", "Run the tests"), Extra("B", "Show the plan", shows=True)),
 )
 TWO = Question("1.4:", "1.4. Cache", "Is Cache right?", CHOICES, item="1.4")
 MANY = Question("2:", "2. Tags", "Which tags?", TAGS, multi=True, item="2")
@@ -151,6 +151,15 @@ def test_any_ask_is_a_flat_form_that_the_protocol_allows(ask: Ask, titled: bool)
             assert choice.code in str(field)
 
 
+def test_extras_are_among_the_choices_and_told_apart() -> None:
+    """One that leaves the question open says so."""
+    listed = {one["const"]: one["title"] for one in fields(make(ONE))["answer_1"]["oneOf"]}
+    assert listed["A:"] == "A: Run the tests"
+    assert listed["B?"] == "B? Show the plan (to see first; the question stays open)"
+    note = accepted({"answer_1": "B?", "other_1": "better not"}, ONE).notes[0]
+    assert note.text.startswith("Show the plan was chosen, and “better not” was written")
+
+
 # -- back ----------------------------------------------------------------------------------------
 
 
@@ -194,6 +203,8 @@ def test_what_was_ticked_is_what_comes_back(data: DataObject, ask: Ask) -> None:
             Answer("1.3:", prefix="question", argument="who wrote it?", raw="Q: who wrote it?"),
         ),
         ({"other_1": "a"}, Answer("1.3:", extra="A", raw="a")),
+        ({"answer_1": "A:"}, Answer("1.3:", extra="A", raw="A:")),
+        ({"answer_1": "B?"}, Answer("1.3:", extra="B", prefix="show", raw="B?")),
         (
             {"comment_1": "not my call"},
             Answer("1.3:", text="not my call", raw="not my call"),

@@ -159,11 +159,30 @@ def test_several_can_be_ticked(place: Place, mode: str) -> None:
 
 @ERAS
 def test_words_are_read_like_any_reply(place: Place, mode: str) -> None:
-    """A label that is typed is that option; a question is kept and asks again."""
-    person = Person({"other_1": "Q: who wrote it?"}, {"other_1": "leave it out"})
-    told = place.call("ask", ASK_ONE, person, mode)
+    """A label that is typed is that option."""
+    told = place.call("ask", ASK_ONE, Person({"other_1": "leave it out"}), mode)
     assert told.data["result"]["chosenItems"][0]["path"] == "CUT"
-    assert "who wrote it?" in person.forms[1].message
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("field", "kind", "asked"),
+    [("other_1", "question", "who wrote it?"), ("answer_1", "extra", "Show the plan")],
+)
+def test_what_the_person_asks_goes_to_the_agent(
+    place: Place, mode: str, field: str, kind: str, asked: str
+) -> None:
+    """The call returns with the note; the agent answers with advise, and the form comes again."""
+    typed = f"Q: {asked}" if kind == "question" else "A?"
+    person = Person({field: typed}, {"answer_1": "CUT"})
+    told = place.call("ask", {**ASK_ONE, "extras": ["A? Show the plan"]}, person, mode)
+    assert (told.data["status"], told.then) == ("waiting", asking.ASKED_BACK)
+    assert (kind, asked) in [(note["kind"], note["text"]) for note in told.data["notes"]]
+    assert len(person.forms) == 1
+    advice = {"run": told.data["run"], "text": "Here it is."}
+    told = place.call("advise", advice, person, mode)
+    assert told.data["result"]["chosenItems"][0]["path"] == "CUT"
+    assert f"You asked: {asked}\n\nHere it is." in person.forms[1].message
 
 
 @ERAS

@@ -61,6 +61,7 @@ def test_no_tool_answers_a_question(place: Place, mode: str) -> None:
         "walk",
         "next",
         "propose",
+        "advise",
         "runs",
         "show_run",
         "check",

@@ -416,6 +416,22 @@ def test_what_begins_a_prefix_begins_the_other_line() -> None:
     assert all(one.drafts[0].on_other for one in seen)
 
 
+SHOWING = (*EXTRAS, Extra("B", "Show the SQL", shows=True))
+
+
+def test_extras_are_buttons_and_told_apart() -> None:
+    """Each has its letter as a key; one that leaves the question open says so, in box and text."""
+    seen = press(asking(question(extras=SHOWING)), "B", "enter")
+    assert " A  Estimate it" in seen.text
+    assert " B?  Show the SQL (to see first; the question stays open)" in seen.text
+    shown = Answer("1.1:", extra="B", prefix="show", raw="B")
+    assert seen.returned == Reply((shown,))
+    returned, text = numbered(asking(question(extras=SHOWING)), "b")
+    assert "  A: Estimate it\n  B? Show the SQL (to see first; the question stays open)" in text
+    assert returned == Reply((replace(shown, raw="b"),))
+    assert text.endswith("→ 1.1. Auth Design — to see first: Show the SQL\n\n")
+
+
 def test_what_is_pasted_comes_in_whole_on_one_line() -> None:
     """No line of a pasted text is lost, and none of its controls reaches the terminal."""
     pasted = events.Paste("first\nsecond\x1b[2J\n")

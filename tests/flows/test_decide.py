@@ -317,6 +317,50 @@ def test_an_extra_is_kept_with_its_text() -> None:
     assert result["notes"][0]["text"] == "> Matched: Ask somebody else"
 
 
+def test_an_extra_that_shows_something_keeps_the_question_open() -> None:
+    """READINGS 50: whoever asks gets a note and answers by advice; what was asked is repeated."""
+    extras = [Extra("A", "Show the SQL", shows=True), Extra("B", "Merge both")]
+    flow = decide(tree(STEP), items(1), context=CONTEXT, extras=extras)
+    asks, result = drive(
+        flow,
+        pick(extra="A", prefix="show"),
+        pick(advice="DROP TABLE plans;", offers=(Extra("C", "Show the rest", shows=True),)),
+        pick(extra="C", prefix="show"),
+        pick("OK"),
+    )
+    first, shown, advised, again = asks
+    assert "**Also:** B: Merge both\n**See first:** A? Show the SQL" in first.preamble.text
+    assert [(n.kind, n.text, n.item) for n in shown.notes] == [("extra", "Show the SQL", "1.1")]
+    assert shown.preamble.why.startswith("You asked: Show the SQL\nWhoever asks you this")
+    assert advised.preamble.why == "You asked: Show the SQL\n\nDROP TABLE plans;"
+    assert [n.kind for n in again.notes] == ["extra"]
+    assert [ask.key for ask in asks] == ["1.1:", "1.1:~2", "1.1:~3", "1.1:~4"]
+    assert [entry["path"] for entry in result["chosenItems"]] == ["OK"]
+
+
+def test_an_extra_that_shows_something_keeps_what_is_ticked() -> None:
+    """And in a split or at a proof, where words are no answer, it is asked for all the same."""
+    extras = [Extra("A", "Show the SQL", shows=True)]
+    flow = decide(tree(TAGS), items(1), context=CONTEXT, extras=extras)
+    asks, result = drive(flow, pick("TAG", extra="A", prefix="show"), pick("BRS"))
+    assert asks[1].questions[0].gathered == ("TAG",)
+    assert result["chosenItems"][0]["path"] == "TAG,BRS"
+
+
+def test_an_advisor_is_shown_what_an_extra_wants_to_see() -> None:
+    """The agent that answers questions answers this as well, and is named."""
+    extras = [Extra("A", "Show the SQL", shows=True)]
+    flow = decide(tree(STEP), items(1), context=CONTEXT, extras=extras, advisor="CLAUDE")
+    ask = next(flow)
+    assert isinstance(ask, Ask)
+    call = flow.send(pick(extra="A", prefix="show")(ask))
+    assert isinstance(call, Call)
+    assert call.prompt.endswith("The person asks: Show the SQL")
+    again = flow.send(Output(call.key, "DROP TABLE plans;"))
+    assert isinstance(again, Ask)
+    assert again.preamble.why == "You asked: Show the SQL\n\nCLAUDE: DROP TABLE plans;"
+
+
 def test_the_callers_extras_replace_the_trees() -> None:
     """Extras come from the caller, else from the tree, else there are none."""
     given_extras = [Extra("A", "Wait a day")]

@@ -106,6 +106,7 @@ def test_text_with_a_colon_inside_a_value_is_value() -> None:
         ("A. one | B) two", (Extra("A", "one"), Extra("B", "two"))),
         ("A:one|B:two", (Extra("A", "one"), Extra("B", "two"))),
         ("B: two", (Extra("B", "two"),)),
+        ("A? one | b ? two?", (Extra("A", "one", shows=True), Extra("B", "two?", shows=True))),
         ("A: one: and a half", (Extra("A", "one: and a half"),)),
     ],
 )

@@ -505,6 +505,7 @@ def _tree(tree: Tree) -> dict[str, Any]:
         name: getattr(tree, name)
         for name in ("title", "question", "keywords", "extends", "require")
     }
+    further["shows"] = [extra.letter for extra in tree.extras if extra.shows]
     return shown | {name: value for name, value in further.items() if value}
 
 

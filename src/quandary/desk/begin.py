@@ -56,7 +56,10 @@ class Asking(Struct, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="In place of source: Markdown with the tree.")] = ""
     items: Items = []
     question: Annotated[str, Meta(description="The question, where the tree has none.")] = ""
-    extras: Annotated[list[str], Meta(description="Further ways to answer: 'A: text'.")] = []
+    extras: Annotated[
+        list[str],
+        Meta(description="Further ways to answer: 'A: text', or 'A? text' to see it first."),
+    ] = []
     kind: Annotated[
         Literal["transition", "advisory"] | UnsetType,
         Meta(description="advisory is text for you to show, no form, which disturbs less."),

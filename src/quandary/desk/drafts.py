@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from quandary.model.asks import BACK, MORE, Answer, Question, Reading
 from quandary.model.text import printable
+from quandary.model.tree import Extra
 from quandary.reading import Mode, read
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ NO_MENU = "These are the first options: there is nothing to go back to."
 NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter continues."
 NOTHING_TYPED = "Other has no options here: type your own words."
 LEFT_OUT = "left out: back to the menu"
+SEEN_FIRST = "(to see first; the question stays open)"
 STANDS_ALONE = "This cannot be combined with ticks: remove them first, or type something else."
 
 
@@ -99,6 +101,22 @@ class Draft:
         self.answer = replace(answer, comment="; ".join(said) or None)
         return ""
 
+    def press(self, letter: str) -> str:
+        """Make the answer out of an extra, beside what is ticked; or say that there is none."""
+        extra = next((e for e in self.question.extras if e.letter == letter), None)
+        if extra is None:
+            return f"There is no extra {letter} here."
+        said = "; ".join(filter(None, (self.words.strip(), self.comment.strip())))
+        ticked = self.ticked if self.question.multi else set()
+        self.answer = Answer(
+            self.question.key,
+            picked=tuple(choice.code for choice in self.choices if choice.code in ticked),
+            comment=said or None,
+            prefix="show" if extra.shows else None,
+            extra=letter,
+        )
+        return ""
+
     def _join_ticks(self) -> Answer | str:
         """The ticks, together with what is typed; More… takes them along to its page."""
         picked = tuple(c.code for c in self.choices if c.code in self.ticked)
@@ -160,15 +178,21 @@ class Draft:
         return printable(f"{'✓' if settled else '→'} {header} — {said}")
 
 
+def extra_labels(question: Question) -> list[str]:
+    """The extras as a door lists them, those that leave the question open told apart."""
+    return [f"{e.shown} {SEEN_FIRST}" if e.shows else e.shown for e in question.extras]
+
+
 def meaning(question: Question, answer: Answer) -> str:
     """How an answer is understood, in a few words."""
+    if answer.extra:
+        extras = {extra.letter: extra for extra in question.extras}
+        extra = extras.get(answer.extra) or Extra(answer.extra, "")
+        return f"to see first: {extra.text}" if extra.shows else extra.shown
     if answer.prefix:
         return _describe_prefix(question, answer)
     if answer.tree:
         return f"asks first: {answer.tree}"
-    if answer.extra:
-        text = next((e.text for e in question.extras if e.letter == answer.extra), "")
-        return f"{answer.extra}: {text}"
     if answer.among:
         return f"which? {' or '.join(_labels(question, answer.among))}"
     parts = _labels(question, answer.picked)

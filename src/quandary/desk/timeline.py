@@ -106,7 +106,7 @@ def answer_text(answer: Answer, question: Question | None) -> str:
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
     options = question.every if question else ()
     labels = {option.code: option.label for option in options}
-    extras = {extra.letter: extra.text for extra in question.extras} if question else {}
+    extras = {extra.letter: extra.shown for extra in question.extras} if question else {}
     yield from (labels.get(code, code) for code in answer.picked)
     if answer.text:
         fits = " or ".join(labels.get(code, code) for code in answer.among)
@@ -116,13 +116,13 @@ def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
         against = "; ".join(dict.fromkeys(answer.barred.values()))
         yield f"proposed: {meant}" + (f" (not asked: {against})" if against else "")
     if answer.extra:
-        yield f"{answer.extra}: {extras.get(answer.extra, '')}".removesuffix(": ")
+        yield extras.get(answer.extra, answer.extra)
     if answer.tree:
         yield f"first {answer.tree}"
     if answer.advice:
-        offers = "".join(f", {offer.letter}: {offer.text}" for offer in answer.offers)
+        offers = "".join(f", {offer.shown}" for offer in answer.offers)
         yield f"advice “{answer.advice}”{offers}"
-    if answer.prefix:
+    if answer.prefix and not answer.extra:
         yield f"{_MARKS[answer.prefix]}{answer.argument}".strip()
 
 

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
+_ASKED = "You asked: {}"
+NOT_YET = (
+    "Whoever asks you this will answer it, with `quandary advise`; leave the question open until "
+    "then, or decide without."
+)
 NO_ANSWER = "This question has no answer yet."
 _DECIDING = (None, "force", "add")
 
@@ -69,6 +74,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is asked again."""
     offers: tuple[Extra, ...] = ()
     """Extras that came with advice."""
+    pending: str = ""
+    """What the person asked, as long as nobody has answered it."""
     notes: tuple[Note, ...] = ()
     """What is told together with the question."""
     hands: tuple[Hand, ...] = ()
@@ -302,19 +309,21 @@ class Asking(ABC, Generic[P]):
             self.remarks_on(place.item.id).comments.append(self.comment)
         if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
             place = self._tick(place, answer.picked)
+        if answer.extra:
+            return (yield from self._extra(place, question, answer.extra))
         if answer.prefix:
             return (yield from self._heed_prefix(place, question, answer))
         if answer.tree:
             return (yield from self.ask_aside(place, question, answer.tree))
         if answer.advice:
             self.note("advice", place, answer.advice)
-            return [replace(place, why=answer.advice, offers=(*place.offers, *answer.offers))]
+            why = f"{_ASKED.format(place.pending)}\n\n" if place.pending else ""
+            offers = (*place.offers, *answer.offers)
+            return [replace(place, why=why + answer.advice, pending="", offers=offers)]
         if answer.among:
             # Text that fits several options equally is asked about, with these options only.
             why = f"“{answer.text}” fits more than one option. Which one do you mean?"
             return [replace(place, why=why, among=answer.among, turned=0)]
-        if answer.extra:
-            return self._extra(place, question, answer.extra)
         return self._blank(place) if answer.blank else self._pick(place, answer)
 
     def _tick(self, place: P, codes: Iterable[str]) -> P:
@@ -325,11 +334,16 @@ class Asking(ABC, Generic[P]):
             return place
         return replace(place, gathered=tuple(dict.fromkeys((*place.gathered, *known))))
 
-    def _extra(self, place: P, question: Question, letter: str) -> list[P]:
-        """The letter of an extra says what stands behind it, as if it had been typed."""
+    def _extra(self, place: P, question: Question, letter: str) -> Steps[list[P]]:
+        """The letter of an extra says what stands behind it, as if it had been typed.
+
+        One that only wants to see something goes to whoever asks, and the question stays open.
+        """
         extra = next((extra for extra in question.extras if extra.letter == letter), None)
         if extra is None:
             return self.again(place, f"There is no extra {letter} here.")
+        if extra.shows:
+            return (yield from self._ask_asker(place, question, "extra", extra.text))
         if not place.own_words:
             return [replace(place, why=self.keep_words(place, extra.text))]
         self.note("matched", place, f"> Matched: {extra.text}")
@@ -444,14 +458,19 @@ class Asking(ABC, Generic[P]):
         if not asked:
             return self.again(place, "Type a question after Q:.")
         self.remarks_on(place.item.id).questions.append(asked)
+        return (yield from self._ask_asker(place, question, "question", asked))
+
+    def _ask_asker(self, place: P, question: Question, kind: str, asked: str) -> Steps[list[P]]:
+        """Something for whoever asks to answer: an advisor at once, else with advice later."""
         if not self.advisor:
-            why = f"You asked: {asked}\nThe question is recorded and waits for an answer."
+            why = f"{_ASKED.format(asked)}\n{NOT_YET}"
             # Told when the item is shown again: whoever answers it, answers what waits then.
-            return [replace(place, why=why, notes=(Note("question", asked, place.item.id),))]
+            note = Note(kind, asked, place.item.id)
+            return [replace(place, why=why, pending=asked, notes=(note,))]
         prompt = f"{self.explain(place, question, deep=True)}\n\nThe person asks: {asked}"
         said = yield from self._consult(question, prompt)
-        why = f"You asked: {asked}\n\n{said or 'There was no answer.'}"
-        return self.again(place, why, kind="advice")
+        said = f"{self.advisor}: {said}" if said else f"{self.advisor} gave no answer."
+        return self.again(place, f"{_ASKED.format(asked)}\n\n{said}", kind="advice")
 
     def _consult(self, question: Question, prompt: str) -> Steps[str]:
         if not self.advisor:

@@ -119,7 +119,7 @@ def _fields(page: Canvas, tree: Tree) -> None:
         ("trigger", tree.trigger),
         ("kind", tree.kind),
         ("question", tree.question),
-        *(("" if n else "also", f"{e.letter}: {e.text}") for n, e in enumerate(tree.extras)),
+        *(("" if n else "also", e.shown) for n, e in enumerate(tree.extras)),
         ("keywords", ", ".join(tree.keywords)),
         ("extends", tree.extends),
         ("require", tree.require),

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 LEVELS = 3
 _CODE = re.compile(r"[A-Z]{1,4}")
+_SHOWS = re.compile(
+    r"(?:please )?(?:(?:let|give|tell|walk|take) (?:me|us)|i want to (?:see|know)"
+    r"|show|list|explain|estimate|display|print|preview|describe|compare|summari[sz]e|outline"
+    r"|illustrate|visuali[sz]e|clarify|elaborate|demonstrate|detail|view|see|look (?:at|up|into)"
+    r"|count|calculate|find out|more (?:details?|info(?:rmation)?|context)|what|how|why)\b|.*\?$",
+    re.IGNORECASE,
+)
+"""What only wants to see something, by how it begins."""
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 
@@ -337,7 +345,18 @@ _noted("stray-text", "“{}” is between options and belongs to none; indent or
 _noted("decision-missing", "options without a decision heading; put `## Decision: Name` above them")
 _noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
 _noted("require-unknown", "Require: {} is unknown, so a person is required; write person")
-_noted("extras-format", "write extras as `Extras: A: text | B: text | C: text`")
+_noted("extras-format", "write extras as `Extras: A: text | B: text | C? text`")
+
+
+@_rule("extra-shows", "warning")
+def extra_shows(section: Section) -> Iterator[Finding]:
+    """An extra that only wants to see something leaves the question open."""
+    for extra in section.tree.extras:
+        if not extra.shows and _SHOWS.match(extra.text):
+            said, letter = f"extra {extra.letter}: {shorten(extra.text)}", extra.letter
+            yield section.tree, f"“{said}” ends the decision; write `{letter}? …` to see it first"
+
+
 _noted(
     "key-unknown",
     "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends, Require; "

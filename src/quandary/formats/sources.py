@@ -12,11 +12,11 @@ import msgspec
 
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats.markdown import parse
-from quandary.formats.markdown.notation import plain_name
+from quandary.formats.markdown.notation import plain_name, read_extra
 from quandary.model.asks import Item
 from quandary.model.candidates import BUCKETS, Candidate, problem
-from quandary.model.text import LETTERS, suggest
-from quandary.model.tree import Extra, extend
+from quandary.model.text import suggest
+from quandary.model.tree import extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
     SUFFIXES,
@@ -30,7 +30,7 @@ from quandary.settings.files import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from quandary.model.tree import Tree
+    from quandary.model.tree import Extra, Tree
 
 CHARTS = (".csv", ".json", ".mmd")
 
@@ -317,18 +317,17 @@ def _text(value: object) -> str:
 
 
 def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:
-    """`A: text`, one for each letter; none given leaves the tree's own."""
+    """`A: text` or `A? text`, one for each letter; none given leaves the tree's own."""
     if not values:
         return None
     found: dict[str, Extra] = {}
     for value in values:
-        letter, colon, text = value.partition(":")
-        letter = letter.strip().upper()
-        if not colon or len(letter) != 1 or letter not in LETTERS or not text.strip():
-            raise QuandaryError(f"{option} {value!r}: write it as 'A: text'")
-        if letter in found:
-            raise QuandaryError(f"{option} {letter} is given twice")
-        found[letter] = Extra(letter, text.strip())
+        extra = read_extra(value)
+        if extra is None:
+            raise QuandaryError(f"{option} {value!r}: write it as 'A: text' or 'A? text'")
+        if extra.letter in found:
+            raise QuandaryError(f"{option} {extra.letter} is given twice")
+        found[extra.letter] = extra
     return list(found.values())
 
 

@@ -146,8 +146,11 @@ class Preamble(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def text(self) -> str:
         """The preamble as Markdown; an empty line stands at its end."""
         parts = [part for part in (self.why, self.context, *self.blocks) if part]
-        extras = " | ".join(f"{extra.letter}: {extra.text}" for extra in self.extras)
-        legend = [f"**Also:** {extras}"] if extras else []
+        legend = [
+            f"**{name}:** {' | '.join(extras)}"
+            for name, shows in (("Also", False), ("See first", True))
+            if (extras := [extra.shown for extra in self.extras if extra.shows == shows])
+        ]
         legend += [f"**Try:** {self.hints}"] if self.hints else []
         return "\n\n".join([*parts, "\n".join(legend)] if legend else parts) + "\n\n"
 
@@ -172,7 +175,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="ask"):
         return next((q for q in self.questions if q.key == key), None)
 
 
-Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add"]
+Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add", "show"]
+"""What is asked for in place of an answer; `show` is an extra that only wants to see something."""
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

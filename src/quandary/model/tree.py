@@ -94,11 +94,18 @@ class Decision(Content, frozen=True, gc=False, eq=False):
         return sum(1 for _ in self.walk())
 
 
-class Extra(msgspec.Struct, frozen=True, gc=False):
+class Extra(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An alternative offered beside the tree under a letter."""
 
     letter: str
     text: str
+    shows: bool = False
+    """It only wants to see something first, so that the question stays open."""
+
+    @property
+    def shown(self) -> str:
+        """`A: Merge both` decides, `A? Show the SQL` does not."""
+        return f"{self.letter}{'?' if self.shows else ':'} {self.text}"
 
 
 class Tree(Content, frozen=True, gc=False, eq=False):
@@ -229,5 +236,5 @@ def _unplaced(part: object) -> object:
     if isinstance(part, Content):
         return [_unplaced(value) for value in part.content]
     if isinstance(part, msgspec.Struct):
-        return list(msgspec.structs.astuple(part))
+        return list(msgspec.to_builtins(part).values())
     return list(map(_unplaced, part)) if isinstance(part, tuple) else part

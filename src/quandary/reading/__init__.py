@@ -172,14 +172,15 @@ def _adds(argument: str, question: Question) -> bool:
 
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
-    """A letter alone, with or without a colon or full stop, is the extra of that letter."""
+    """A letter alone, with or without a colon, full stop or question mark, is that extra."""
     if not question.extras or len(bare) >= _BESIDE_A_LETTER:
         return None
     inner = bare.removeprefix("(").strip()
-    letter = (inner[:-1].rstrip() if inner[1:] and inner[-1] in ":.)" else inner).casefold()
+    letter = (inner[:-1].rstrip() if inner[1:] and inner[-1] in ":.)?" else inner).casefold()
     for extra in question.extras:
         if extra.letter.casefold() == letter:
-            return Reading("extra", matched=extra.text, extra=extra.letter)
+            shows: Prefix | None = "show" if extra.shows else None
+            return Reading("extra", matched=extra.text, extra=extra.letter, prefix=shows)
     return None
 
 

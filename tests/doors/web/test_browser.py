@@ -144,6 +144,21 @@ def test_several_options(world: World, device: dict[str, Any]) -> None:
     assert world.result(run) == ["UI,DOC,OTH/custom:and the logo"]
 
 
+def test_an_extra_of_one_question_keeps_the_others(world: World) -> None:
+    """Only that question is sent; Enter in a box presses no extra."""
+    run = world.site.ask("Login", "Cache", extras=["L? Show the plan", "M: Merge both"]).run
+    with world.person() as page:
+        page.goto(f"/runs/{run}")
+        question(page, 1).get_by_text("Looks good").click()
+        question(page, 0).get_by_role("button", name="Show the plan").click()
+        expect(page.get_by_text("You asked: Show the plan").first).to_be_visible()
+        question(page, 0).get_by_role("button", name="Merge both").click()
+        expect(page.locator("fieldset")).to_have_count(1)
+        expect(question(page).get_by_label("Looks good")).to_be_checked()
+        send(page)
+    assert world.result(run) == ["OTH/smart:Merge both", "OK"]
+
+
 def test_the_other_box_says_how_it_will_be_read(world: World) -> None:
     """While typing; and what is typed beside a chosen option is not sent."""
     run = world.site.ask("Login").run

@@ -533,6 +533,26 @@ def test_trees_are_drawn_with_what_is_wrong(site: Site) -> None:
         assert "What people see" in page
 
 
+def test_extras_are_buttons_and_told_apart(site: Site) -> None:
+    """One that only shows something leaves the question open; the other one decides."""
+    extras = ["A? Show the <SQL>", "B: Merge both"]
+    state = site.ask("Login", extras=extras)
+    with site.person() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+        shows, decides = re.findall(r'<button class="extra[^"]*"[^>]*>.*?</button>', page)
+        assert 'class="extra first" name="extra-0" value="A"' in shows
+        assert "Show the &lt;SQL&gt;" in shows
+        assert "the question stays open" in shows
+        assert "stays open" not in decides
+        assert "See first" not in page
+        send(visitor, state.run, extra_0="A", comment_0="all of it")
+        waiting = driver.look(site.store, state.run)
+        assert [(n.kind, n.text) for n in waiting.notes] == [("extra", "Show the <SQL>")]
+        send(visitor, state.run, extra_0="B", pick_0="OK")
+    [chosen] = driver.look(site.store, state.run).result["chosenItems"]
+    assert (chosen["path"], chosen["comment"]) == ("OTH/smart:Merge both", "all of it")
+
+
 def test_a_choice_is_sent_back_to_the_letter(site: Site) -> None:
     """What is invisible in its code is shown nowhere, and yet it is that choice."""
     text = "## Decision: Hidden\n- [A\u200bB] One\n- [AB] Two\n- [C] Three\n- [OTH] Other\n"

@@ -66,8 +66,10 @@ _LOOP = """\
    wrote words and you understand which option they mean, add `--proposed 'Its label'`: that is no
    answer, and the next state asks them to confirm it.
 7. That prints the next state. While its `status` is `waiting`, continue at 5.
-8. `done`: act on `result`. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
-9. A note of kind `question` is for you: answer it with `quandary advise RUN TEXT`. Continue at 5.
+8. `done`: act on `result`; `OTH/smart:TEXT` is an extra of yours that they chose, so do what TEXT
+   says. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
+9. A note of kind `question` or `extra` is what they want to know or see before they decide: answer
+   it with `quandary advise RUN TEXT`. Continue at 5.
 10. Never answer for the person. Silence, a closed form, a time-out or an error is no answer: the
     question waits, and `quandary next RUN` shows it again.
 """

@@ -16,9 +16,19 @@ from mcp_types.version import is_version_at_least
 from quandary import __version__
 from quandary.desk.state import encode_state
 from quandary.doors.mcp import tools
-from quandary.doors.mcp.forms import MORE_TO_ASK, ROUNDS, Forms, Standing, is_showable, open_forms
+from quandary.doors.mcp.forms import (
+    ASKED_BACK,
+    MORE_TO_ASK,
+    ROUNDS,
+    Forms,
+    Standing,
+    asks_back,
+    is_showable,
+    open_forms,
+)
 from quandary.doors.mcp.tools import (
     TOOLS,
+    Advising,
     Checking,
     Client,
     Following,
@@ -177,6 +187,8 @@ async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wan
         return await _show_next(forms, client, *back)
     if isinstance(wanted, Proposing):
         state = await forms.do(service.propose, wanted, client)
+    elif isinstance(wanted, Advising):
+        state = await forms.do(service.advise, wanted, client)
     elif not isinstance(wanted, Following):
         state = await forms.do(service.begin, wanted, client)
     else:
@@ -194,9 +206,12 @@ async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wan
 async def _show_next(forms: Forms, client: Client, standing: Standing, turn: int) -> Result:
     """The next form, if there is one to show; else where the run stands."""
     if standing.answered and is_showable(standing.state, client):
-        if turn < ROUNDS:
+        if turn and asks_back(standing.state):
+            standing = Standing(standing.state, ASKED_BACK)
+        elif turn < ROUNDS:
             return forms.hand_out(client, standing.state, turn + 1)
-        standing = Standing(standing.state, MORE_TO_ASK)
+        else:
+            standing = Standing(standing.state, MORE_TO_ASK)
     return await _tell(forms, standing, client)
 
 

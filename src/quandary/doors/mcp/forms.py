@@ -29,6 +29,7 @@ from mcp_types import ElicitRequestFormParams as Form
 from pydantic import ValidationError
 
 from quandary.desk import returns
+from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import make_sheets, one_line, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
@@ -118,6 +119,7 @@ def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
         options.append((OTHER, _MENU if question.menu else _LEFT_OUT))
     for up in question.above[:1]:
         options += [] if up.code in dict(options) else [(up.code, f"{up.label} — {up.description}")]
+    options += zip(_extras(question), extra_labels(question), strict=True)
     if not options:
         return {}
     field = {"title": name, "description": sheet.text}
@@ -132,6 +134,11 @@ def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
         return {"type": "string", **field}
     codes, titles = zip(*options, strict=True)
     return {"type": "string", **field, "enum": list(codes), "enumNames": list(titles)}
+
+
+def _extras(question: Question) -> dict[str, str]:
+    """What stands for the extras among the choices; no code has a colon or a question mark."""
+    return {f"{e.letter}{'?' if e.shows else ':'}": e.letter for e in question.extras}
 
 
 def _line(title: str, description: str) -> dict[str, Any]:
@@ -189,16 +196,21 @@ def _entry(
     if isinstance(picked, str) and question.multi:  # from a client that knows no lists
         picked, words = None, "\n".join(part for part in (picked, words) if part)
     codes = [picked] if isinstance(picked, str) else picked or []
+    extras = _extras(question)
+    pressed = next((code for code in codes if code in extras), "")
     chosen = [code for code in codes if code != OTHER]
-    if words and chosen and not question.multi:
+    if words and chosen and (pressed or not question.multi):
         known = {choice.code: choice.label for choice in question.choices}
-        both = f"{known.get(chosen[0], chosen[0])} was chosen, and “{shorten(words)}” was written"
+        known |= {extra.shown[:2]: extra.text for extra in question.extras}
+        first = pressed or chosen[0]
+        both = f"{known.get(first, first)} was chosen, and “{shorten(words)}” was written"
         return Note("refused", f"{both} in the place of a choice. Which is meant?", question.item)
     if not codes and not words:
         if picked is not None and question.gathered:
             return {"picked": list(question.gathered), "comment": comment}
         return {"picked": [], "text": comment} if comment else None
-    return {"picked": codes, "text": words, "comment": comment}
+    codes = [code for code in codes if code not in extras]
+    return {"picked": codes, "text": words or pressed, "comment": comment}
 
 
 def _picked(content: Mapping[str, Any], name: str) -> str | list[str] | None:
@@ -233,6 +245,10 @@ READING = SECONDS + 15
 """How long, in seconds, a form waits for an agent that reads it, and for its program to start."""
 STILL_OPEN = "The person still has the form. Call next with this run to wait for it."
 MORE_TO_ASK = "There is more to ask. Call next with this run to continue."
+ASKED_BACK = (
+    "The person wants to know or see something first: notes of kind question and extra say what. "
+    "Answer it with advise, which shows the question again. Nothing is decided yet."
+)
 TOO_LATE = "It was answered elsewhere in the meantime; what came back now was not recorded."
 UNKNOWN_FORM = "That form was taken before, or is too old; nothing was recorded."
 CLOSED = "Nobody answered. The question waits; call next with this run to show it again."
@@ -303,6 +319,8 @@ class Forms:
                 return Standing(standing.state, CLOSED if form.done.is_set() else STILL_OPEN)
             if not came.answered:
                 return came
+            if asks_back(came.state):
+                return Standing(came.state, ASKED_BACK)
             standing = came
         return Standing(standing.state, MORE_TO_ASK) if standing.state.ask else standing
 
@@ -454,6 +472,11 @@ def is_showable(state: State, client: Client) -> bool:
     """
     ask = state.ask
     return client.forms and ask is not None and not ask.require and ask.kind != "advisory"
+
+
+def asks_back(state: State) -> bool:
+    """Whether the person asked for something that the agent has to answer."""
+    return any(note.kind in ("question", "extra") for note in state.notes)
 
 
 def elicitation(state: State, client: Client) -> types.ElicitRequest:

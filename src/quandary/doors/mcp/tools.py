@@ -96,6 +96,14 @@ class Service(NamedTuple):
         said = (wanted.words, wanted.proposed, to)
         return self._follow(caller, replies.propose(self.store, caller, run, *said))
 
+    def advise(self, wanted: Advising, client: Client) -> State:
+        """Answer what the person asked, and have the question asked again."""
+        caller = self.caller(client)
+        run = find_run(self.store, caller, wanted.run)
+        offers = tuple(sources.extras(wanted.options, "options") or ())
+        state = replies.advise(self.store, caller, run, wanted.text, offers, wanted.to or None)
+        return conceal(self.store, caller, state)
+
     def note(
         self, run: str, what: Note | Outcome, client: Client, *, to: str | None = None
     ) -> State:
@@ -211,8 +219,31 @@ class Proposing(Struct, forbid_unknown_fields=True):
     to: Annotated[str, Meta(description="Which of ask.keys, where several questions wait.")] = ""
 
 
+class Advising(Struct, forbid_unknown_fields=True):
+    """Answer what the person wants to know or see before they decide. It never decides for them.
+
+    Notes of kind question and extra say what that is. The question is then shown again.
+    """
+
+    run: RunName
+    text: Annotated[str, Meta(min_length=1, description="Your answer, in Markdown.")]
+    options: Annotated[
+        list[str], Meta(description="Further ways to answer: 'D: text', or 'D? text' to show more.")
+    ] = []
+    to: Annotated[str, Meta(description="The key of the question, where several wait.")] = ""
+
+
 Wanted = (
-    Asking | Splitting | Gating | Walking | Proposing | Checking | Listing | Looking | Following
+    Asking
+    | Splitting
+    | Gating
+    | Walking
+    | Proposing
+    | Advising
+    | Checking
+    | Listing
+    | Looking
+    | Following
 )
 
 
@@ -265,6 +296,7 @@ TOOLS = {
         Tool("walk", "Run a chart", Walking),
         Tool("next", "Resume a run", Following),
         Tool("propose", "Propose what words mean", Proposing),
+        Tool("advise", "Answer what the person asked", Advising),
         Tool("runs", "List runs", Listing, looks_only=True),
         Tool("show_run", "Look at a run", Looking, looks_only=True),
         Tool("check", "Check decision trees", Checking, looks_only=True),

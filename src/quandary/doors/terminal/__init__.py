@@ -15,7 +15,9 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
-from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft
+from msgspec.structs import replace
+
+from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, extra_labels
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import notation
 from quandary.model.asks import Answer, Outcome, Reply
@@ -60,7 +62,7 @@ def ask(ask: Ask) -> Reply | Outcome:
 def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outcome:
     """The Ask as plain text, question after question, a line for each answer."""
     lines = iter(lines_in)
-    preamble = ask.preamble.text
+    preamble = replace(ask.preamble, extras=()).text  # they stand below each question
     _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
     _say(out, *(line.text for line in notation.lines(preamble)), "")
     answers: list[Answer] = []
@@ -123,6 +125,7 @@ def _listing(question: Question) -> list[str]:
     if not question.value:
         lines.append(f"  {len(question.choices) + 1}. {other}")
     lines += [f"  {c.code}  {c.label}: {c.description}" for c in question.above[:1]]
+    lines += [printable(f"  {label}") for label in extra_labels(question)]
     if question.multi:
         lines.append("You can choose several, such as 1, 2.")
     return lines

@@ -98,6 +98,7 @@ class Box(App[Reply | Outcome]):
                         yield Static(id="other-mark", classes="mark")
                         yield Line(id="words", select_on_focus=False)
                     yield Static(id="preview")
+                    yield Static(id="extras")
                     with Horizontal(id="beside", classes="line"):
                         yield Static("    Comment: ", classes="mark")
                         yield Line(id="comment", select_on_focus=False)
@@ -182,7 +183,7 @@ class Box(App[Reply | Outcome]):
         self.query_one("#about").display = not self.helping
         self._draw("#strip", painting.strip(self.drafts, self.at, self._width, short=self.narrow))
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
-        for name in ("#text", "#choices", "#other", "#preview"):
+        for name in ("#text", "#choices", "#other", "#preview", "#extras"):
             self.query_one(name).display = asking
         commenting = self.focused is not None and self.focused.id == "comment"
         commented = draft is not None and bool(draft.comment)
@@ -218,6 +219,10 @@ class Box(App[Reply | Outcome]):
         preview = draft.preview() if draft.on_other or draft.words else ""
         self._draw("#preview", Content.styled(printable(preview), "italic"))
         self.query_one("#preview").display = bool(preview)
+        extras = draft.question.extras
+        if extras:
+            self._draw("#extras", painting.extras(draft.question, self._width))
+        self.query_one("#extras").display = bool(extras)
 
     def _keys(self) -> str:
         if self.helping:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from quandary.desk.drafts import extra_labels
 from quandary.formats.markdown import notation
 from quandary.model.asks import MORE
 from quandary.model.text import printable
@@ -102,10 +103,6 @@ def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
     text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
     parts = [markdown(notes, width).stylize("dim")] if notes else []
     parts.append(markdown(text, width))
-    extras = draft.question.extras if draft is not None else ()
-    if extras:
-        legend = [Content(printable(f"{extra.letter}: {extra.text}")) for extra in extras]
-        parts.append(_flow([Content("Also"), *legend], width).stylize("dim"))
     return Content("\n\n").join(parts)
 
 
@@ -172,6 +169,13 @@ def choice(draft: Draft, row: int) -> Content:
     if not shown.description:
         return label
     return Content("\n").join([label, Content.styled(printable(shown.description), "dim")])
+
+
+def extras(asked: Question, width: int) -> Content:
+    """The extras as buttons, each pressed with its letter."""
+    parts = (printable(label).partition(" ") for label in extra_labels(asked))
+    buttons = [Content.assemble((f" {key.strip(':')} ", "reverse"), f" {t}") for key, _, t in parts]
+    return _flow(buttons, width)
 
 
 def review(drafts: Sequence[Draft]) -> Content:

@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from quandary.desk.drafts import Draft
+from quandary.desk.drafts import SEEN_FIRST, Draft
 from quandary.formats.markdown import notation
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import MORE, Reply
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 OTHER = "\N{WHITE CIRCLE}"
 """What stands for Other in a form; no code looks like that."""
-PICK, TEXT, COMMENT, SEEN, UP = "pick", "text", "comment", "seen", "up"
+PICK, TEXT, COMMENT, SEEN, UP, EXTRA = "pick", "text", "comment", "seen", "up", "extra"
 LONGEST_TEXT = 10_000
 
 BOTH = "Choose an option or type your own words, not both: choose Other, or clear the box."
@@ -60,8 +61,6 @@ def read_fields(ask: Ask, fields: Fields) -> tuple[Reply, dict[int, str]]:
 def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[str, Answer | None]:
     picked = fields.get(field(PICK, number), [])
     draft = Draft(question, "plain" if ask.kind == "advisory" else "strict")
-    if field(UP, number) in fields:
-        return draft.settle(up=True), draft.answer
     draft.words = _join(fields, TEXT, number)
     draft.comment = _join(fields, COMMENT, number)
     if max(len(draft.words), len(draft.comment)) > LONGEST_TEXT:
@@ -69,6 +68,9 @@ def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[
     every = [choice.code for choice in question.choices]
     codes = [code for code in every if code in picked]
     draft.ticked = {code for code in codes if code != MORE}
+    letter = "".join(fields.get(field(EXTRA, number), [])[:1])
+    if letter or field(UP, number) in fields:
+        return draft.press(letter) if letter else draft.settle(up=True), draft.answer
     if not codes and not draft.words and OTHER not in picked:
         if not question.gathered or field(SEEN, number) not in fields:
             return "", None
@@ -109,7 +111,7 @@ def show_question(
     ask = state.ask
     if ask is None:
         return None
-    shown = ask.preamble.text
+    shown = replace(ask.preamble, extras=()).text  # which are buttons
     notes = [note for note in state.notes if note.text.strip() and note.text.strip() not in shown]
     return {
         "key": ask.key,
@@ -143,6 +145,7 @@ def sheet(number: int, question: Question, fields: Fields, problem: str) -> dict
         "remark": "\n".join(fields.get(field(COMMENT, number), [])),
         "problem": problem,
         "other": OTHER,
+        "seen_first": SEEN_FIRST,
         "more": MORE,
     }
 

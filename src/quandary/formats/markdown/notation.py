@@ -21,7 +21,7 @@ PERSON = "person"
 _BOLD = r"(?:\*\*|__)?"
 _KEY = re.compile(rf"{_BOLD}({'|'.join(KEYS)}){_BOLD}[ \t]?:{_BOLD}(?:[ \t]+|$)", re.IGNORECASE)
 _ANY_KEY = re.compile(rf"{_BOLD}([A-Z][A-Za-z-]{{2,19}}){_BOLD}:{_BOLD}(?:[ \t]+|$)")
-_EXTRA = re.compile(r"([A-Za-z])[ \t]*[:.)][ \t]*(\S.*)$", re.DOTALL)
+_EXTRA = re.compile(r"([A-Za-z])[ \t]*([:.)?])[ \t]*(\S.*)$", re.DOTALL)
 _DRESSED = re.compile(r"(\*{1,3}|_{1,3}|`+)(?=¶ASK_)")
 _REFERENCE = re.compile(r"^(?:[¶§]?ASK_)")
 
@@ -69,24 +69,29 @@ def read_fields(paragraph: Block) -> tuple[list[Field], list[Field]]:
     return [key for key in keys if key.name in KEYS], [key for key in keys if key.name not in KEYS]
 
 
+def read_extra(text: str) -> Extra | None:
+    """`A: text` decides; `A? text` wants to see something first."""
+    found = _EXTRA.match(text.strip())
+    return Extra(found[1].upper(), found[3], found[2] == "?") if found else None
+
+
 def read_extras(value: str) -> tuple[tuple[Extra, ...], bool]:
-    """`A: text | B: text` as extras, and whether all of it had that form."""
-    extras: list[Extra] = []
+    """`A: text | B? text` as extras, and whether all of it had that form."""
+    extras: dict[str, Extra] = {}
     well_formed = True
     for part in value.split("|"):
-        found = _EXTRA.match(part.strip())
-        letter = found[1].upper() if found else ""
-        if found is None or letter in {extra.letter for extra in extras}:
+        extra = read_extra(part)
+        if extra is None or extra.letter in extras:
             well_formed = False
             continue
-        well_formed = well_formed and letter in "ABC"
-        extras.append(Extra(letter, found[2]))
-    return tuple(extras), well_formed
+        well_formed = well_formed and extra.letter in "ABC"
+        extras[extra.letter] = extra
+    return tuple(extras.values()), well_formed
 
 
 def write_extras(extras: tuple[Extra, ...]) -> str:
     """The value of an `Extras:` line."""
-    return " | ".join(f"{extra.letter}: {extra.text}" for extra in extras)
+    return " | ".join(extra.shown for extra in extras)
 
 
 def read_keywords(value: str) -> tuple[str, ...]:

@@ -156,10 +156,11 @@ function prepare(form) {
       const left = other(set).type === "radio" && !other(set).checked && picks(set).some((one) => one.checked);
       words(set).disabled = left;
     }
-    const asking = sets().find((set) => !("value" in set.dataset) && /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
+    const extra = event.submitter?.matches(".extra") ? event.submitter : null;
+    const asking = extra?.closest("fieldset") || sets().find((set) => !("value" in set.dataset) && /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
     if (asking && sets().length > 1) {
       event.preventDefault();
-      explain(form, asking);
+      explain(form, asking, extra);
       return;
     }
     forget(sets());
@@ -169,8 +170,8 @@ function prepare(form) {
 
 // What is asked back is answered in place: only that question is sent. What was chosen for the others
 // is kept in the browser until they come again.
-async function explain(form, set) {
-  const sent = new FormData(form);
+async function explain(form, set, pressed) {
+  const sent = new FormData(form, pressed);
   const own = new Set([...set.elements].map((one) => one.name));
   for (const name of [...sent.keys()]) {
     if (!own.has(name) && !["mark", "to", "token"].includes(name)) sent.delete(name);
@@ -294,8 +295,11 @@ function pressed(event) {
     const here = document.activeElement;
     if (picks(set).includes(here) && here.type === "radio" && !here.checked) choose(set, here);
     else onward(set, true);
-  } else if (/^\p{L}$/u.test(event.key)) done = byLetter(set, event.key.toLowerCase());
-  else done = false;
+  } else if (/^\p{L}$/u.test(event.key)) {
+    const extra = each(set, ".extra").find((one) => one.value === event.key.toUpperCase());
+    done = byLetter(set, event.key.toLowerCase());
+    if (!done && extra) { extra.focus(); done = true; }
+  } else done = false;
   if (done) event.preventDefault();
 }
 
