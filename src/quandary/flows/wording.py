@@ -103,12 +103,12 @@ def fill_phrases(template: str, values: Mapping[str, str]) -> str:
     return _put(template, keep)
 
 
-@lru_cache(maxsize=2)  # many items have one context, and many decisions one item
 def is_all_slots(template: str) -> bool:
     """Whether a question has no word of its own, so that its slots say all of it."""
     return not re.search(r"\w", _SLOT.sub("", template))
 
 
+@lru_cache(maxsize=2)  # many items have one context, and many decisions one item
 def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
     bare = re.sub(r"(?m)^[^\S\n]*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
