@@ -111,7 +111,7 @@ def test_votes_are_a_number_or_names() -> None:
     for wrong in ("0", "26", "x", "²", "-1"):
         assert "votes is" in only(Step("a", "Which?", metadata={"votes": wrong})).problems[0]
     assert alone(Step("a", "Do", metadata={"votes": "3"})).problems == (
-        "“Do” (a): votes is for decisions, but no route from it has a label",
+        "“Do” (a): votes is for decisions, and there is only one way out",
     )
 
 
@@ -190,8 +190,10 @@ def test_a_chart_inside_counts_wherever_it_is_run_up_to_the_visits() -> None:
     calls = (Step("p", "Inner", "subprocess"), Step("q", "Inner", "subprocess"))
     twice = Page("m", "", (task("a"), *calls), (Route("a", "p"), Route("p", "q")))
     assert cost(Chart("C", (twice, inner), "m")) == 1 + 2 + 2
-    steps = (Step("s", "Start", "terminator"), *calls, Step("c", "?", "decision"))
-    routes = (Route("s", "p"), Route("p", "q"), Route("q", "c"), Route("c", "p", "again"))
+    ends = [Step("s", "Start", "terminator"), Step("e", "End", "terminator")]
+    steps = (*calls, Step("c", "?", "decision"), *ends)
+    again, enough = Route("c", "p", "again"), Route("c", "e", "enough")
+    routes = (Route("s", "p"), Route("p", "q"), Route("q", "c"), again, enough)
     loop = Chart("C", (Page("m", "", steps, routes), inner), "m")
     assert cost(loop, visits=5) == 5 * (2 + 1)
 

@@ -11,7 +11,7 @@ import pytest
 from quandary.errors import QuandaryError
 from quandary.flows.walk import start, walk
 from quandary.model.asks import Ask, Item, Limits
-from quandary.model.calls import Assignment, Output, Process, Validation
+from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation
 from quandary.model.chart import Chart, Page, Route, Step
 from scripted_walks import DONE, START, ScriptedWalk, chart, task
 
@@ -100,10 +100,9 @@ def test_ids_that_look_alike_are_told_apart() -> None:
 
 def test_the_result_says_what_the_contract_names() -> None:
     """The chart, the outcome, and for every step who did it and what it cost."""
-    drawn = chart(task("a", "Write it"), Step("b", "Good?", "decision"), routes="a>b b>c:yes")
-    drawn = Chart(
-        "Rounds", (Page("p", "", (*drawn.pages[0].steps, task("c")), drawn.pages[0].routes),)
-    )
+    steps = (task("a", "Write it"), Step("b", "Good?", "decision"), task("c"), task("d"))
+    drawn = chart(*steps, routes="a>b b>c:yes b>d:no")
+    drawn = Chart("Rounds", (Page("p", "", steps, drawn.pages[0].routes),))
     said: dict[str, object] = {
         "Sa@1/run": Output("Sa@1/run", json.dumps(DONE), seconds=1.25, tokens=7),
         "Sb@1/run": {"answer": "yes", "reasons": "It rhymes."},
@@ -202,7 +201,8 @@ def test_fields_and_earlier_outputs_are_put_in_as_they_are() -> None:
         task("b", "Use {{steps.a.output}}", name="Second"),
         Step("c", "Good: {{steps.Second.output}}?", "decision"),
         task("d", "So: {{steps.c.output}}"),
-        routes="a>b b>c c>d:yes",
+        task("e", "Otherwise"),
+        routes="a>b b>c c>d:yes c>e:no",
     )
     item = Item("1", title="the page", fields={"customer_name": HOSTILE})
     said: dict[str, object] = {"Sa@1/run": {"completed": True, "comments": HOSTILE + "."}}
@@ -456,3 +456,23 @@ def test_the_limits_of_a_host_hold_for_headers() -> None:
     trip = ScriptedWalk(walk(drawn, Item("4.2"), limits=Limits(header=12)))
     assert isinstance(trip.waits, Ask)
     assert trip.waits.questions[0].header == "4.2. Approv…"
+
+
+def test_a_run_in_which_the_only_way_out_was_chosen_goes_on() -> None:
+    """As journals have it that were written when one labelled way was a decision."""
+    flow = walk(chart(task("a"), task("b"), routes="a>b:next"), cli="X")
+    first = next(flow)
+    assert isinstance(first, Call)
+    assert (first.expects, first.routes) == ("process", ())
+    second = flow.send(Output(first.key, "{}", meaning=Decision("Next", route="next")))
+    assert isinstance(second, Call)
+    assert second.key == "Sb@1/run"
+
+
+def test_a_run_with_a_task_in_a_terminator_that_began_before_goes_on() -> None:
+    """Such a chart is refused only where a walk begins."""
+    drawn = chart(task("a"), Step("t", "Tell them", "terminator"), task("b"), routes="a>t t>b")
+    with pytest.raises(QuandaryError, match="drawn as a terminator"):
+        walk(drawn, cli="X")
+    flow = start({"chart": msgspec.to_builtins(drawn), "defaults": {"cli": "X"}})
+    assert isinstance(next(flow), Call)

@@ -310,3 +310,41 @@ def test_a_hundred_thousand_shapes_are_read_in_seconds() -> None:
     assert time.process_time() - begun < 10
     assert chart.first is not None
     assert (len(chart.first.steps), len(chart.first.routes)) == (50_000, 49_999)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ({"tags": ["GEMNI"]}, "the tag 'GEMNI', which means nothing; did you mean GEMINI?"),
+        ({"tags": ["cluade"]}, "the tag 'cluade', which means nothing; did you mean CLAUDE?"),
+        ({"tags": ["no-validaton"]}, "did you mean NoValidation?"),
+        ({"tags": ["HUMANS"]}, "did you mean HUMAN?"),
+        ({"tags": ["REVEIWER"]}, "did you mean REVIEWER?"),
+        ({"retrys": "2"}, "the field 'retrys', which means nothing; did you mean retries"),
+        ({"retry": "2"}, "did you mean retry_cli or retries?"),
+        ({"time_outs": "2"}, "did you mean timeout?"),
+        ({"validateprompts": "x"}, "did you mean validate_prompt?"),
+    ],
+)
+def test_a_slip_in_a_tag_or_field_is_warned_about_with_the_nearest_name(
+    said: dict[str, object], meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agents of the settings are known, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quandary.toml").write_text('[agents.REVIEWER]\nargv = ["reviewer"]\n')
+    remark = json.dumps({"step": "a", **said})
+    (tmp_path / "c.mmd").write_text(f"flowchart TD\n  a[Do it]\n  %% quandary: {remark}\n")
+    (problem,) = charts.read("c.mmd").problems
+    assert (problem.rule, problem.severity, problem.steps) == ("misspelt", "warning", ("a",))
+    assert meant in problem.message
+
+
+def test_tags_and_fields_of_other_programs_are_not_warned_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are those that are spelt in another way that counts."""
+    monkeypatch.chdir(tmp_path)
+    fields = {"Owner": "Ann", "Notes": "x", "Priority": "1", "Status": "x", "Validate CLI": "CODEX"}
+    remark = json.dumps({"step": "a", "tags": ["urgent", "gem-ini", "Q3", "x"], **fields})
+    (tmp_path / "c.mmd").write_text(f"flowchart TD\n  a[Do it]\n  %% quandary: {remark}\n")
+    assert charts.read("c.mmd").problems == ()

@@ -59,7 +59,7 @@ def test_each_level_is_a_decision() -> None:
         "1/NO": "decision",
         "1/NO/DAY": "terminator",
         "1/NO/EVER": "terminator",
-        "1/OTH": "decision",
+        "1/OTH": "connector",  # the only option is picked by itself
         "1/OTH/CUT": "terminator",
     }
     walked = plan(RELEASE)
@@ -73,9 +73,9 @@ def test_what_is_asked_at_a_level() -> None:
     steps = plan(RELEASE).steps
     assert steps["1"].text == "Does {{title}} go out?\n\n- Publish it: Everybody gets it"
     assert steps["1/NO"].text == "Does {{title}} go out?\n\nChosen so far: Keep it"
-    assert from_tree(Tree("T", (Decision("Lunch", (Option("A", "a"),)),)))[0].pages[0].steps[
-        0
-    ] == Step("1", "Lunch: which one?", "decision")
+    lunch = Tree("T", (Decision("Lunch", (Option("A", "a"), Option("B", "b"))),))
+    first = from_tree(lunch)[0].pages[0].steps[0]
+    assert first == Step("1", "Lunch: which one?", "decision")
 
 
 def test_several_decisions_follow_each_other() -> None:

@@ -331,8 +331,11 @@ def test_notes_are_no_steps(name: str) -> None:
     note = f"n|{name}|2|Text Area 1=Remember this"
     plain = "9|Line|2|Line Source=n|Line Destination=a|Source Arrow=None|Destination Arrow=None"
     pointing = "10|Line|2|Line Source=n|Line Destination=b|Destination Arrow=Arrow"
-    found = page(rows("2|Page||", A, B, note, plain, pointing))
+    chart, (problem,) = read(rows("2|Page||", A, B, note, plain, pointing))
+    (found,) = chart.pages
     assert [step.id for step in found.steps] == ["a", "b"]
+    assert (problem.rule, problem.severity, problem.steps) == ("note-arrow", "warning", ("n",))
+    assert problem.message.startswith("“Remember this” is taken for a note")
     assert found.routes == ()
     assert found.scenery == (Scenery("n", "note", "Remember this"),)
 
@@ -345,6 +348,29 @@ def test_a_text_that_an_arrow_leads_to_is_a_step() -> None:
     )
     assert steps(text) == ["s", "n"]
     assert edges(text) == ["s>n"]
+
+
+@pytest.mark.parametrize("name", ["Text", "MinimalTextBlock", "Sticky Note"])
+def test_a_chart_of_words_and_arrows_keeps_its_first_step(name: str) -> None:
+    """A text with an arrow to another one is a step, and so is one with labels on its ways out."""
+    words = [f"{key}|{name}|2|Text Area 1=Do {key}" for key in "xyz"]
+    line = "{}|Line|2|Line Source={}|Line Destination={}|Destination Arrow=Arrow|Text Area 1={}"
+    chain = rows("2|Page||", *words, line.format(8, "x", "y", ""), line.format(9, "y", "z", "ok"))
+    assert (steps(chain), edges(chain)) == (["x", "y", "z"], ["x>y", "y>z:ok"])
+    ways = line.format(8, "x", "a", "Yes"), line.format(9, "x", "b", "No")
+    assert steps(rows("2|Page||", A, B, words[0], *ways)) == ["a", "b", "x"]
+
+
+def test_a_task_in_a_connector_is_warned_about() -> None:
+    """Nobody is called there; a letter, a word, or the name of another connector is no task."""
+    line = "9|Line|2|Line Source=c|Line Destination=b|Destination Arrow=Arrow"
+    drawn = ("2|Page||", A, B, line)
+    for text, rule in (("Send the mail", ["connector-text"]), ("A", []), ("Merge", [])):
+        _, problems = read(rows(*drawn, f"c|Connector|2|Text Area 1={text}"))
+        assert [problem.rule for problem in problems] == rule
+    into = "10|Line|2|Line Source=a|Line Destination=d|Destination Arrow=Arrow"
+    pair = [f"{key}|Connector|2|Text Area 1=See below" for key in "cd"]
+    assert read(rows(*drawn, into, *pair))[1] == []
 
 
 def test_decoration_is_no_step() -> None:

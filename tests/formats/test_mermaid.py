@@ -132,6 +132,21 @@ def test_outlines(written: str, shape: str) -> None:
     assert step.shape == shape
 
 
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "A e1@--> B\n  e1@{ animate: true }",
+        "e1@{ animation: fast, curve: linear }\n  A e1@==>|go| B",
+        "A e1@-- go --> B; e1@{ animate: true }; B e2@-.-> C\n  e2@{ curve: stepBefore }",
+        "A e-1@--> B\n  e-1@{ label: x }",
+    ],
+)
+def test_how_an_arrow_with_a_name_looks_is_no_step(looks: str) -> None:
+    """What is said of `e1` in `e1@{…}` is passed over, wherever it stands."""
+    found = read(f"flowchart TD\n  {looks}\n")
+    assert [step.id for step in found.steps] == ["A", "B", *("C" if "C" in looks else "")]
+
+
 def test_labels() -> None:
     """A line may be labelled in three ways, with or without quotes."""
     text = 'flowchart TD\nA -->|one| B\nA -- two --> B\nA -- "three -- 3" --> B\nA -->|"fo|ur"| B'

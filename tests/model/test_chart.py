@@ -14,18 +14,16 @@ from quandary.model.chart import QUIET, Chart, Map, Page, Route, Step
 # kinds
 
 
-def test_a_step_with_one_unlabelled_way_out_is_a_process() -> None:
-    """However it is drawn, it is done and goes on."""
-    plan = Map(page(Step("a", "A", "decision"), Step("b", "B"), routes="a>b"))
-    assert [plan.kind(step) for step in plan.steps.values()] == ["process", "process"]
-
-
-def test_a_step_with_labelled_ways_out_is_a_decision() -> None:
-    """However it is drawn, somebody has to choose."""
+def test_a_step_with_several_ways_out_is_a_decision_and_with_one_a_process() -> None:
+    """However it is drawn, and whether the only way out has a label or not."""
     plan = Map(plain_page("a>b:Yes a>c:No"))
     assert plan.kind(plan.steps["a"]) == "decision"
-    plan = Map(plain_page("a>b:Yes"))
-    assert plan.kind(plan.steps["a"]) == "decision"
+    for ways in ("a>b:Yes", "a>b", ""):
+        for a in (Step("a", "A"), Step("a", "A", "decision")):
+            plan = Map(page(a, Step("b", "B"), routes=ways))
+            assert (plan.kind(plan.steps["a"]), plan.choices(plan.steps["a"])) == ("process", [])
+    plan = Map(page(Step("a", "A", "connector"), Step("b", "B"), routes="a>b:next"))
+    assert plan.kind(plan.steps["a"]) == "connector"
 
 
 def test_nobody_is_called_at_terminators_connectors_and_empty_shapes() -> None:

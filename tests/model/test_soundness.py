@@ -154,7 +154,7 @@ def test_a_decision_without_text() -> None:
 def test_a_text_in_a_data_field_is_a_text() -> None:
     """The prompt may stand there."""
     asked = Step("a", "", "decision", metadata={"prompt": "Which?"})
-    assert problems(page(asked, Step("b", "B"), routes="a>b:Yes")) == []
+    assert problems(page(asked, Step("b", "B"), Step("c", "C"), routes="a>b:Yes a>c:No")) == []
 
 
 def test_a_terminator_with_several_ways_out() -> None:
@@ -165,7 +165,27 @@ def test_a_terminator_with_several_ways_out() -> None:
     assert rules(page(*steps, routes="s>a s>b")) == ["SEVERAL-UNLABELLED"]
 
 
-@pytest.mark.parametrize("routes", ["", "a>b"])
+@pytest.mark.parametrize("text", ["Collect the logs", "End of the month report"])
+def test_a_task_in_a_terminator_is_refused_unless_it_is_declared(text: str) -> None:
+    """Nobody would be called there: said at a beginning, refused between other steps."""
+    s, b, e = Step("s", "Start", "terminator"), Step("b", "B"), Step("e", "All done", "terminator")
+
+    def found(task: Step, routes: str = "s>a a>b b>e") -> list[str]:
+        return rules(page(*((s,) if "s>" in routes else ()), task, b, e, routes=routes))
+
+    drawn = Step("a", text, "terminator")
+    assert found(drawn) == ["TERMINATOR-TASK"]
+    assert found(drawn, "a>b b>e") == ["start-text"]
+    for kind, done in (("process", True), ("Terminator", False)):
+        declared = Step("a", text, "terminator", metadata={"Kind": kind})
+        assert found(declared) == found(declared, "a>b b>e") == []
+        assert declared.is_terminator is not done
+    assert found(Step("a", text, "terminator", metadata={"kind": "manual"})) == ["TERMINATOR-TASK"]
+    for empty in ("", "Start", "Begin here.", "Stop"):
+        assert "TERMINATOR-TASK" not in found(Step("a", empty, "terminator"))
+
+
+@pytest.mark.parametrize("routes", ["", "a>b", "a>b:Yes"])
 def test_a_diamond_where_nothing_is_decided(routes: str) -> None:
     """It is run as a plain step, which may not be what was meant."""
     steps = [Step("a", "A?", "decision"), Step("b", "B")][: 2 if routes else 1]

@@ -133,10 +133,10 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
     # A person is not asked whether they are content with themselves.
     checked = kind == "process" and not silent and bool(judge or not is_human(cli))
-    choices = [] if kind in QUIET else [way for way in ways.ways(step) if way.label.strip()]
+    choices = [] if kind in QUIET else ways.choices(step)
     votes: tuple[str, ...] = read("votes", _votes, otherwise=())
     if votes and not choices:
-        problems.append(f"{named(step)}: votes is for decisions, but no route from it has a label")
+        problems.append(f"{named(step)}: votes is for decisions, and there is only one way out")
         votes = ()
     votes = tuple(vote or cli for vote in votes)
     if require and (kind in QUIET or (kind == "subprocess" and not choices)):

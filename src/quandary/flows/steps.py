@@ -138,6 +138,8 @@ class Visit:
         while True:
             tried = yield from self._attempt("process")
             output = tried.said or output
+            if isinstance(tried.meaning, Decision):  # of a journal in which one way was a choice
+                return VisitEnd(output=tried.meaning.route)
             critique, again = tried.problem, tried.again
             if isinstance(tried.meaning, Process):
                 output = tried.meaning.comments.strip() or tried.said
@@ -439,6 +441,7 @@ def interpret(output: Output, expects: Expects, routes: tuple[str, ...]) -> Atte
         if route is None:
             return Attempt(output.text, None, f"“{meaning.answer}” is not one of the routes.")
         meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
-    if meaning is not None and not isinstance(meaning, TYPES[expects]):
+    kinds = (Process, Decision) if expects == "process" else TYPES[expects]
+    if meaning is not None and not isinstance(meaning, kinds):
         return Attempt(output.text, None, "That answers a different question.")
     return Attempt(output.text, meaning, problem)

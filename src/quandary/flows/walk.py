@@ -20,7 +20,7 @@ from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
 from quandary.model.calls import fold
-from quandary.model.chart import QUIET, Chart, Map, Page, check
+from quandary.model.chart import DOUBTFUL_TASK, QUIET, Chart, Map, Page, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,8 @@ class Spent(msgspec.Struct):
 
 def start(arguments: dict[str, Any]) -> Flow:
     """The flow that a journal's `began` describes."""
-    return _flow(msgspec.convert(arguments, Terms))
+    # A run that began before such a chart was refused goes on as it began.
+    return _flow(msgspec.convert(arguments, Terms), tolerated=DOUBTFUL_TASK)
 
 
 def walk(
@@ -143,9 +144,10 @@ def walk(
     return _flow(Terms(chart, item or Item("1"), defaults, names, budget, shown, person, who))
 
 
-def _flow(terms: Terms) -> Flow:
+def _flow(terms: Terms, tolerated: str = "") -> Flow:
     """Refuse a chart that cannot be walked before anything is spent."""
-    if errors := [p.message for p in check(terms.chart) if p.severity == "error"]:
+    found = [p for p in check(terms.chart) if p.severity == "error" and p.rule != tolerated]
+    if errors := [problem.message for problem in found]:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
     return Walk(terms).flow()
 

@@ -24,7 +24,14 @@ SceneryKind = Literal["container", "group", "note"]
 QUIET: frozenset[Kind] = frozenset({"terminator", "connector"})
 """Kinds of step at which nobody is called: the run goes on along the only way out, or ends."""
 STARTS = frozenset({"start", "begin", "start here", "begin here"})
+ENDS = STARTS | {"end", "stop", "finish", "exit"}
+"""What is written in a terminator that is nothing else."""
 LONGEST_NAME = 60
+FIELDS = (
+    *("cli", "validate_cli", "retry_cli", "validate_prompt", "no_validation", "retries", "timeout"),
+    *("votes", "on_exhausted", "require", "prompt", "name", "page", "chart", "file", "kind"),
+)
+"""The data fields that mean something."""
 
 _OUTER = " \t\n\r.,;:!?'\"`()[]{}<>*_-–—…“”‘’«»¡¿、。，！？：；"
 
@@ -50,10 +57,14 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """What to call it: its data field `name`, else the first line of its text, else its id."""
-        given = self.field("name") or ""
-        first = next(iter((given or self.text).strip().splitlines()), "")
-        return shorten(" ".join(first.split()), LONGEST_NAME) or self.id
+        """What to call it, cut where it would be too long; its id where nothing is written."""
+        return shorten(self.title, LONGEST_NAME) or self.id
+
+    @property
+    def title(self) -> str:
+        """Its data field `name`, else the first line of its text."""
+        given = self.field("name") or self.text
+        return " ".join(next(iter(given.strip().splitlines()), "").split())
 
     @property
     def prompt(self) -> str:
@@ -65,6 +76,21 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         wanted = fold(name)
         found = (value for key, value in self.metadata.items() if fold(key) == wanted)
         return next((value for value in found if value.strip()), None)
+
+    @property
+    def is_terminator(self) -> bool:
+        """Whether nobody is called there, as it is drawn, unless its data field `kind` says so."""
+        return self.shape == "terminator" and self._declared != "process"
+
+    @property
+    def has_doubtful_task(self) -> bool:
+        """Whether it is a terminator by its outline alone, and its words may be a task."""
+        ending = loosened(self.prompt) in ENDS or not self.prompt.strip()
+        return self.is_terminator and not ending and self._declared != "terminator"
+
+    @property
+    def _declared(self) -> str:
+        return (self.field("kind") or "").strip().casefold()
 
     def tagged(self, name: str) -> bool:
         """Whether it has that tag, however that is spelt."""
@@ -179,19 +205,24 @@ class Map:
     def kind(self, step: Step) -> Kind:
         """What a step is, by its ways out rather than by how it is drawn.
 
-        With labelled ways out it is a decision, otherwise a step that is done and goes on.
-        Terminators call nobody, nor do connectors and shapes with nothing written in them. A
-        subprocess that names a page runs that page, whatever its ways out.
+        With several ways out it is a decision, otherwise a step that is done and goes on, whether
+        its only way out has a label or not. Terminators call nobody, nor do connectors and shapes
+        with nothing written in them. A subprocess that names a page runs that page.
         """
-        if step.shape == "terminator":
+        if step.is_terminator:
             return "terminator"
         if self.chart is not None and self.chart.called(step) is not None:
             return "subprocess"
-        if any(route.label.strip() for route in self.ways(step)):
+        if self.choices(step):
             return "decision"
         if step.shape == "connector" or not step.prompt.strip():
             return "connector"
         return "process"
+
+    def choices(self, step: Step) -> list[Route]:
+        """The labelled ways out of which one is chosen; nothing where there is only one way."""
+        ways = self.ways(step)
+        return [route for route in ways if route.label.strip()] if len(ways) > 1 else []
 
     def choose(self, step: Step, answer: str) -> Route | None:
         """The way out that an answer names: exactly, else without case and outer punctuation.
@@ -237,7 +268,7 @@ class Map:
         A way from a step to itself is no way in.
         """
         first = {s.id for s in self.steps.values() if all(r.source == s.id for r in self.into(s))}
-        ends = [s for s in self.steps.values() if s.shape == "terminator"]
+        ends = [s for s in self.steps.values() if s.is_terminator]
         return (
             [s for s in ends if loosened(s.text) in STARTS and (self.ways(s) or s.id in first)]
             or [s for s in ends if self.ways(s) and s.id in first]
@@ -275,6 +306,7 @@ def loosened(label: str) -> str:
     return folded(label).strip(_OUTER)
 
 
+DOUBTFUL_TASK = "terminator-task"
 SHOWN = 5
 """How many shapes a message names before it only counts them."""
 _SLOT = re.compile(r"\{\{\s*steps\.([^{}]+)\.\w+\s*\}\}")
@@ -414,13 +446,15 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
         message = f"the way from {named(step)} to {target} has no label and others have"
         remedy = "write on it when it is taken"
         yield _error("label-missing", f"{message}; {remedy}", step, line=bare[0].line)
-    elif len(ways) > 1 and step.shape == "terminator":
+    elif len(ways) > 1 and step.is_terminator:
         message = (
             f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked there"
         )
         yield _error("terminator-choice", f"{message}; draw a decision after it", step)
-    if step.shape == "decision" and len(bare) == len(ways) < 2:
-        out = "one unlabelled way out" if ways else "no way out"
+    elif ways and step.has_doubtful_task:
+        yield _doubtful_task(plan, step)
+    if step.shape == "decision" and len(ways) < 2:
+        out = "one way out" if ways else "no way out"
         message = f"{named(step)} is drawn as a decision and has {out}; it is run as a plain step"
         yield _warning("lone-decision", message, step)
     # No two ways out of a step have the same label, case and spaces aside.
@@ -435,6 +469,15 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
 
 
 # -- steps -----------------------------------------------------------------------------------------
+
+
+def _doubtful_task(plan: Map, step: Step) -> Problem:
+    """What is written in a terminator is not done: said at a beginning, refused on the way."""
+    message = f"{named(step)} is drawn as a terminator, where nobody is called"
+    remedy = "draw a box if it is to be done, or say so in its data field kind: process, terminator"
+    if any(route.source != step.id for route in plan.into(step)):
+        return _error(DOUBTFUL_TASK, f"{message}, and has ways in and out; {remedy}", step)
+    return _warning("start-text", f"{message}: a run begins there; {remedy}", step)
 
 
 def _blank(plan: Map, step: Step) -> Iterator[Problem]:

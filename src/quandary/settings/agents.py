@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError
 from quandary.model.calls import HUMAN, fold, is_human
+from quandary.model.text import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -156,9 +157,11 @@ class Catalogue:
             raise NotFound(f"{HUMAN} means a person and cannot be run as a program")
         agent = self.agents.get(fold(codename))
         if agent is None:
+            wanted, names = codename.strip() or "(blank)", self.names
+            near = " ".join(filter(None, (suggest(wanted.upper(), names), "there are")))
             raise NotFound(
-                f"there is no agent {codename.strip() or '(blank)'}; there are "
-                f"{', '.join(self.names)}, and others are defined with [agents.NAME]"
+                f"there is no agent {wanted}; {near} {', '.join(names)}, and others are defined "
+                "with [agents.NAME]"
             )
         return agent
 

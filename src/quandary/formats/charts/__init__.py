@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.formats import sources
-from quandary.model.calls import fold
+from quandary.model.calls import HUMAN, fold
 from quandary.model.chart import (
+    FIELDS,
     Chart,
     Page,
     Problem,
@@ -24,9 +25,14 @@ from quandary.model.chart import (
     named,
 )
 from quandary.model.tree import is_multi
+from quandary.settings import read_settings
+from quandary.settings.agents import read_catalogue
 from quandary.settings.files import SUFFIXES, project_root, read_standard_input, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from quandary.model.chart import Shape
     from quandary.model.tree import Option, Tree
 
     _Level = tuple[str, tuple[str, ...], tuple[Option, ...], int]
@@ -92,9 +98,10 @@ def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
     first = _first(chart, page or name, path)
     chart = replace(chart, start=first.id if first is not None else "")
     chart, files = _Parts(chart, path, problems).gather()
-    names = {concern.name for concern in concerned(chart)}
+    pages = concerned(chart)
+    names = {page.name for page in pages}
     found = [problem for problem in problems if not problem.page or problem.page in names]
-    found = list(dict.fromkeys([*found, *check(chart)]))
+    found = list(dict.fromkeys([*found, *check(chart), *_misspelt(pages)]))
     places = {name: n for n, name in enumerate(dict.fromkeys(p.page for p in found))}
     found.sort(key=lambda problem: (places[problem.page], problem.line))
     return Loaded(path, chart, tuple(found), files)
@@ -158,6 +165,49 @@ def _pages(chart: Chart) -> str:
 def _which(chart: Chart, path: str) -> str:
     drawn = next(page.name or page.id for page in chart.pages if page.steps)
     return f"{path}: say which page is meant, as in --page {drawn!r}{_pages(chart)}"
+
+
+CLOSE, CLOSEST = 0.66, 0.75
+"""How much alike two names are for one to be mentioned, and for the other to be a slip at all."""
+_OTHER_FIELDS = ("notes", "comments", "text", "title", "tags", "label", "shape", "lane", "image")
+"""Fields that mean nothing here, and are no slips either."""
+
+
+def _misspelt(pages: list[Page]) -> Iterator[Problem]:
+    """A tag or a field that means nothing, and would if it were spelt a little differently."""
+    every = [(page, step) for page in pages for step in page.steps]
+    tags = {tag for _, step in every for tag in step.tags}
+    agents = read_catalogue(read_settings().table("agents")).names if tags else []
+    slips = {
+        **{("tag", tag): _nearest(tag, (*agents, HUMAN, "NoValidation")) for tag in tags},
+        **{
+            ("field", name): _nearest(name, FIELDS, _OTHER_FIELDS)
+            for name in {name for _, step in every for name in step.metadata}
+        },
+    }
+    for page, step in every:
+        said = [*(("tag", tag) for tag in step.tags), *(("field", name) for name in step.metadata)]
+        for what, name in said:
+            if meant := slips[what, name]:
+                message = f"{named(step)} has the {what} {name!r}, which means nothing; "
+                message += f"did you mean {meant}?"
+                yield Problem("misspelt", "warning", message, (step.id,), step.line, page.name)
+
+
+def _nearest(name: str, meant: Iterable[str], other: Iterable[str] = ()) -> str:
+    """The names that one is a slip for; nothing where it is one of them, or like none."""
+    known = {fold(one): one for one in meant}
+    said = fold(name)
+    if said in known or said in other or not 2 < len(said) < 40:
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where a name is unknown
+
+    near = (
+        get_close_matches(said, known, 2, CLOSE)
+        if get_close_matches(said, known, 1, CLOSEST)
+        else ()
+    )
+    return " or ".join(known[one] for one in near)
 
 
 MOST_FILES = 100
@@ -287,7 +337,9 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
                 problems.append(Problem("multi-select", "warning", message, (), line))
             labelled = _label(options)
             asked = _level_text(question, chosen, labelled)
-            steps.append(Step(at, asked, "decision", metadata=dict(held), line=line))
+            shape: Shape = "decision" if len(options) > 1 else "connector"
+            data: dict[str, str] = {**held} if len(options) > 1 else {}
+            steps.append(Step(at, asked, shape, metadata=data, line=line))
             below: list[_Level] = []
             for option, label in labelled:
                 key = f"{at}/{option.code}"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from quandary.errors import ParseError
 from quandary.formats.charts.shapes import Direction, Sheet, direction
 from quandary.model.chart import (
-    STARTS,
+    ENDS,
     Chart,
     Page,
     Problem,
@@ -57,7 +57,10 @@ _CLOSED = {
     "==": re.compile(r"==+[=xo>]"),
     "-.": re.compile(r"\.+-[xo>]?"),
 }
-_EDGE_NAME = re.compile(r"[\w-]+@(?=[-=~.<xo])")
+_EDGE_NAME = re.compile(r"([\w-]+)@(?=[-=~.<xo])")
+_EDGE_LOOKS = frozenset({"animate", "animation", "curve"})
+"""What is said of an arrow that has a name, in `e1@{ animate: true }`."""
+_NAMED = re.compile(r"([\w-]+)@\{")
 _CLASS = re.compile(r":::[\w-]+(?:,[\w-]+)*")
 _BARS = re.compile(r'[ \t]*"([^"]*)"[ \t]*\||([^|\n]*)\|')
 _OUTLINES = tuple(
@@ -121,6 +124,8 @@ class _Reader:
         self.pages = Pages()
         self._directives = True
         """Whether there may still be the end of one further down."""
+        self._edges: set[str] = set()
+        """The names of arrows."""
         self._breaks = [match.start() for match in re.finditer("\n", text)]
 
     def line(self, at: int) -> int:
@@ -176,8 +181,12 @@ class _Reader:
     # -- lines ---------------------------------------------------------------------------------
 
     def _chain(self, at: int) -> int:
-        """Nodes, and arrows from each group of them to the next."""
+        """Nodes, and arrows from each group of them to the next; or how an arrow looks."""
         begin = at
+        if named := _NAMED.match(self.text, at):
+            said, end = self._attributes(named.end())
+            if named[1] in self._edges or (said and said.keys() <= _EDGE_LOOKS):
+                return end
         sources, at = self._nodes(at)
         while True:
             at = self._after(_SPACE, at)
@@ -196,7 +205,9 @@ class _Reader:
 
     def _arrow(self, at: int) -> tuple[str, Direction | None, int]:
         """What stands on an arrow, where it points, and where it ends; hidden ones lead nowhere."""
-        at = self._after(_EDGE_NAME, at)
+        if name := _EDGE_NAME.match(self.text, at):
+            self._edges.add(name[1])
+            at = name.end()
         label = ""
         if found := _LINK.match(self.text, at):
             end = found
@@ -246,7 +257,9 @@ class _Reader:
         self.pages.node(key, self.line(at))
         at = found.end()
         if self.text.startswith("@{", at):
-            at = self._attributes(key, at + 2)
+            said, at = self._attributes(at + 2)
+            text = shown(said.get("label", key))
+            self.pages.shape(key, text, outlined(said.get("shape", "").strip(), text))
         else:
             at = self._outline(key, at)
         return key, self._after(_CLASS, at)
@@ -264,8 +277,8 @@ class _Reader:
                 return found.end()
         return at
 
-    def _attributes(self, key: str, at: int) -> int:
-        """`@{ shape: diamond, label: "text" }`"""
+    def _attributes(self, at: int) -> tuple[dict[str, str], int]:
+        """What `@{ shape: diamond, label: "text" }` says, and where it ends."""
         last = self.text.rfind("}", at, at + LONGEST_ATTRIBUTES)
         closed = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
         if not closed:
@@ -275,9 +288,7 @@ class _Reader:
             match[1]: next(part for part in match.groups()[1:] if part is not None)
             for match in _ATTRIBUTE.finditer(self.text, at, end)
         }
-        text = shown(said.get("label", key))
-        self.pages.shape(key, text, outlined(said.get("shape", "").strip(), text))
-        return end + 1
+        return said, end + 1
 
     # -- the rest ------------------------------------------------------------------------------
 
@@ -502,8 +513,6 @@ def _text(value: object) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-ENDS = STARTS | {"end", "stop", "finish", "exit"}
-"""What stands in a shape that is a terminator whatever its outline."""
 _NAMES: dict[Shape, str] = {
     "terminator": "([ (( ((( stadium terminal pill circle circ sm-circ small-circle start stop "
     "dbl-circ double-circle fr-circ framed-circle",

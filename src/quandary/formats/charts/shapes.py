@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from quandary.model.chart import STARTS, Page, Problem, Route, Scenery, Step, loosened
+from quandary.model.chart import STARTS, Page, Problem, Route, Scenery, Step, loosened, named
+from quandary.model.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +104,8 @@ class Sheet:
         elif way == "both":
             ends = f"{route.source} and {route.target}"
             message = f"a line between {ends} has arrowheads at both ends; draw two lines"
-            problems.append(self._problem("two-way", "error", message, route))
+            problem = self._problem("two-way", message, route.source, route.target, line=route.line)
+            problems.append(replace(problem, severity="error"))
         elif way == "none":
             self.headless.add(len(self.routes))
         self.routes.append(route)
@@ -111,23 +114,42 @@ class Sheet:
         """The page with its steps and routes; what is neither is scenery."""
         steps, scenery = self._sort() if self.doubtful or self.inside else (self.shapes, [])
         # A line between a note and what it is about is no route.
-        notes = {thing.id for thing in scenery if thing.kind == "note"}
+        notes = {thing.id: thing for thing in scenery if thing.kind == "note"}
         routes = [r for r in self.routes if r.source not in notes and r.target not in notes]
-        known = {step.id for step in steps} if self.headless else set()
+        known = {step.id for step in steps} if self.headless or notes else set()
+        for key in dict.fromkeys(route.source for route in self._arrows if route.target in known):
+            if key in notes and notes[key].text:
+                message = (
+                    f"“{shorten(notes[key].text)}” is taken for a note, although an arrow leads"
+                )
+                message += " from it to a step; draw a box if it is to be done"
+                problems.append(self._problem("note-arrow", message, key, line=notes[key].line))
         for place in sorted(self.headless):
             route = self.routes[place]
             if route.source in known and route.target in known:
                 message = f"a line from {route.source} to {route.target} has no arrowhead"
                 message += "; it is followed the way it was drawn"
-                problems.append(self._problem("no-arrow", "warning", message, route))
+                ends = (route.source, route.target)
+                problems.append(self._problem("no-arrow", message, *ends, line=route.line))
         if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
-            routes += list(_jumps(steps, routes))
+            jumps = list(_jumps(steps, routes))
+            routes += jumps
+            sources = {route.source for route in routes} - {jump.source for jump in jumps}
+            targets = {jump.target for jump in jumps}
+            for step in steps:
+                words = len(step.text.split()) if step.shape == "connector" else 0
+                if words > 1 and step.id in sources - targets:
+                    message = f"{named(step)} is drawn as a connector, where nobody is called"
+                    message += "; draw a box if it is to be done"
+                    problems.append(
+                        self._problem("connector-text", message, step.id, line=step.line)
+                    )
         if self.inside:
             steps = [self._in_lane(step) for step in steps]
         return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
 
     def _sort(self) -> tuple[list[Step], list[Scenery]]:
-        entered = {r.target for place, r in enumerate(self.routes) if place not in self.headless}
+        written = self._written_steps()
         joined = {end for route in self.routes for end in (route.source, route.target)}
         cells = set(self.inside.values())
         holding = {part.partition(":")[0].strip() for cell in cells for part in cell.split("|")}
@@ -135,7 +157,7 @@ class Sheet:
         scenery: list[Scenery] = []
         for place, step in enumerate(self.shapes):
             kind = self.doubtful.get(place)
-            if kind == "note" and (step.id in entered or loosened(step.text) in STARTS):
+            if kind == "note" and step.id in written:
                 kind = None
             elif kind is None and step.id not in joined:
                 if step.id in holding:
@@ -149,6 +171,25 @@ class Sheet:
                 steps.append(step)
         return steps, scenery
 
+    @property
+    def _arrows(self) -> list[Route]:
+        return [route for n, route in enumerate(self.routes) if n not in self.headless]
+
+    def _written_steps(self) -> set[str]:
+        """The texts that are steps, as some people draw with nothing but words and arrows.
+
+        They say Start, an arrow leads to them, or from them to another text, or they have several
+        ways out with labels. A text with an arrow to a box may as well be a note on that.
+        """
+        texts = [self.shapes[place] for place, kind in self.doubtful.items() if kind == "note"]
+        ids, arrows = {text.id for text in texts}, self._arrows
+        labelled = Counter(route.source for route in arrows if route.label.strip())
+        return (
+            {text.id for text in texts if loosened(text.text) in STARTS or labelled[text.id] > 1}
+            | {route.target for route in arrows if route.target in ids}
+            | {route.source for route in arrows if {route.source, route.target} <= ids}
+        )
+
     def _in_lane(self, step: Step) -> Step:
         """The step with the title of its innermost lane; of several titles, none is sure."""
         for part in reversed(self.inside.get(step.id, "").split("|")):
@@ -160,11 +201,8 @@ class Sheet:
                 return replace(step, lane=areas[0])
         return step
 
-    def _problem(
-        self, rule: str, severity: Literal["error", "warning"], message: str, route: Route
-    ) -> Problem:
-        ends = tuple(filter(None, (route.source, route.target)))
-        return Problem(rule, severity, message, ends, route.line, self.name)
+    def _problem(self, rule: str, message: str, *steps: str, line: int) -> Problem:
+        return Problem(rule, "warning", message, tuple(filter(None, steps)), line, self.name)
 
 
 def _jumps(steps: list[Step], routes: list[Route]) -> Iterator[Route]:
