@@ -103,9 +103,19 @@ def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
                 if answer is not None and answer.settles:
                     said = tuple(_said(question, answer))
                     who, through, _ = body.source_of(question.key)
-                    yield occasion._replace(answered=body.at, who=who, through=through, answer=said)
+                    asked = _earlier(body.at, body.seconds) or occasion.asked
+                    yield occasion._replace(
+                        asked=asked, answered=body.at, who=who, through=through, answer=said
+                    )
     for shown in waiting.values():
         yield from (occasion for _, occasion in shown)
+
+
+def _earlier(at: str, seconds: float | None) -> str:
+    """When a host began to ask; nothing where it was not said how long it took."""
+    if seconds is None:
+        return ""
+    return stamp(datetime.fromisoformat(at) - timedelta(seconds=seconds))
 
 
 def _history(store: Store) -> Iterator[Entry]:

@@ -131,6 +131,8 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
     """What its sender called it, so that the same reply sent twice is booked once."""
     sources: dict[str, Source] | None = None
     """The keys of answers that others gave than the entry says, where several were taken over."""
+    seconds: float | None = None
+    """How long a host had shown the question, where the record was written only afterwards."""
 
     def source_of(self, key: str) -> Source:
         """Whose the answer to one of the questions is."""

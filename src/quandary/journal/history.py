@@ -227,7 +227,13 @@ class Writer:
         fold(self.standing, self.standing.n + 1, body)
 
     def answer(
-        self, reply: Reply, key: str, *, why: str = "", request: str = "", **more: str | int
+        self,
+        reply: Reply,
+        key: str,
+        *,
+        why: str = "",
+        request: str = "",
+        **more: str | float | None,
     ) -> None:
         """Record a reply: its codes and what `more` there is in the body, its words apart."""
         answers = without_words(reply)

@@ -430,11 +430,20 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
 
 
 @_until_appended
-def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Said]) -> State:
+def settle(
+    store: Store,
+    run: str,
+    reply: Reply,
+    *,
+    why: str,
+    seconds: float | None = None,
+    **said: Unpack[Said],
+) -> State:
     """Record what was answered elsewhere, in the box of a host, whatever became of the question.
 
     A run that was withdrawn in the meantime is closed by its answer after all, so that there is
-    one record of the question. An answer that was given here before gives way, and is kept.
+    one record of the question. An answer that was given here before gives way, and is kept. It took
+    `seconds` there, as far as that is known.
     """
     row = _row(store, run, expiring=False)
     progress = rebuild(store, run, row.n)
@@ -443,7 +452,7 @@ def settle(store: Store, run: str, reply: Reply, *, why: str, **said: Unpack[Sai
         return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
     require_fit(progress.request, reply)
     writer = Writer(row, Source(**said))
-    writer.answer(reply, progress.request.key, why=why)
+    writer.answer(reply, progress.request.key, why=why, seconds=seconds)
     progress.take(_by(writer.source, reply))
     writer.stand(progress)
     return state_of(writer.append(store), progress)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 import program
 from quandary.doors.hosts import hooks
-from quandary.journal import runs
+from quandary.journal import chance, runs
+from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered
 from quandary.journal.policy import set_preference
 from quandary.journal.sqlite import SqliteStore
@@ -30,6 +32,24 @@ LEVEL = "The new module has no log level yet. Which level should it use?"
 PLACE = "The helper could stand in two places. Where should it go?"
 ID = hooks.question_id(LEVEL)
 NONE = Settings(None, ())
+RELAYED = """\
+# ¶ASK_LOG_LEVEL
+Trigger: a module has no log level
+Question: Of A) one B) two C) three D) four E) five, which level should the module use?
+
+## Decision: Log Level
+- [INF] Info (recommended)
+  What matters
+- [DBG] Debug
+  All of it
+- [SIL] Silent
+  Nothing
+- [OTH] Other
+  - [ASK] Ask the team
+    They know
+  - [LAT] Later
+    In the next module
+"""
 
 
 def call(*questions: dict[str, Any], response: object = None, **more: object) -> dict[str, Any]:
@@ -225,6 +245,10 @@ def test_what_matters_is_shown_to_the_person(store: SqliteStore, asked: dict[str
             ],
             "5 options and offers 4",
         ),
+        (
+            [question("Which ship? E1) bot E2) guild E3) teams E4) chat E5) mail", *"abcd")],
+            "5 options and offers 4",
+        ),
     ],
 )
 def test_strict_settings_refuse_what_nobody_can_answer(
@@ -249,10 +273,17 @@ def test_strict_settings_refuse_what_nobody_can_answer(
         ("Plan B: go on", 0),
         ("Use vitamin A or B?", 0),
         ("A. is fine", 1),
+        ("E1) Slack E2) Discord E3) Teams E4) Telegram E5) Mattermost: which do we ship?", 5),
+        ("(E1) Slack, (E2) Discord, (E3) Teams", 3),
+        ("TODO-2: log it, TODO-3: cache it, TODO-4: drop it", 0),
+        ("T2: log it, T3: cache it, T4: drop it", 3),
+        ("Which of E1…E6 do we ship?", 6),
+        ("Which of E1)–E5) do we ship?", 5),
+        ("Shall we move from v1 to v9 in Q1–Q3?", 0),
     ],
 )
-def test_lettered_options_are_counted(text: str, count: int) -> None:
-    """Only where they begin at the beginning."""
+def test_lettered_and_numbered_options_are_counted(text: str, count: int) -> None:
+    """Letters and numbers only where they begin at the beginning."""
     assert hooks.count_listed_options(text) == count
 
 
@@ -329,6 +360,72 @@ def test_what_is_only_relayed_is_kept_by_its_own_run(tmp_path: Path) -> None:
     runs.withdraw(store, state["run"], "no longer needed", who="agent", through="command")
     (kept,) = hooks.record(heard({**data, "tool_use_id": "t2"}), store, project)
     assert kept.result["answer"] == ["Deploy now"]
+
+
+def test_a_question_that_a_run_relays_is_recognised_before_preferences_and_strict_settings(
+    tmp_path: Path,
+) -> None:
+    """The run that asks it has judged it: nothing in a split is decided, and nothing refused."""
+    (tmp_path / "tree.md").write_text(RELAYED, encoding="utf-8")
+    (tmp_path / "quandary.toml").write_text("[hooks]\nstrict = true\n", encoding="utf-8")
+    words = ("ask", str(tmp_path / "tree.md"), "--context", "There is none yet.", "--via", "relay")
+    env = {"QUANDARY_STORE": str(tmp_path / "journal.db")}
+    (relayed,) = json.loads(program.start(*words, env=env).out)["ask"]["tool_input"]["questions"]
+    store = SqliteStore(tmp_path / "journal.db")
+    project, told = store.runs()[0].project, heard(call(relayed))
+    taken = {relayed["question"]: relayed["options"][0]["label"]}
+    hooks.record(heard(call(relayed, tool_use_id="t0", response={"answers": taken})), store, "")
+    said: dict[str, Any] = {"scope": "", "origin": "", "who": "person", "through": "terminal"}
+    set_preference(store, told.questions[0].id, "never-ask", **said)
+    strict, words_of = read_settings(str(tmp_path)), "permissionDecision"
+    for settings_, expected in ((NONE, "allow"), (strict, "deny")):
+        decided = hooks.judge(told, store, "elsewhere", settings_)
+        assert decided is not None
+        assert decided["hookSpecificOutput"][words_of] == expected
+        assert hooks.judge(told, store, project, settings_) is None
+
+
+# -- how long it took ------------------------------------------------------------------------------
+
+
+def hook(store: SqliteStore, event: str, folder: Path, **more: object) -> None:
+    """The hook in this process, on a store that the environment names."""
+    data = call(question(), cwd=str(folder), response={"answers": {LEVEL: "Debug"}}, **more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUANDARY_STORE", store.path)
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        hooks.respond(event, json.dumps(data).encode())
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [(90_000, 90), (1500.5, 1.5005), (None, 40), ("90", 40), (-1, 40), (True, 40), (10**30, 40)],
+)
+def test_the_time_of_a_hosts_question_is_its_duration_else_from_pre_to_post(
+    store: SqliteStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    duration: object,
+    seconds: float,
+) -> None:
+    """The record is written when all is over, and would say that nobody took any time."""
+    begun = chance.now()
+    hook(store, "pre", tmp_path)
+    monkeypatch.setattr(chance, "now", lambda: begun + timedelta(seconds=40))
+    hook(store, "post", tmp_path, **({} if duration is None else {"duration_ms": duration}))
+    (occasion,) = occasions(store)
+    assert occasion.seconds == pytest.approx(seconds, abs=1)
+    assert not list((tmp_path / "state" / "quandary" / "hooks").iterdir())
+    assert verify(store).ok
+
+
+def test_without_either_the_time_of_a_hosts_question_is_that_of_its_record(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """No hook was there before it, and the host says nothing."""
+    hook(store, "post", tmp_path)
+    (occasion,) = occasions(store)
+    assert occasion.seconds == pytest.approx(0, abs=60)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,11 +43,10 @@ from quandary.journal.store import open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
 from quandary.model.text import LETTERS
-from quandary.settings import project_of, read_settings
+from quandary.settings import project_of, read_settings, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
 
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
@@ -63,11 +63,20 @@ MANY = 50
 """Of how many runs we see whether a question is theirs, the newest first."""
 JUST_NOW = 120
 """Seconds within which an agent shows a question that a run of ours has given it."""
+LONGEST_TIME = 366 * 24 * 3600
+"""Seconds that an answer can have taken; what is more was not measured."""
+_FORGOTTEN = 30 * 24 * 3600
+"""Seconds after which a host that began to ask will not come back."""
 _LOOK = 0.5
 """Seconds after which we see whether the host is still there."""
 _GONE = "the host no longer waits for it"
 _RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
 _LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
+_NAMED = re.compile(r"(?<!\w)\(?([A-Za-z]{1,3})-?(\d{1,2})(?:\)|[.:](?=\s))")
+_RANGE = re.compile(
+    r"(?<!\w)([A-Za-z]{1,3})(\d{1,2})"
+    r"(?:\)?\s*(?:\.{2,3}|…)\s*|\)\s*(?:[-–—]|to|through)\s*)\(?\1(\d{1,2})(?!\w)"
+)
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
@@ -77,7 +86,7 @@ _DECISION = "hookSpecificOutput"
 def run(event: str) -> int:
     """The hook as a host calls it; whatever comes in, the status is 0."""
     try:
-        output = _respond(event, sys.stdin.buffer.read())
+        output = respond(event, sys.stdin.buffer.read())
         if output:
             sys.stdout.buffer.write(output + b"\n")
             sys.stdout.buffer.flush()
@@ -89,7 +98,8 @@ def run(event: str) -> int:
     return 0
 
 
-def _respond(event: str, data: bytes) -> bytes:
+def respond(event: str, data: bytes) -> bytes:
+    """What is printed for the host; nothing where there is nothing to say."""
     said = msgspec.json.decode(data)
     call = read_call(said)
     if call is None:
@@ -99,12 +109,14 @@ def _respond(event: str, data: bytes) -> bytes:
         where = os.curdir
     store = open_store(start=where)
     if event == "post":
-        record(call, store, project_of(where))
+        record(call, store, project_of(where), measure_time(call, said.get("duration_ms")))
         return b""
     from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
 
     watch_store(store)
     output = judge(call, store, project_of(where), hook_settings(where))
+    if _DECISION not in (output or ()):
+        start_time(call)
     return msgspec.json.encode(output) if output is not None else b""
 
 
@@ -236,6 +248,10 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
     """What to say to the host; nothing where it is to continue as always."""
     if len(call.questions) < len(call.input["questions"]):
         return None  # what is no question is for the host to judge
+    ours = find_relayed_run(call, store, project)
+    if ours is not None:  # then that run has judged it
+        wait = inbox_seconds(settings)
+        return None if wait is None else _wait_for_run(store, ours, time.monotonic() + wait)
     if settings.table("hooks").get("strict") is True:
         fault = find_fault(call.questions)
         if fault:
@@ -310,18 +326,56 @@ def find_fault(questions: tuple[Question, ...]) -> str:
 
 
 def count_listed_options(text: str) -> int:
-    """How many options a text lists as A) B) C) or 1) 2) 3)."""
+    """How many options a text lists as A) B) C), 1) 2) 3) or E1) E2) E3), or as E1…E3."""
     marks = {found[1] for found in _LETTERED.finditer(text)}
     letters = next((n for n, letter in enumerate(LETTERS) if letter not in marks), len(LETTERS))
     numbers = next(n for n in range(1, 101) if str(n) not in marks) - 1
-    return max(letters, numbers)
+    named = {(name.casefold(), int(number)) for name, number in _NAMED.findall(text)}
+    alike = max(Counter(name for name, _ in named).values(), default=0)
+    ranges = (int(last) - int(first) + 1 for _, first, last in _RANGE.findall(text))
+    return max(letters, numbers, alike, *ranges)
 
 
 # -- after it was answered -------------------------------------------------------------------------
 
 
-def record(call: ToolCall, store: Store, project: str) -> list[State]:
-    """Keep every question of the call, with what became of it.
+def start_time(call: ToolCall) -> None:
+    """Remember when the host began to ask, for hosts that do not say how long it took."""
+    if not call.id:
+        return
+    folder, long_ago = os.path.dirname(_time_file(call)), chance.now().timestamp() - _FORGOTTEN
+    with suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for left in os.scandir(folder):  # by calls of which nobody heard the end
+            if left.stat().st_mtime < long_ago:
+                os.unlink(left)
+        with open(_time_file(call), "w", encoding="ascii") as file:
+            file.write(chance.stamp(chance.now()))
+
+
+def measure_time(call: ToolCall, milliseconds: object) -> float | None:
+    """The seconds that the host showed the question: by its own account, else between our hooks."""
+    begun = ""
+    with suppress(OSError, ValueError):
+        with open(_time_file(call), encoding="ascii") as file:
+            begun = file.read()
+        os.unlink(_time_file(call))
+    said = milliseconds if isinstance(milliseconds, int | float) else 0
+    if said is not True and 0 < said <= LONGEST_TIME * 1000:
+        return said / 1000
+    with suppress(ValueError):
+        seconds = (chance.now() - datetime.fromisoformat(begun)).total_seconds()
+        return seconds if 0 <= seconds <= LONGEST_TIME else None
+    return None
+
+
+def _time_file(call: ToolCall) -> str:
+    name = sha256(f"{call.session}\n{call.id}".encode(errors="replace")).hexdigest()[:32]
+    return os.path.join(state_folder(), "hooks", name)
+
+
+def record(call: ToolCall, store: Store, project: str, seconds: float | None = None) -> list[State]:
+    """Keep every question of the call, with what became of it and how long it took.
 
     What an agent only relays is kept by the run of ours that asks it, and not a second time here.
     """
@@ -335,7 +389,7 @@ def record(call: ToolCall, store: Store, project: str) -> list[State]:
         state = begin_record(store, call, question, project)
         answer = meant.to(question.key) if isinstance(meant, Reply) else None
         if answer is not None and not answer.blank:
-            state = _record_answer(store, call, state, question, answer)
+            state = _record_answer(store, call, state, question, answer, seconds)
         elif state.status == "waiting":
             state = reply.record_reply(store, HOOK, state.run, outcome, to=state.key)
             if state.status == "waiting":
@@ -382,7 +436,12 @@ def spell(call: ToolCall, question: Question, answer: Answer) -> str:
 
 
 def _record_answer(
-    store: Store, call: ToolCall, state: State, question: Question, meant: Answer
+    store: Store,
+    call: ToolCall,
+    state: State,
+    question: Question,
+    meant: Answer,
+    seconds: float | None,
 ) -> State:
     """The record with its answer, unless it has this very answer already."""
     known = driver.answer_of(store, state.run)
@@ -393,7 +452,9 @@ def _record_answer(
         if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
             return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
-    return driver.settle(store, state.run, Reply((meant,)), why=why, who="host", through="hook")
+    return driver.settle(
+        store, state.run, Reply((meant,)), why=why, seconds=seconds, who="host", through="hook"
+    )
 
 
 def read_response(call: ToolCall) -> Reply | Outcome:
@@ -433,9 +494,6 @@ def host_timeout(settings: Settings) -> int | None:
 def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dict[str, Any] | None:
     """What a person answers in the inbox, for the host; nothing where its form is to appear."""
     until = time.monotonic() + wait
-    ours = find_relayed_run(call, store, project)
-    if ours is not None:
-        return _wait_for_run(store, ours, until)
     quicker = find_answered_run(call, store, project)
     if quicker is not None:
         return _send_back(quicker)
