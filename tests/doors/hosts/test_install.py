@@ -11,14 +11,17 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 
+import quandary
 from quandary.doors.hosts import install as installing
 from quandary.doors.hosts.host_files import HOSTS, MATCHER, Places, places
 from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
+from quandary.model.candidates import problem
 from quandary.settings import files
 from settings_texts import settings_texts
 
@@ -607,6 +610,18 @@ def test_hosts_without_a_known_form_are_taught_plain_text(host: str) -> None:
     body = places(host, "").lesson.body
     assert "--via text" in body
     assert "tool_input" not in body
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_instructions_say_which_shape_fits_with_an_example_that_runs(host: str) -> None:
+    """A tree is asked; of a list, either one is picked or each is decided, with its ties."""
+    body = places(host, "").lesson.body
+    for words in ("quandary ask", "--relation", "alternatives", "unsure", "requires", "conflicts"):
+        assert words in body
+    example = body.partition("```json\n")[2].partition("```")[0]
+    options = msgspec.json.decode(example, type=list[quandary.Candidate])
+    assert (len(example.strip().splitlines()), problem(options)) == (5, "")
+    assert next(quandary.split(options)).key == "D1"  # type: ignore[union-attr]
 
 
 def test_instructions_pass_our_own_checks() -> None:

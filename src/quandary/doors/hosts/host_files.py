@@ -52,12 +52,31 @@ SUMMARY = (
     "an approval, the end of a phase, or a list of things to include or cut."
 )
 
+_EXAMPLE = """\
+   [{"key": "E1", "title": "Slack bot", "cost": "2 weeks", "recommend": "include",
+     "because": "40 % ask for it"},
+    {"key": "E2", "title": "Slack reminders", "cost": "1 week", "requires": ["E1"]},
+    {"key": "E3", "title": "A chat of our own", "cost": "9 weeks", "conflicts": ["E1"]},
+    {"key": "E4", "title": "Telegram bot", "cost": "1 week"}]"""
+
 _LOOP = """\
 # Decisions go through quandary
 
 1. When a decision is the person's, run `quandary ask SOURCE --item 'ID|Label|Title|Context'
    --context TEXT`. SOURCE is a tree of the project; `quandary check --format json .` lists them.
-2. For more than four options, run `quandary split OPTIONS.json`. Leave none out to make them fit.
+2. For a list that no tree has, choose the shape by what the options are to each other, and leave
+   none out, merge none and move none to a later version to make them fit a form:
+   - one of them will be picked (layouts, frameworks): `quandary split OPTIONS.json --relation
+     alternatives`;
+   - each is in or out by itself (features, findings), or you are unsure: `quandary split
+     OPTIONS.json`. It asks about each, also where there are more than four.
+
+   Before that, look for what needs (`requires`) or rules out (`conflicts`) what, and say what you
+   would do (`include`, `defer` or `cut`) and why:
+
+   ```json
+{example}
+   ```
 3. At the end of a phase, run `quandary gate DIR`. Nothing else moves a phase.
 4. Add `{way}` to all three. They print the state of the run as JSON.
 5. {ask}
@@ -79,13 +98,17 @@ Where `ask` has a `text`, show that word for word, end your turn, and wait for w
    writes. Otherwise show `ask.preamble` and the `text` of every note word for word, and call
    {tool} with `ask.tool_input`, unchanged."""
 
-CLAUDE = _LOOP.format(way="--via relay", ask=_RELAYED.format(tool="AskUserQuestion"))
+CLAUDE = _LOOP.format(
+    example=_EXAMPLE, way="--via relay", ask=_RELAYED.format(tool="AskUserQuestion")
+)
 CODEX = _LOOP.format(
+    example=_EXAMPLE,
     way="--via relay --host codex",
     ask=_RELAYED.format(tool="request_user_input")
     + " Without that tool, add `--via text` in 4\n   instead, show `ask.text`, and wait.",
 )
 TYPED = _LOOP.format(
+    example=_EXAMPLE,
     way="--via text",
     ask="Show `ask.text` word for word. Then end your turn, and wait for what the person writes.",
 )
