@@ -5,12 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from program import DEPLOY
-from runs import Project
+from quandary.journal import runs
+from quandary.journal.entries import Answered
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.asks import Answer, Reply
+from runs import CONTEXT, ITEMS, Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,3 +139,68 @@ def test_an_advisory_question_is_confirmed_as_text(project: Project) -> None:
     assert "tool_input" not in ask
     assert "1. **Yes**" in ask["text"]
     assert ask["text"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+
+
+CHART = """\
+flowchart TD
+  a([Start]) --> b{"Ship it?"}
+  b -- ship --> c([End])
+  b -- hold --> c
+  %% quandary: {"step": "b", "tags": ["HUMAN"]}
+"""
+
+
+def test_a_report_tells_the_proposal_and_the_route_that_was_confirmed(project: Project) -> None:
+    """A yes is the route; statistics count it as an answer to the question itself."""
+    (project.folder / "c.mmd").write_text(CHART, encoding="utf-8")
+    run = json.loads(project.call("walk", "c.mmd", "--via", "relay").out)["run"]
+    project.reply(run, "out of the door with it", "--proposed", "ship")
+    state = project.reply(run, "yes")
+    assert state["result"]["proposals"][0]["proposed"] == "SHIP"
+    report = project.call("report", run).out
+    assert "out of the door with it (proposed: ship)" in report
+    assert "chose “ship”" in report
+    (tally,) = project.state("stats", "--format", "json")["questions"]
+    assert (tally["id"], tally["asked"], tally["answers"]) == ("c-ship-it", 1, {"ship": 1})
+
+
+def test_a_gate_moves_when_the_person_confirms_and_tells_of_it(project: Project) -> None:
+    """Free text moves nothing, and neither does a proposal."""
+    phases = [{"label": "1", "name": "Plan"}, {"label": "2", "name": "Build"}]
+    (project.folder / "p.json").write_text(json.dumps(phases), encoding="utf-8")
+    project.call("phase", "start", "work", "--phases", "p.json")
+    project.call("phase", "go", "work", "1: Plan")
+    run = json.loads(project.call("gate", "work", "--via", "relay").out)["run"]
+    state = project.reply(run, "let us carry on with the work", "--proposed", "PRC")
+    assert state["status"] == "waiting"
+    result = project.reply(run, "yes")["result"]
+    assert (result["userChoice"], result["proposals"][0]["outcome"]) == ("proceed", "confirmed")
+
+
+def test_what_was_confirmed_can_be_amended(project: Project) -> None:
+    """The words and the proposal stay in the journal, and a no takes the place of the yes."""
+    run = project.ask()
+    project.reply(run, "now", "--to", "1.2:")
+    project.reply(run, WORDS, "--to", "1.1:~2", "--proposed", "EVE")
+    project.reply(run, "yes")
+    with closing(SqliteStore(project.store)) as store:
+        key = next(
+            body.key
+            for e in store.entries(run)
+            if isinstance(body := e.read(), Answered) and body.answers[0].picked == ("YES",)
+        )
+        changed = Reply((Answer(key, picked=("NO",)),))
+        state = runs.amend(store, run, changed, key=key, why="no", who="person", through="web")
+    assert state.result["chosenItems"][0]["path"] == f"OTH/custom:{WORDS}"
+    assert project.call("verify").status == 0
+
+
+def test_what_was_confirmed_is_taken_over(project: Project) -> None:
+    """By a run that asks the same again, with the words and the proposal."""
+    run = project.ask()
+    project.reply(run, "now", "--to", "1.2:")
+    project.reply(run, WORDS, "--to", "1.1:~2", "--proposed", "EVE")
+    project.reply(run, "yes")
+    words = ("ask", "t.md", "--context", CONTEXT, *ITEMS, "--from", run)
+    state = project.state(*words)
+    assert [outcome(state, at)["path"] for at in (0, 1)] == ["EVE", "NOW"]

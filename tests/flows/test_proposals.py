@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from program import DEPLOY
 from quandary.desk.reply import read_reply
@@ -12,12 +14,14 @@ from quandary.errors import QuandaryError
 from quandary.flows.decide import decide
 from quandary.flows.split import split
 from quandary.formats.markdown import parse
-from quandary.model.asks import Answer, Ask, Item, Limits, Reply
+from quandary.model.asks import MORE, Answer, Ask, Item, Limits, Reply
 from quandary.model.candidates import Candidate
+from strategies import trees
 
 if TYPE_CHECKING:
     from quandary.flows import Flow
     from quandary.model.asks import Hand
+    from quandary.model.tree import Tree
 
 AGENT: Hand = ("agent", "relay")
 PERSON: Hand = ("person", "terminal")
@@ -250,3 +254,35 @@ def test_a_yes_cannot_be_proposed_to_a_confirmation() -> None:
     ask = asked(send(flow, ask, (WORDS, "EVE")))
     with pytest.raises(QuandaryError, match="propose one option"):
         read_reply({}, ask, "exactly", None, "YES")
+
+
+@settings(max_examples=60)
+@given(trees(), st.data())
+def test_whatever_is_proposed_a_decision_ends_and_only_a_yes_chooses_it(
+    tree: Tree, data: st.DataObject
+) -> None:
+    """Any tree, any words, any proposals: paths exist in the tree, or are the person's words."""
+    flow = decide(tree, [Item("1", "One"), Item("2", "Two")], context="Things to decide.")
+    request: Any = next(flow)
+    try:
+        for _ in range(200):
+            answers = []
+            for question in asked(request).questions:
+                options = [choice.code for choice in question.options if choice.code != MORE]
+                if question.confirms:
+                    code = data.draw(st.sampled_from(["YES", "NO"]))
+                    answers.append(Answer(question.key, picked=(code,)))
+                elif options:
+                    code = data.draw(st.sampled_from(options))
+                    answers.append(Answer(question.key, text="zzz", proposed=(code,), raw="zzz"))
+                else:
+                    answers.append(Answer(question.key, text="zzz", raw="zzz"))
+            request = flow.send(Reply(tuple(answers), (AGENT,) * len(answers)))
+    except StopIteration as end:
+        for one in end.value["chosenItems"]:
+            confirmed = [
+                told for told in one.get("proposals", ()) if told["outcome"] == "confirmed"
+            ]
+            assert one["path"].endswith("custom:zzz") or confirmed
+        return
+    pytest.fail("it did not end")

@@ -271,6 +271,7 @@ class _Gate:
             "notes": [msgspec.to_builtins(note) for note in self.asking.notes],
             "text": text,
             "comment": "\n".join(self.asking.remarks_on(self.item.id).comments),
+            "proposals": self.asking.remarks_on(self.item.id).proposals,
             "review": [
                 {"item": title, "digest": digest, **review}
                 for (title, digest), review in self.reviews.items()

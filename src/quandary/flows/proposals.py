@@ -11,11 +11,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from quandary.flows import wording
-from quandary.model.asks import MORE, Answer, Choice, Hand, Question
+from quandary.model.asks import MORE, NO, YES, Answer, Choice, Hand, Question, Suggestion
 from quandary.model.calls import Call, Decision, Output
 from quandary.model.text import shorten
 
-YES, NO = "YES", "NO"
 EMPTY = "Other was left empty; choose Yes or No, or say what you mean."
 UNCLEAR = "“{}” is neither Yes nor No, so here is the question again."
 LONGEST_WORDS = 200
@@ -88,14 +87,15 @@ def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Quest
     lasts = ""
     if found := one_way(label, *told.values()):
         lasts = f"This cannot be taken back ({found}): {description or label}".rstrip(".") + "."
-    elif found := one_way(question.text):
+    elif not description and (found := one_way(question.text)):
         lasts = f"The question is about what cannot be taken back ({found})."
-    kept = "What you wrote is kept as your own words" if own_words else "The question comes again"
+    kept = (proposal.answer.text or "") if own_words and not proposal.answer.among else ""
     fits = " or ".join(labels[code] for code in proposal.answer.among)
     words = shorten(" ".join((proposal.answer.text or "").split()), LONGEST_WORDS)
     asked = f"You wrote “{words}”; is that *{label}*?"
     yes = Choice(YES, "Yes", lasts or description or label)
-    no = Choice(NO, "No", f"You are asked which one you mean: {fits}" if fits else kept)
+    left = "What you wrote is kept as your own words" if kept else "The question comes again"
+    no = Choice(NO, "No", f"You are asked which one you mean: {fits}" if fits else left)
     return Question(
         key=question.key,
         header=question.header,
@@ -107,7 +107,7 @@ def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Quest
         above=question.above,
         root=question.root,
         chain=question.chain,
-        confirms=True,
+        confirms=Suggestion(proposal.codes, kept, question.id, question.text),
     )
 
 

@@ -126,7 +126,8 @@ def _history(store: Store) -> Iterator[Entry]:
 
 
 def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
-    about = (run, project, question.key, question.id, question.text, asked)
+    known = question.confirms or question
+    about = (run, project, question.key, known.id, known.text, asked)
     recommended = tuple(choice.label for choice in question.choices if choice.recommended)
     return Occasion(*about, recommended=recommended, chain=question.chain)
 
@@ -134,6 +135,7 @@ def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
 def _said(question: Question, answer: Answer) -> Iterator[str]:
     """Labels, or the words that stand in their place."""
     labels = {choice.code: choice.label for choice in question.options}
+    answer = question.settle(answer)
     yield from (labels.get(code, code) for code in answer.picked)
     if answer.text:
         yield answer.text

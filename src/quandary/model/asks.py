@@ -52,6 +52,20 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return f"{label} (recommended)" if self.recommended else label
 
 
+YES, NO = "YES", "NO"
+"""The codes of the two answers to a suggestion."""
+
+
+class Suggestion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a reply to a question may mean, with as much of the question as tells it."""
+
+    codes: tuple[str, ...]
+    words: str = ""
+    """What was written, where it is kept if the suggestion is declined."""
+    id: str = ""
+    text: str = ""
+
+
 class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One question of an Ask, with all that is needed to read a reply to it."""
 
@@ -85,8 +99,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What preferences and statistics know the question by; the same in every run."""
     chain: bool = False
     """It is part of a split, so that no preference ever decides it."""
-    confirms: bool = False
-    """It asks whether a proposal is what the person meant; Yes and No come before other names."""
+    confirms: Suggestion | None = None
+    """It asks whether that is what the person meant; Yes and No come before other names."""
     template: str = ""
     """The text with the names of slots in place of values without a space, which can differ from
     one asking to the next; nothing where that is the text itself."""
@@ -111,6 +125,14 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         options = sorted((c.code, c.shown, c.description) for c in self.options)
         about = (self.title,) if " " in self.title and self.title not in self.text else ()
         return self.template or self.text, self.multi, options, *about
+
+    def settle(self, answer: Answer) -> Answer:
+        """What an answer comes to: a Yes to a suggestion is that, and a No the words it was for."""
+        if self.confirms is not None and answer.picked == (YES,):
+            return msgspec.structs.replace(answer, picked=self.confirms.codes)
+        if self.confirms is not None and answer.picked == (NO,) and self.confirms.words:
+            return msgspec.structs.replace(answer, picked=(), text=self.confirms.words)
+        return answer
 
     @property
     def options(self) -> tuple[Choice, ...]:

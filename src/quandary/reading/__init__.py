@@ -100,7 +100,7 @@ def _read_confirmation(bare: str, question: Question) -> Reading:
     "No, deploy now" is that option, and "yes, deploy now" is neither.
     """
     bald = tuple(Choice(choice.code, choice.label) for choice in question.choices)
-    options = replace(question, choices=(), confirms=False)
+    options = replace(question, choices=(), confirms=None)
     sense = read(bare, Question("", "", "", bald), "plain")
     if sense.kind != "pick":
         return read(bare, options, "strict")

@@ -569,11 +569,15 @@ def _add_answer(
     if given is None:
         return _renew(before, body, body.source)
     answer, after = given.answer, _renew(before, body, given.source)
-    options = next((question.options for question in asked if question.key == answer.key), None)
+    question = next((question for question in asked if question.key == answer.key), None)
+    options = question.options if question is not None else None
+    answer = question.settle(answer) if question is not None else answer
     shown = {choice.code: choice.label for choice in options or ()} | {MORE: "More…"}
     labels = ", ".join(shown.get(code, code) for code in answer.picked)
     raw = "" if answer.picked else answer.raw
     said = (answer.text or answer.comment or answer.advice or raw or "").strip()
+    if answer.proposed:
+        said += f" (proposed: {', '.join(shown.get(code, code) for code in answer.proposed)})"
     after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
     code = _code(answer, options)
     if not code:
