@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import sqlite3
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from program import at_terminal
+from quandary.journal import store as stores
 from runs import CONTEXT, Project
 
 if TYPE_CHECKING:
@@ -172,3 +176,48 @@ def test_no_line_is_wider_than_the_screen(project: Project) -> None:
     shown = at_terminal("log", run, env={"COLUMNS": "70", "NO_COLOR": "1"}).out
     assert max(map(len, shown.splitlines())) <= 70
     assert json.dumps("Caching: Leave it out")[1:-1] in " ".join(shown.split())
+
+
+def test_progress_is_shown_on_a_terminal_and_is_gone_after(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of whatever reads a whole journal; a pipe gets none of it, nor a terminal that cannot."""
+    run = project.decided()
+    file = tmp_path / "run.json"
+    project.call("export", run, "--output", str(file))
+    commands = {
+        "entries indexed": ("log", "--grep", "tokens"),
+        "runs checked": ("verify",),
+        "entries read": ("stats",),
+        "entries read ": ("import", str(file)),
+        "entries copied": ("store", "copy", str(project.store), str(tmp_path / "new.db")),
+        "runs pruned": ("prune", "--older-than", "90d"),
+    }
+    monkeypatch.setattr(stores, "_PIECE", 1)
+    for what, words in commands.items():
+        if words[0] == "prune":
+            with closing(sqlite3.connect(project.store)) as raw, raw:
+                raw.execute("UPDATE run SET since = '2020-01-01T00:00:00.000000Z'")
+        shown = stderr_at_terminal(project, monkeypatch, "xterm", words)
+        assert what.strip() in shown
+        assert shown.rpartition("\r\x1b[K")[2].count("\x1b") == 0
+        assert what.strip() not in shown.rpartition("\r\x1b[K")[2]
+    assert "\x1b" not in stderr_at_terminal(project, monkeypatch, "dumb", ("verify",))
+    assert "\x1b" not in project.call("verify").err
+
+
+def stderr_at_terminal(
+    project: Project, monkeypatch: pytest.MonkeyPatch, term: str, words: tuple[str, ...]
+) -> str:
+    """What a command says on standard error where that is a terminal."""
+    screen, line = pty.openpty()
+    with monkeypatch.context() as patch, open(line, "w", encoding="utf-8") as error:
+        patch.setenv("TERM", term)
+        patch.setattr("sys.stderr", error)
+        project.call(*words)
+    shown = b""
+    with suppress(OSError):  # how Linux says that the other end was closed
+        while part := os.read(screen, 65536):
+            shown += part
+    os.close(screen)
+    return shown.decode()

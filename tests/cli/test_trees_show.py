@@ -207,10 +207,24 @@ def test_a_file_with_no_tree(capsys: pytest.CaptureFixture[str], text: str) -> N
 
 
 def test_a_name_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """The nearest name is suggested if there is one that is near."""
-    assert refused(capsys, "t.md#DEPLOI") == "no tree named DEPLOI in t.md; did you mean DEPLOY?"
-    assert refused(capsys, "t.md#XYZZY") == "no tree named XYZZY in t.md"
-    assert refused(capsys, "XYZZY") == "no tree named XYZZY in the project's trees"
+    """The nearest name is suggested, whatever its case, or else those that there are."""
+    for name in ("DEPLOI", "deploi"):
+        said = f"no tree named {name} in t.md; did you mean DEPLOY?"
+        assert refused(capsys, f"t.md#{name}") == said
+    assert refused(capsys, "t.md#XYZZY") == "no tree named XYZZY in t.md; it has DEPLOY"
+    put("u.md", "\n".join(named(f"T{number}") for number in range(9)))
+    said = "no tree named XYZZY in the project; it has DEPLOY, T0, T1, T2, T3, T4, T5, T6"
+    assert refused(capsys, "XYZZY") == f"{said} and 2 more"
+
+
+@pytest.mark.parametrize(
+    "name", ["ask_deploy", "ASK_DEPLOY", "Ask_Deploy", "¶ask_deploy", "§ASK_Deploy", "ask-deploy"]
+)
+def test_a_name_is_found_with_its_ask_in_any_case(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """As its heading has it, or as somebody types it."""
+    assert shown(capsys, name)["name"] == shown(capsys, f"t.md#{name}")["name"] == "DEPLOY"
 
 
 def test_a_name_that_is_there_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,7 +257,8 @@ def test_the_project_is_found_from_below(
     put(f"p/{mark}", "") if "toml" in mark else Path(f"p/{mark}").mkdir()
     monkeypatch.chdir("p/src/deep")
     assert shown(capsys, "ONE")["name"] == "ONE"
-    assert refused(capsys, "DEPLOY") == "no tree named DEPLOY in the project's trees"
+    said = "no tree named DEPLOY in the project; it has ONE, TWO"
+    assert refused(capsys, "DEPLOY") == said
 
 
 def test_the_settings_say_where_trees_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,7 +356,7 @@ def test_a_file_with_a_number_sign_in_its_name(capsys: pytest.CaptureFixture[str
         ("binary.md", "binary.md: a binary file (NUL byte at offset 0)"),
         ("dangling.md", "dangling.md: no such file"),
         ("", "name a tree: file.md, file.md#NAME or NAME"),
-        ("#", "no tree named # in the project's trees"),
+        ("#", "no tree named # in the project; it has DEPLOY"),
     ],
 )
 def test_a_source_that_is_no_tree(

@@ -24,6 +24,7 @@ OF_ANY_STORE = {
     "test_progress",
     "test_pruning",
     "test_replay",
+    "test_search",
     "test_settling",
     "test_stores",
     "test_taking_over",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import full_stores
 import processes
 import small_flows
+from quandary.desk.timeline import search
 from quandary.journal import pruning
 from quandary.journal.entries import Source
 from quandary.journal.history import Wanted
@@ -44,6 +45,7 @@ def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
     for _ in range(60):
         state = small_flows.begin(store, questions=1, context=full_stores.WORD * 500)
         small_flows.answer(store, state)
+    assert len(search(store, full_stores.WORD, limit=100)) == 60  # an index has the words too
     store._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
     before = path.stat().st_size
     assert full_stores.WORD.encode() in path.read_bytes()
@@ -52,6 +54,9 @@ def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
     after = path.stat().st_size
     assert saved == before - after > before / 2
     assert full_stores.WORD.encode() not in path.read_bytes()
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE VIRTUAL TABLE temp.grams USING fts5vocab(main, words, row)")
+        assert raw.execute("SELECT * FROM grams WHERE term = 'zan'").fetchall() == []
     assert full_stores.WORD.encode() not in Path(f"{path}-wal").read_bytes()
     assert verify(store).ok
 

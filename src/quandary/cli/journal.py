@@ -13,7 +13,7 @@ import msgspec
 
 from quandary.cli import console
 from quandary.cli.program import store_option
-from quandary.cli.screen import complain, put, tell
+from quandary.cli.screen import complain, put, show_progress, tell
 from quandary.desk.begin import age
 from quandary.desk.state import end_what_expired
 from quandary.desk.timeline import about, events
@@ -81,7 +81,9 @@ def verify_command(
         except OSError as error:
             raise StoreError(f"{keeper.path} cannot be written ({error.strerror})") from None
     known = anchor is not None and os.path.lexists(anchor)
-    report = archive.examine(store, run, _read_anchor(anchor) if anchor and known else expect)
+    expect = _read_anchor(anchor) if anchor and known else expect
+    with show_progress() as watch:
+        report = archive.examine(store, run, expect, watch)
     _print_report(report, f", {report.pruned} of them pruned" if report.pruned else "")
     if not report.runs:
         tell("this store is empty")
@@ -137,12 +139,18 @@ def prune_command(
         _print_amount(wanted, pruning.plan(store, wanted), None, "would be pruned")
         return 0
     source = Source(*console.caller(by)[:3])
-    for state in pruning.finish(store, source, _show_amount):
-        tell(f"finished what was interrupted: run {state.run}")
     amount, run = Amount(), None
-    if next(pruning.find_prunable(store, wanted), None) is not None:
-        state = pruning.prune(store, wanted, project, source, _show_amount)
-        amount, run = msgspec.convert(state.result, Amount), state.run
+    with show_progress() as watch:
+
+        def show_amount(done: Amount) -> None:
+            watch(done.runs, 0, f"runs pruned, {_size(done.bytes)}")
+
+        finished = [state.run for state in pruning.finish(store, source, show_amount)]
+        if next(pruning.find_prunable(store, wanted), None) is not None:
+            state = pruning.prune(store, wanted, project, source, show_amount)
+            amount, run = msgspec.convert(state.result, Amount), state.run
+    for name in finished:
+        tell(f"finished what was interrupted: run {name}")
     _print_amount(wanted, amount, run, "pruned")
     try:
         saved = store.reclaim()
@@ -154,13 +162,8 @@ def prune_command(
     return 0
 
 
-def _show_amount(amount: Amount) -> None:
-    _show_progress(f"{amount.runs} runs, {_size(amount.bytes)}")
-
-
 def _print_amount(wanted: Wanted, amount: Amount, run: str | None, done: str) -> None:
     """The outcome: a line for people, a document for programs."""
-    _show_progress("")
     if not sys.stdout.isatty():
         known = {"run": run} | msgspec.to_builtins(wanted) | msgspec.to_builtins(amount)
         put(msgspec.json.encode(known) + b"\n")
@@ -208,7 +211,8 @@ def import_command(file: str, by: str, where: str | None) -> int:
     `log`, `report`, `verify` and `export` treat it like any other run. It can be resumed only where
     it came from: here it cannot be answered or amended. `-` reads standard input.
     """
-    exported = archive.read(read_input(file), file)
+    with show_progress() as watch:
+        exported = archive.read(read_input(file), file, watch)
     record, known = archive.import_run(
         console.open_journal(where),
         exported,
@@ -256,7 +260,9 @@ def copy(source: str, target: str) -> int:
     """
     old = console.open_journal(source, existing=True, notify=False)
     with closing(old), _new_store(target) as new:
-        _print_report(archive.copy(old, new, _show_entries))
+        with show_progress() as watch:
+            report = archive.copy(old, new, watch)
+        _print_report(report)
     return 0
 
 
@@ -269,8 +275,9 @@ def backup(file: str, where: str | None) -> int:
     The file is a store like any other: `--store FILE` opens it. Prints the digest of what was
     saved, which `quandary verify --expect` compares with the original.
     """
-    with closing(console.open_journal(where, existing=True, notify=False)) as used:
-        report = archive.backup(used, file, _show_entries)
+    used = console.open_journal(where, existing=True, notify=False)
+    with closing(used), show_progress() as watch:
+        report = archive.backup(used, file, watch)
     _print_report(report)
     return 0 if report.ok else 1
 
@@ -356,19 +363,6 @@ def _print_report(report: Report, more: str = "") -> None:
 
 def _report_line(report: Report, more: str = "") -> str:
     return f"{report.digest}  {count(report.runs, 'run')}, {report.entries} entries{more}\n"
-
-
-def _show_entries(copied: int, total: int) -> None:
-    _show_progress(f"{copied:,} of {total:,} entries")
-    if copied >= total:
-        _show_progress("")
-
-
-def _show_progress(text: str) -> None:
-    """How far it is, on a line of the terminal that changes in place."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
 
 
 def _size(number: int) -> str:

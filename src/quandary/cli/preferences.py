@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.cli import console
 from quandary.cli.program import store_option
-from quandary.cli.screen import put, tell
+from quandary.cli.screen import put, show_progress, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
 from quandary.journal.counts import occasions, summarize_questions
@@ -213,7 +213,9 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     Nothing is ever silenced automatically.
     """
     project = None if everywhere else console.current_project()
-    found = summarize_questions(list(occasions(console.view_journal(where), project)))
+    with show_progress() as watch:
+        every = list(occasions(console.view_journal(where), project, watch))
+    found = summarize_questions(every)
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0

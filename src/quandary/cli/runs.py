@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from itertools import islice
 from math import isnan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,11 +23,19 @@ from quandary.cli.console import (
     view_journal,
 )
 from quandary.cli.program import store_option
-from quandary.cli.screen import is_terminal, paint, put, tell, width
+from quandary.cli.screen import is_terminal, paint, put, show_progress, tell, width
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
 from quandary.desk.state import encode_runs, end_what_expired, outcome_lines
-from quandary.desk.timeline import about, answer_text, events_with_words, given_answers, moment
+from quandary.desk.timeline import (
+    about,
+    answer_text,
+    events_with_words,
+    given_answers,
+    moment,
+    search,
+    words_in,
+)
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import sources as given
@@ -322,11 +329,15 @@ def log_command(
     project = None if everywhere or run is not None else current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
-    size = 10_000 if words else limit
-    rows = store.runs(project=project, limit=size, newest=True) if run is None else ()
-    chosen = [row.id for row in rows] if run is None else [run]
+    if run is not None:
+        chosen = [run]
+    elif words:
+        with show_progress() as watch:
+            chosen = search(store, words, project, limit, watch)
+    else:
+        chosen = [row.id for row in store.runs(project=project, limit=limit, newest=True)]
     each = ((name, _matching(store, name, words, whole=form == "markdown")) for name in chosen)
-    logs = list(islice((pair for pair in each if pair[1]), limit))
+    logs = [pair for pair in each if pair[1]]
     if form == "json":
         origin = {"imported": True} if imported else {}
         listed = [{"run": name, **origin, "entries": found} for name, found in logs]
@@ -342,7 +353,7 @@ def log_command(
 
 def _matching(store: Store, run: str, words: str | None, *, whole: bool) -> list[Event]:
     """The entries with all the words; or all entries, where one of them has the words."""
-    wanted = (words or "").casefold().split()
+    wanted = words_in(words or "")
     every = list(events_with_words(store, run))
     found = [e for e, said in every if all(word in said.casefold() for word in wanted)]
     return [event for event, _ in every] if found and whole else found

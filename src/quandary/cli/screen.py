@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from quandary.errors import Rejected
 from quandary.model.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quandary.journal.store import Watch
 
 
 def coloured() -> bool:
@@ -77,6 +82,42 @@ def tell(line: str) -> None:
 def complain(line: str) -> None:
     """A line about something that went wrong while the rest goes on."""
     tell(f"quandary: {line}")
+
+
+_BAR = 20
+_PAUSE = 0.1
+"""Seconds for which a person can read how far something is."""
+
+
+@contextmanager
+def show_progress() -> Iterator[Watch]:
+    """Give what is told how far something is; on a terminal a line shows it, which is gone after.
+
+    Where it is not known how much there is to do, there is no bar.
+    """
+    from shutil import get_terminal_size  # noqa: PLC0415 - only for what takes long
+    from time import monotonic  # noqa: PLC0415 - the same
+
+    shown = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    last = 0.0
+
+    def watch(done: int, total: int, what: str) -> None:
+        nonlocal last
+        if not shown or (last and monotonic() - last < _PAUSE):
+            return
+        last = monotonic()
+        part = min(done / total, 1) if total else 0
+        bar = f"[{'#' * int(part * _BAR):.<{_BAR}}] {part:4.0%}  " if total else ""
+        line = f"{bar}{done:,}{f' of {total:,}' if total else ''} {what}"
+        sys.stderr.write(f"\r\x1b[K{line[: get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
+
+    try:
+        yield watch
+    finally:
+        if last:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def is_terminal() -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain, islice
+from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from quandary.desk.state import outcome_lines
+from quandary.errors import StoreError
 from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.journal.entries import AnyBody, Matter
-    from quandary.journal.store import Store
+    from quandary.journal.store import Store, Watch
     from quandary.model.asks import Answer, Question
 
 _MARKS = {
@@ -75,7 +78,53 @@ def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
                 known |= {answer.key: answer for answer in matter.answers or body.answers}
             text += " (pruned)" if entry.pruned else ""
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
+            if entry.pruned and entry.kind == "began":  # documents that others still need name it
+                said = f"{flow} {body.by}"
             yield Event(entry.n, body.at, entry.kind, *body.source, text, _keys(body)), said
+
+
+def search(
+    store: Store,
+    text: str,
+    project: str | None = None,
+    limit: int = 20,
+    watch: Watch = lambda *_: None,
+) -> list[str]:
+    """The newest runs, of one project or of all, with an entry that has all words of the text."""
+    words = words_in(text)
+    runs = _candidates(store, words, project, watch)
+    return list(islice((run for run in runs if _has_words(store, run, words)), limit))
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text, in one case; part of a word is a word too, for whoever searches."""
+    return text.replace("\0", " ").casefold().split()
+
+
+def _has_words(store: Store, run: str, words: list[str]) -> bool:
+    said = (said.casefold() for _, said in events_with_words(store, run))
+    return any(all(word in one for word in words) for one in said)
+
+
+def _candidates(store: Store, words: list[str], project: str | None, watch: Watch) -> Iterator[str]:
+    """The runs that may have the words: those that the index gives, or all where there is none."""
+
+    def words_of(run: str) -> str:
+        said = (words_in(said) for _, said in events_with_words(store, run))
+        return " ".join(dict.fromkeys(chain.from_iterable(said)))
+
+    try:
+        while upto := store.index_words(words_of):
+            watch(upto, store.newest(), "entries indexed")
+    except StoreError:  # it cannot be written, by us or now
+        for count, row in enumerate(store.each_run(project=project, newest=True)):
+            watch(count, 0, "runs searched")
+            yield row.id
+        return
+    below = maxsize
+    while page := store.having(words, project=project, below=below):
+        yield from (run for _, run in page)
+        below = page[-1][0]
 
 
 def moment(at: str, *, seconds: bool = False) -> str:

@@ -81,7 +81,7 @@ def _load(source: str, text: str | None) -> tuple[Tree, _Family]:
         trees = parse(read_input(path) if text is None else text).trees
         found = [Found(path, tree) for tree in trees]
     family = _Family(found)
-    return family.resolve(_choose(family, name, path or "the project's trees")), family
+    return family.resolve(_choose(family, name, path or "the project")), family
 
 
 def split(source: str) -> tuple[str | None, str]:
@@ -148,15 +148,20 @@ def _choose(family: _Family, name: str, where: str) -> Found:
         apart = len({f.path for f in fitting}) == len(fitting)
         remedy = f"say {fitting[0].path}#{name}" if apart else "rename all but one"
         raise NotFound(f"{name} is the name of {len(fitting)} trees ({places}); {remedy}")
-    hint = suggest(plain_name(name), {f.tree.name for f in family.found})
-    raise NotFound("; ".join(filter(None, (f"no tree named {name} in {where}", hint))))
+    known = list(dict.fromkeys(f.tree.name for f in family.found))
+    more = f" and {len(known) - _MANY} more" if len(known) > _MANY else ""
+    listed = f"it has {', '.join(known[:_MANY]) or 'none'}{more}"
+    hint = suggest(plain_name(name).upper(), known, listed)
+    raise NotFound(f"no tree named {name} in {where}; {hint}")
 
 
 def _loose(name: str) -> str:
-    """A name as people type it: `plan-review` for PLAN_REVIEW."""
-    return name.casefold().replace("-", "_").replace(" ", "_")
+    """A name as people type it: `plan-review` or `ask_plan_review` for PLAN_REVIEW."""
+    return name.casefold().replace("-", "_").replace(" ", "_").lstrip("¶§").removeprefix("ask_")
 
 
+_MANY = 8
+"""So many names are listed."""
 MOST_INHERITED = 100_000
 """Options that trees may take over from others, all together: a few lines could name millions."""
 

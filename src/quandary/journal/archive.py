@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from quandary.journal.entries import AnyBody
-    from quandary.journal.store import Row, Store
-
-    Progress = Callable[[int, int], None]
-    """Is told how many entries have been copied, and of how many."""
+    from quandary.journal.store import Row, Store, Watch
 
 FORMAT = 1
 WHOSE = "whose answers these are is what its file says"
@@ -54,7 +51,7 @@ _STEP = 1000
 # -- whole journals --------------------------------------------------------------------------------
 
 
-def copy(source: Store, target: Store, progress: Progress = lambda *_: None) -> Report:
+def copy(source: Store, target: Store, watch: Watch = lambda *_: None) -> Report:
     """Copy a journal into an empty store, whole and in order, or not at all.
 
     It is read at one moment and verified where it arrives, before that is made final. A journal
@@ -76,10 +73,10 @@ def copy(source: Store, target: Store, progress: Progress = lambda *_: None) -> 
                 "uses it and try again, or make a `quandary store backup`"
             )
 
-    return _carry(source, target, progress, judge)
+    return _carry(source, target, watch, judge)
 
 
-def backup(source: Store, file: str, progress: Progress = lambda *_: None) -> Report:
+def backup(source: Store, file: str, watch: Watch = lambda *_: None) -> Report:
     """Save a journal to a new file while it is in use, and check what was saved.
 
     The file is there when it is complete. What it holds is the journal as it was at one moment,
@@ -89,14 +86,12 @@ def backup(source: Store, file: str, progress: Progress = lambda *_: None) -> Re
         if isinstance(source, SqliteStore):
             source.back_up(partial)
             with closing(SqliteStore(partial)) as saved:
-                return verify(saved)
+                return verify(saved, watch=watch)
         with closing(SqliteStore(partial)) as saved:
-            return _carry(source, saved, progress, lambda _: None)
+            return _carry(source, saved, watch, lambda _: None)
 
 
-def _carry(
-    source: Store, target: Store, progress: Progress, judge: Callable[[Report], None]
-) -> Report:
+def _carry(source: Store, target: Store, watch: Watch, judge: Callable[[Report], None]) -> Report:
     """Fill a store with another one's rows; what arrives has to have the same digest."""
     report: Report
     with ExitStack() as moment:
@@ -106,14 +101,14 @@ def _carry(
         def dump(table: str) -> Iterator[Row]:
             for count, row in enumerate(source.dump(table), 1):
                 if table == "entry" and count % _STEP == 0:
-                    progress(count, total)
+                    watch(count, total, "entries copied")
                 yield row
 
         def check() -> None:
             nonlocal report
-            progress(total, total)
+            watch(total, total, "entries copied")
             moment.close()
-            report = verify(target, seen=False)
+            report = verify(target, seen=False, watch=watch)
             if report.digest != expected:
                 raise StoreError("what arrived is not what was sent; nothing was copied")
             judge(report)
@@ -234,7 +229,7 @@ def write(exported: Exported) -> bytes:
     return msgspec.json.format(_compact(exported), indent=1) + b"\n"
 
 
-def read(data: bytes | str, name: str) -> Exported:
+def read(data: bytes | str, name: str, watch: Watch = lambda *_: None) -> Exported:
     """What a file holds. One that was changed since it was written is refused."""
     try:
         file = msgspec.json.decode(data, type=_File)
@@ -243,7 +238,7 @@ def read(data: bytes | str, name: str) -> Exported:
         exported = Exported(
             file.run,
             bytes.fromhex(file.follows),
-            tuple(_entry(file.run, line) for line in file.entries),
+            tuple(_entry(file.run, line) for line in _each(file.entries, watch)),
             {digest: _document(digest, value) for digest, value in file.documents.items()},
             file.newest,
         )
@@ -255,6 +250,12 @@ def read(data: bytes | str, name: str) -> Exported:
     if file.check != _check(exported):
         raise Rejected(f"{name}: not as it was written: how far the store had come")
     return exported
+
+
+def _each(lines: Sequence[_Line], watch: Watch) -> Iterator[_Line]:
+    for count, line in enumerate(lines):
+        watch(count, len(lines), "entries read")
+        yield line
 
 
 def _compact(exported: Exported) -> bytes:
@@ -389,13 +390,15 @@ def fetch(store: Store, prefix: str) -> Exported:
         return read_imported(store, there.record)
 
 
-def examine(store: Store, prefix: str | None, expect: str | None = None) -> Report:
+def examine(
+    store: Store, prefix: str | None, expect: str | None = None, watch: Watch = lambda *_: None
+) -> Report:
     """Whether everything, or the one run whose name begins like this, is still what was written.
 
     Of an imported run, its record too.
     """
     try:
-        return verify(store, find_run(store, prefix) if prefix else None, expect)
+        return verify(store, find_run(store, prefix) if prefix else None, expect, watch=watch)
     except Elsewhere as there:
         run, record = there.run, there.record
     ours = verify(store, record, expect)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Store
+    from quandary.journal.store import Store, Watch
     from quandary.model.asks import Answer, Question
 
 PAGE = 5000
@@ -80,11 +80,13 @@ class Occasion(NamedTuple):
         return self.answer == self.recommended
 
 
-def occasions(store: Store, project: str | None = None) -> Iterator[Occasion]:
+def occasions(
+    store: Store, project: str | None = None, watch: Watch = lambda *_: None
+) -> Iterator[Occasion]:
     """Every question of every run, in the order in which they were answered or given up."""
     projects: dict[str, str] = {}
     waiting: dict[str, list[tuple[Question, Occasion]]] = {}
-    for entry in _history(store):
+    for entry in _history(store, watch):
         run = entry.run
         try:
             body = entry.read()
@@ -118,10 +120,11 @@ def _earlier(at: str, seconds: float | None) -> str:
     return stamp(datetime.fromisoformat(at) - timedelta(seconds=seconds))
 
 
-def _history(store: Store) -> Iterator[Entry]:
+def _history(store: Store, watch: Watch = lambda *_: None) -> Iterator[Entry]:
     after = 0
     while page := store.history(after=after, limit=PAGE):
         after = page[-1].seq
+        watch(after, store.newest(), "entries read")
         yield from page
 
 

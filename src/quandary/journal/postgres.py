@@ -26,7 +26,16 @@ from quandary.journal.connections import (
     require_writable,
 )
 from quandary.journal.entries import sha256
-from quandary.journal.store import IS_OVER, NEWEST, TABLES, Moved, Store, rows_of, without_password
+from quandary.journal.store import (
+    IS_OVER,
+    NEWEST,
+    TABLES,
+    Moved,
+    Store,
+    grams,
+    rows_of,
+    without_password,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.connections import Connection
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Marks, Row, Run, Write
+    from quandary.journal.store import Execute, Marks, Row, Run, Write
 
 T = TypeVar("T")
 
@@ -55,6 +64,20 @@ _LOWEST_UNDER_WAY = """
 """
 _TAKE_OUT = "UPDATE entry SET matter = NULL, salt = NULL WHERE run = ? AND n = ANY(?)"
 _SIZE = "SELECT pg_total_relation_size('entry') + pg_total_relation_size('document')"
+INDEX = (
+    'CREATE TABLE words (number bigint PRIMARY KEY, said text COLLATE "C", grams text[])',
+    "CREATE INDEX words_grams ON words USING gin (grams)",
+    "CREATE TABLE indexed (number bigint PRIMARY KEY, seq bigint NOT NULL)",
+    "INSERT INTO indexed (number, seq) VALUES (0, 0)",
+)
+"""The index of words, which searchers make: of each run its words, and how far that has come. A run
+whose words were pruned waits in `indexed` to be taken anew."""
+_PUT_WORDS = (
+    "INSERT INTO words (number, said, grams) VALUES (?, ?, ?) ON CONFLICT (number) "
+    "DO UPDATE SET said = excluded.said, grams = excluded.grams"
+)
+_INDEXING = 0x51444E53
+"""The advisory lock of whoever adds to it."""
 _COUNT_ON = (
     "SELECT setval('entry_seq_seq', greatest(coalesce(max(seq), 0), 1), count(*) > 0) FROM entry"
 )
@@ -216,6 +239,7 @@ class PostgresStore(Store):
                     if execute(f"{IS_OVER} FOR UPDATE", (run.id, run.n)).fetchone():
                         execute(_TAKE_OUT, (run.id, list(numbers)))
                         pruned.append(run)
+                self._forget_words(execute, pruned)
             return pruned
 
         return self._connections.do(action)
@@ -233,9 +257,37 @@ class PostgresStore(Store):
     def reclaim(self) -> int:
         """Give back what pruning freed: to the server, which keeps most of it for what comes."""
         ((before,),) = self._rows(_SIZE)
-        self._connections.do(lambda connection: connection.execute("VACUUM entry, document"))
+
+        def clean(connection: Connection) -> None:
+            words = ", words" if self._has_index(partial(_execute, connection)) else ""
+            connection.execute(f"VACUUM entry, document{words}")
+
+        self._connections.do(clean)
         ((after,),) = self._rows(_SIZE)
         return max(int(before - after), 0)
+
+    _WORDS_OF = "words.number"
+    _INDEX = INDEX
+    _HOLD = " FOR SHARE"
+
+    def index_words(self, words_of: Callable[[str], str]) -> int:
+        upto = self._horizon()
+        with self._connections.held("READ COMMITTED") as connection:
+            connection.execute("SET LOCAL lock_timeout = '1s'")  # it can be done without
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INDEXING,))
+            done = self._index(partial(_execute, connection), upto, words_of)
+            connection.commit()
+        return done
+
+    def _has_index(self, execute: Execute) -> bool:
+        return bool(execute("SELECT to_regclass('indexed') IS NOT NULL", ()).fetchone()[0])
+
+    def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
+        yield "grams @> ?::text[]", grams(words)
+        yield from (("strpos(said, ?) > 0", word) for word in words)
+
+    def _put_words(self, execute: Execute, number: int, words: str) -> None:
+        execute(_PUT_WORDS, (number, words, grams(words.split())))
 
     def dump(self, table: str) -> Iterator[Row]:
         connection = self._connections.holding

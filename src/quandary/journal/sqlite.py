@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import finalize
@@ -16,7 +17,17 @@ from msgspec.structs import astuple
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.entries import sha256
-from quandary.journal.store import CREATE, INDEXES, IS_OVER, NEWEST, TABLES, Moved, Store, rows_of
+from quandary.journal.store import (
+    CREATE,
+    INDEXES,
+    IS_OVER,
+    NEWEST,
+    TABLES,
+    Moved,
+    Store,
+    grams,
+    rows_of,
+)
 from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
@@ -24,7 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Row, Run, Write
+    from quandary.journal.store import Execute, Row, Run, Write
 
 T = TypeVar("T")
 
@@ -42,6 +53,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (CREATE["name"],),
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
+INDEX = {
+    "words": "CREATE VIRTUAL TABLE words USING fts5(said, "
+    "tokenize='trigram case_sensitive 1', detail=none, columnsize=0)",
+    "indexed": "CREATE TABLE indexed (number INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT",
+}
+"""The index of words, which searchers make: of each run its words, and how far that has come. A run
+whose words were pruned waits in `indexed` to be taken anew."""
 
 
 def _insert(table: str, columns: Sequence[str]) -> str:
@@ -63,7 +81,9 @@ _PUT_BACK = _insert("entry", TABLES["entry"])
 _INCREMENTAL = 2
 """What SQLite calls `auto_vacuum = INCREMENTAL`."""
 _STEP = 1024
-"""So many pages are given back to the disk at once."""
+"""So many pages are given back to the disk at once, and so many of the index are written anew."""
+_BRIEFLY = 1.0
+"""Seconds that a searcher waits for a file that others hold; it can do without the index."""
 _UNWRITTEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 _ROOM = 65536
 """Bytes that have to be free on a disk that is not full."""
@@ -181,7 +201,7 @@ class SqliteStore(Store):
         with closing(sqlite3.connect(MEMORY)) as fresh:
             for sql in chain(*MIGRATIONS):
                 fresh.execute(sql)
-            made = dict(fresh.execute("SELECT name, sql FROM sqlite_master"))
+            made = INDEX | dict(fresh.execute("SELECT name, sql FROM sqlite_master"))
         found = []
         for kind, name, sql in self._rows("SELECT type, name, sql FROM sqlite_master"):
             if kind in ("trigger", "view"):
@@ -252,6 +272,7 @@ class SqliteStore(Store):
             # Entries that only shrink leave their pages half empty. Those that are taken out all
             # together and put back in order fill theirs, and the others are free.
             self._db.executemany(_PUT_BACK, sorted(rows))
+            self._forget_words(self._db.execute, pruned)
             return pruned
 
         return self._write(action, secure=True)
@@ -270,6 +291,7 @@ class SqliteStore(Store):
         A file of an earlier Quandary is written anew once, in a single step, to learn the steps.
         """
         pages = before = self._number("page_count")
+        self._forget_for_good()
         if self._number("freelist_count") and self._number("auto_vacuum") != _INCREMENTAL:
             learn = "PRAGMA auto_vacuum = INCREMENTAL; VACUUM"
             self._patiently(lambda: self._db.executescript(learn), self._lock)
@@ -283,6 +305,41 @@ class SqliteStore(Store):
             lambda: self._db.executescript("PRAGMA wal_checkpoint(TRUNCATE)"), self._lock
         )
         return (before - self._number("page_count")) * self._number("page_size")
+
+    _WORDS_OF = "words.rowid"
+    _INDEX = (*INDEX.values(), "INSERT INTO indexed (number, seq) VALUES (0, 0)")
+
+    def index_words(self, words_of: Callable[[str], str]) -> int:
+        def action() -> int:
+            return self._index(self._db.execute, self._horizon(), words_of)
+
+        return self._write(action, patience=_BRIEFLY)
+
+    def _has_index(self, execute: Execute) -> bool:
+        sql = "SELECT 1 FROM sqlite_master WHERE name = 'indexed'"
+        return execute(sql, ()).fetchone() is not None
+
+    def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
+        if quoted := ['"' + gram.replace('"', '""') + '"' for gram in grams(words)]:
+            yield "words MATCH ?", " AND ".join(quoted)
+        yield from (("instr(said, ?) > 0", word) for word in words)
+
+    def _put_words(self, execute: Execute, number: int, words: str) -> None:
+        execute("INSERT OR REPLACE INTO words (rowid, said) VALUES (?, ?)", (number, words))
+
+    def _forget_for_good(self) -> None:
+        """Write the index anew, step by step: until then it keeps what was taken out of it."""
+
+        def merge(pages: int) -> int:
+            if not self._has_index(self._db.execute):
+                return 0
+            before = self._db.total_changes
+            self._db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
+            return self._db.total_changes - before
+
+        pages = -_STEP  # the first step has all of it be written anew
+        while self._write(partial(merge, pages), secure=True) > 1:
+            pages = _STEP
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
         def action() -> None:
@@ -424,7 +481,9 @@ class SqliteStore(Store):
                 else f"{self.path} was replaced by another file; restart this program"
             )
 
-    def _write(self, action: Callable[[], T], *, secure: bool = False) -> T:
+    def _write(
+        self, action: Callable[[], T], *, secure: bool = False, patience: float | None = None
+    ) -> T:
         """Do something as one transaction, on disk when this returns.
 
         If `secure`, what it deletes is overwritten, from now on.
@@ -444,17 +503,21 @@ class SqliteStore(Store):
                 raise
             return done
 
-        return self._patiently(attempt, self._lock)
+        return self._patiently(attempt, self._lock, patience)
 
     def _patiently(
-        self, action: Callable[[], T], lock: AbstractContextManager[object] | None = None
+        self,
+        action: Callable[[], T],
+        lock: AbstractContextManager[object] | None = None,
+        patience: float | None = None,
     ) -> T:
         """Try again while others hold the file, after pauses too uneven to leave anyone behind.
 
         SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win. The
         lock is held for each try, not between them.
         """
-        deadline = chance.monotonic() + self.patience
+        patience = self.patience if patience is None else patience
+        deadline = chance.monotonic() + patience
         while True:
             try:
                 with lock or nullcontext():
@@ -465,7 +528,7 @@ class SqliteStore(Store):
                 if chance.monotonic() >= deadline:
                     raise StoreError(
                         f"{self.path} has been locked by another program for "
-                        f"{self.patience:g} seconds; try again when it is done"
+                        f"{patience:g} seconds; try again when it is done"
                     ) from error
             chance.sleep(chance.uniform(0.0003, 0.003))
 

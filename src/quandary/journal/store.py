@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Execute = Callable[[str, Sequence[object]], Any]
     """Runs one statement, and gives a cursor."""
     Where = str | os.PathLike[str] | None
+    Watch = Callable[[int, int, str], None]
+    """Is told how much is done, of how much (0 where nobody knows), and what that counts."""
     Marks = Mapping[str, str] | None
     """Settings of our own by which a server's functions tell who writes."""
 
@@ -102,6 +104,9 @@ INDEXES = (
     "CREATE INDEX run_expires ON run (expires) WHERE waits IS NOT NULL AND expires IS NOT NULL",
 )
 _PAGE = 500
+_PIECE = 1000
+"""So many entries are taken into the index of words at once, so that writers wait for a moment."""
+_GRAM = 3
 RUN = ", ".join(TABLES["run"])
 ENTRY = ", ".join(TABLES["entry"][1:])
 NEWEST = "SELECT id, first, runs FROM last"
@@ -258,11 +263,12 @@ class Store(ABC):
         waits: Waits | None = None,
         project: str | None = None,
         flow: str | None = None,
+        newest: bool = False,
     ) -> Iterator[Run]:
-        """Every run in the order they began, read page by page."""
+        """Every run in the order they began, or the newest first, read page by page."""
         after = 0
         wanted: dict[str, Any] = {"waits": waits, "project": project, "flow": flow}
-        while page := self.runs(**wanted, after=after, limit=_PAGE):
+        while page := self.runs(**wanted, after=after, limit=_PAGE, newest=newest):
             yield from page
             after = page[-1].number
 
@@ -481,6 +487,85 @@ class Store(ABC):
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""
 
+    # -- the index of words ----------------------------------------------------------------------
+
+    def having(
+        self, words: Sequence[str], *, project: str | None = None, below: int = maxsize
+    ) -> list[tuple[int, str]]:
+        """A page of the runs that have all these words, by the index: each number and id.
+
+        They are those below a number, the newest first.
+        """
+        place, (own, wanted) = self._WORDS_OF, _of(project)
+        terms = [*self._match(words), (f"{place} < ?", below)]
+        where = " AND ".join([f"run.number = {place}", *(term for term, _ in terms)]) + own
+        sql = f"SELECT run.number, id FROM words CROSS JOIN run WHERE {where}"  # noqa: S608
+        values = (*(value for _, value in terms), *wanted, _PAGE)
+        return self._rows(f"{sql} ORDER BY {place} DESC LIMIT ?", values)
+
+    @abstractmethod
+    def index_words(self, words_of: Callable[[str], str]) -> int:
+        """Take the words of some more runs into the index, which is made where there is none.
+
+        It has come as far as the entry that is given back, or to the end: then it is 0. Searchers
+        call it, and nobody who writes waits for it for long; `StoreError` where it cannot be done.
+        """
+
+    _WORDS_OF: str
+    """What the index calls the number of a run."""
+    _INDEX: Sequence[str]
+    """How the index is made."""
+    _HOLD = ""
+    """What has others wait who would change the rows that are read."""
+
+    @abstractmethod
+    def _has_index(self, execute: Execute) -> bool:
+        """Whether it was made."""
+
+    @abstractmethod
+    def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
+        """The conditions for runs that have all the words, each with its value."""
+
+    @abstractmethod
+    def _put_words(self, execute: Execute, number: int, words: str) -> None:
+        """Have these be the words of a run."""
+
+    def _index(self, execute: Execute, upto: int, words_of: Callable[[str], str]) -> int:
+        """As `index_words`, within a transaction; the words are read within it too, so that nobody
+        prunes them meanwhile.
+
+        A run that goes on beyond this piece is taken when its end comes.
+        """
+        if not self._has_index(execute):
+            for sql in self._INDEX:
+                execute(sql, ())
+        sql = f"SELECT seq FROM indexed WHERE number = 0{self._HOLD}"  # noqa: S608
+        ((seen,),) = execute(sql, ()).fetchall()
+        sql = "SELECT seq, run FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        new = execute(sql, (seen, upto, _PIECE)).fetchall()
+        sql = "SELECT number FROM indexed WHERE number > 0 ORDER BY number LIMIT ?"
+        pruned = [number for (number,) in execute(sql, (_PAGE,)).fetchall()]
+        end, runs = new[-1][0] if new else seen, list({run for _, run in new})
+        among = f"run IN ({_marks(runs)}) AND seq <= ?"
+        sql = f"SELECT run FROM entry WHERE {among} GROUP BY run HAVING max(seq) <= ?"  # noqa: S608
+        whole = [run for (run,) in execute(sql, (*runs, upto, end)).fetchall()]
+        among = f"id IN ({_marks(whole)}) OR number IN ({_marks(pruned)})"
+        sql = f"SELECT number, id FROM run WHERE {among} ORDER BY id{self._HOLD}"  # noqa: S608
+        for number, run in execute(sql, (*whole, *pruned)).fetchall():
+            self._put_words(execute, number, words_of(run))
+        execute("UPDATE indexed SET seq = ? WHERE number = 0", (end,))
+        for number in pruned:
+            execute("DELETE FROM indexed WHERE number = ?", (number,))
+        return end if len(new) == _PIECE or len(pruned) == _PAGE else 0
+
+    def _forget_words(self, execute: Execute, pruned: Sequence[Run]) -> None:
+        """Take the words of pruned runs out of the index; what is left of them comes in later."""
+        if self._has_index(execute):
+            for run in pruned:
+                execute(f"DELETE FROM words WHERE {self._WORDS_OF} = ?", (run.number,))  # noqa: S608
+                again = "INSERT INTO indexed (number, seq) VALUES (?, 0) ON CONFLICT DO NOTHING"
+                execute(again, (run.number,))
+
     # -- writing ---------------------------------------------------------------------------------
 
     @abstractmethod
@@ -577,8 +662,13 @@ def rows_of(table: str) -> str:
     return f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {columns[0]}"  # noqa: S608
 
 
+def grams(words: Sequence[str]) -> list[str]:
+    """Every three letters that follow each other in one of the words, in no order."""
+    return list({word[at : at + _GRAM] for word in words for at in range(len(word) - _GRAM + 1)})
+
+
 def _marks(values: Collection[object]) -> str:
-    return ", ".join("?" * len(values))
+    return ", ".join("?" * len(values)) or "NULL"
 
 
 def _of(project: str | None, run: str = "") -> tuple[str, tuple[str, ...]]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from quandary.journal.entries import AnyBody, Entry
-    from quandary.journal.store import Run, Store
+    from quandary.journal.store import Run, Store, Watch
 
 _MANY = 200
 """About so many entries are checked at once, whatever the size of the store."""
@@ -80,6 +80,7 @@ def verify(
     *,
     follows: bytes | None = None,
     seen: bool = True,
+    watch: Watch = lambda *_: None,
 ) -> Report:
     """Check one run or the whole store; with `expect`, also against a digest kept from before, and
     with `seen`, against what was seen of the store here.
@@ -89,7 +90,7 @@ def verify(
     with store.snapshot():
         check = _Check(store)
         if run is None:
-            check.everything()
+            check.everything(watch)
         else:
             row = store.require_run(run)
             check.some([row], follows or store.link_before(row), at_home=follows is None)
@@ -137,17 +138,18 @@ class _Check:
         """The digest of the store, if everything in it is as it was written."""
         return f"{self.newest}-{self.heads.hexdigest()}"
 
-    def everything(self) -> None:
+    def everything(self, watch: Watch) -> None:
         """All runs, and what is beside them."""
         previous, number, newest = START, 0, ""
+        last = self.store.last()
+        begun = last.runs if last else 0
         for batch in _batches(self.store.each_run()):
             for row in batch:
                 if missing := row.number - number - 1:
                     self._problem(f"runs were removed before this one: {missing}", row.id)
                 number, newest = row.number, row.id
+            watch(number, begun, "runs checked")
             previous = self.some(batch, previous)
-        last = self.store.last()
-        begun = last.runs if last else 0
         if begun != number:
             self._problem(f"{begun} runs were begun; the last one there is number {number}")
         elif last is not None and (last.id, last.first) != (newest, previous):
