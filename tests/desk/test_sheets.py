@@ -52,6 +52,18 @@ def test_other_is_last_and_only_where_something_is_behind_it() -> None:
     assert "Other" not in sheets.plain_text(make(question()))
 
 
+@pytest.mark.parametrize("menu", [True, False])
+def test_a_box_that_wants_two_options_is_promised_no_menu_that_is_not_there(menu: bool) -> None:
+    """Beside a single choice stands Other, and more behind it only where there is more."""
+    single = question(choices=CHOICES[:1], menu=menu)
+    form = sheets.tool_input(make(single))["questions"][0]
+    assert [option["label"] for option in form["options"]] == ["Fill the gaps", "Other"]
+    assert ("more options" in form["options"][1]["description"]) == menu
+    up = (Choice("<", "Back", "To the options before"),)
+    form = sheets.tool_input(make(question(choices=CHOICES[:1], above=up)))["questions"][0]
+    assert [option["label"] for option in form["options"]] == ["Fill the gaps", "Back"]
+
+
 def test_notes_come_first_and_are_not_said_twice() -> None:
     """What happened is told once, even when it is also the reason why the question is back."""
     notes = (Note("matched", "> Matched: Discuss", "1"), Note("refused", "Nothing is there.", "1"))

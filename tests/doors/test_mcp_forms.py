@@ -87,6 +87,31 @@ def test_a_question_is_titled_choices_a_line_for_words_and_a_comment() -> None:
     assert form(make(ONE)).requested_schema["required"] == []
 
 
+def test_an_opened_menu_shows_the_way_up() -> None:
+    """It is the last choice, and means that alone; the levels above can be typed."""
+    above = (Choice("<", "Back", "To the options before"), Choice("<CUT", "Leave it out"))
+    opened = replace(ONE, menu=False, above=above)
+    shown = fields(make(opened))["answer_1"]["oneOf"]
+    assert shown[3] == {"const": "<", "title": "Back — To the options before"}
+    for content, codes in (({"answer_1": "<"}, ("<",)), ({"other_1": "leave it out"}, ("<CUT",))):
+        (answer,) = answers(content, opened)
+        assert answer.picked == codes
+
+
+def test_a_proof_is_a_line_of_its_own() -> None:
+    """Under the name of the field, read as nothing else, and it can be left out."""
+    proof = Question("1:proof", "1. hours", "What proves it?", (), value="hours (integer)")
+    shown = fields(make(proof))
+    assert list(shown) == ["answer_1", "other_1"]
+    assert shown["other_1"]["title"] == "hours (integer)"
+    assert [c["title"] for c in shown["answer_1"]["oneOf"]] == ["Leave it out — back to the menu"]
+    for text in ("1", "?", "#2", "Other"):
+        (answer,) = answers({"other_1": text}, proof)
+        assert (answer.text, answer.prefix) == (text, None)
+    (answer,) = answers({"answer_1": OTHER}, proof)
+    assert answer.blank
+
+
 def test_without_a_menu_there_is_no_other_to_choose() -> None:
     """Where nothing is behind Other, there is only the line for words."""
     codes = [choice["const"] for choice in fields(make(TWO))["answer_1"]["oneOf"]]

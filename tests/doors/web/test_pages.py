@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import time
 from html.parser import HTMLParser
@@ -13,10 +14,15 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from quandary.desk import begin as desk
+from quandary.desk import phases
+from quandary.desk.authority import Caller, Scope
 from quandary.doors.web import pages, run_pages
 from quandary.doors.web.app import visible
 from quandary.doors.web.questions import BOTH, OTHER
+from quandary.formats.tracks import Given
 from quandary.journal import runs as driver
+from quandary.journal.entries import Source
 from sites import PAGE, TAGS, hidden, send
 
 if TYPE_CHECKING:
@@ -302,6 +308,52 @@ def test_other_left_blank_opens_its_menu(site: Site) -> None:
         assert "Nobody needs it" in visitor.get(f"/runs/{state.run}").text
         send(visitor, state.run, pick_0="LAT")
     assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OTH/LAT"
+
+
+def test_an_opened_menu_shows_the_way_up(site: Site) -> None:
+    """A button leads to the options before, whatever is marked, and is there only then."""
+    state = site.ask("Login")
+    with site.person() as visitor:
+        page = visitor.get(f"/runs/{state.run}").text
+        assert ("Back to the options before" in page, "blank for more" in page) == (False, True)
+        send(visitor, state.run, pick_0="NO")
+        assert "Back to the options before" in visitor.get(f"/runs/{state.run}").text
+        assert send(visitor, state.run, up_0="1", pick_0="TST").status_code == 303
+        send(visitor, state.run, pick_0=OTHER)
+        page = visitor.get(f"/runs/{state.run}").text
+        assert "blank for more" not in page
+        assert "Other…" not in page
+        send(visitor, state.run, text_0="back")
+        assert "&gt; Matched: Back" in visitor.get(f"/runs/{state.run}").text
+        send(visitor, state.run, pick_0="OK")
+    assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OK"
+
+
+def test_a_proof_is_typed_on_the_page(site: Site) -> None:
+    """As text, under the name of its field; one that was left out brings the menu back."""
+    folder = str(site.folder / "rel")
+    site.folder.joinpath("rel").mkdir()
+    agent = Source("agent", "command", "")
+    fields = [{"name": "hours", "type": "integer"}, "scope"]
+    declared = json.dumps([{"label": "1", "proof": fields}, {"label": "2"}])
+    phases.start_track(site.store, folder, declared, "phases.json", agent)
+    phases.move_track(site.store, folder, "1", approved="", given=Given({}), source=agent)
+    here = desk.Showing("terminal")
+    beginning = desk.gate(site.store, desk.Gating(folder), here)
+    scope = Scope(str(site.folder), str(site.folder))
+    run = desk.begin(site.store, Caller("agent", "command", scope=scope), beginning, here).run
+    with site.person() as visitor:
+        send(visitor, run, pick_0="PRC")
+        page = visitor.get(f"/runs/{run}").text
+        assert "hours (integer)" in page
+        assert "blank for more" not in page
+        assert page.count("data-value") == 2
+        send(visitor, run, text_0="1", pick_1=OTHER)
+        assert "What was given for hours is kept" in visitor.get(f"/runs/{run}").text
+        send(visitor, run, pick_0="PRC")
+        send(visitor, run, text_0="?")
+    result = driver.look(site.store, run).result
+    assert (result["nextPhase"], result["proofProvided"]) == ("2", "yes, 2 fields")
 
 
 def test_a_question_asked_back_is_answered_on_the_page(site: Site) -> None:
