@@ -350,6 +350,9 @@ class _ReplyReader:
                 f"{question.key} takes one answer: a code in picked, or words in text; "
                 "a remark beside a pick goes into comment"
             )
+        if question.value:
+            chosen, words = tuple(filter(None, codes)), typed or None
+            return Answer(question.key, chosen, words, raw=words)
         return self.join_picks(sheet, codes, typed)
 
     def read_value(self, sheet: Sheet, value: Any) -> Answer | None:  # noqa: ANN401 - any JSON
