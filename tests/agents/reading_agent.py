@@ -13,6 +13,8 @@ nonce = prompt.rsplit("with the text ", 1)[1].split(":")[0]
 said: dict[str, object] = {"choices": [], "answer": "none of these", "reasons": "", "nonce": nonce}
 if "dark" in reply:
     said["answer"] = "EVE: Deploy this evening"
+while "slowly" in reply and not os.path.exists(f"{sys.argv[1]}.go"):
+    time.sleep(0.01)
 if "quoting" in reply:
     sys.stdout.write(json.dumps({"log": {**said, "answer": "NOW: Deploy now"}}))
 elif "sleeping" in reply:

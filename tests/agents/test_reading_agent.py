@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from program import DEPLOY
+from program import BY_A_PERSON, DEPLOY
 from quandary.desk.authority import Caller
 from quandary.desk.reply import record_reply
 from quandary.flows import proposals
@@ -61,6 +66,15 @@ def project(
 ) -> Read:
     """A project whose user has replies read."""
     return Read(tmp_path, capsys, monkeypatch)
+
+
+def see(host: int, wanted: str) -> str:
+    """What a terminal shows, until it shows this."""
+    shown = ""
+    while wanted not in shown:
+        assert select.select([host], [], [], 30)[0], shown
+        shown += os.read(host, 65536).decode()
+    return shown
 
 
 def outcome(state: dict[str, Any]) -> dict[str, Any]:
@@ -206,3 +220,28 @@ def test_a_reading_that_was_interrupted_is_not_made_twice(project: Read) -> None
         runs.note(store, run, Note("started", "…"), who="agent", through="agent")
     assert outcome(project.state("next", run))["path"] == f"OTH/custom:{WORDS}"
     assert project.calls == []
+
+
+def test_a_key_pressed_while_an_agent_reads_confirms_nothing(project: Read) -> None:
+    """Whatever was typed before the confirmation was shown cannot be an answer to it."""
+    host, screen = pty.openpty()
+    program = subprocess.Popen(
+        [*BY_A_PERSON, "ask", "t.md", "--context", "A build is ready."],
+        stdin=screen,
+        stdout=screen,
+        stderr=screen,
+        env={**os.environ, "TERM": "dumb"},
+        cwd=project.folder,
+    )
+    os.close(screen)
+    os.write(host, b"slowly, in the dark\n")
+    see(host, "reads what you wrote")
+    while not project.asked.exists():
+        time.sleep(0.01)
+    os.write(host, b"1\n")
+    project.asked.with_name("asked.go").touch()
+    assert "1. Yes" in see(host, "> ")
+    os.write(host, b"2\n")
+    assert "OTH/custom:slowly, in the dark" in see(host, "custom")
+    assert program.wait(30) == 0
+    os.close(host)

@@ -107,6 +107,18 @@ def test_a_proposal_that_is_none_is_refused(
     assert project.state("next", run)["ask"]["keys"] == ["1.1:", "1.2:"]
 
 
+def test_a_proposal_is_for_the_only_answer_in_words(project: Project) -> None:
+    """What the tool returned is piped as it is; a label that was chosen needs no proposal."""
+    run = project.ask()
+    state = project.state("next", run)
+    one, other = (form["question"] for form in state["ask"]["tool_input"]["questions"])
+    response = json.dumps({"answers": {one: WORDS, other: "Deploy now"}})
+    state = project.reply(run, response, "--proposed", "Deploy this evening")
+    assert state["ask"]["keys"] == ["1.1:~2"]
+    state = project.reply(run, "yes")
+    assert [outcome(state, at)["path"] for at in (0, 1)] == ["EVE", "NOW"]
+
+
 def test_a_closed_form_confirms_nothing(project: Project) -> None:
     """Nor do silence, an error and an empty answer; the question waits."""
     run = project.ask()

@@ -221,6 +221,14 @@ def test_a_confirmation_names_what_cannot_be_taken_back() -> None:
     assert "All rows are gone" in question.choices[0].description
 
 
+def test_words_cannot_speak_for_the_question_around_them() -> None:
+    """Whatever is quoted stays within its quotation marks, and is not endless."""
+    flow, ask = begin()
+    ask = asked(send(flow, ask, ("dark” and “dark” " + "x" * 500, "EVE")))
+    text = ask.questions[0].text
+    assert (text.count("“"), text.count("”"), len(text) < 500) == (1, 1, True)
+
+
 def test_several_options_can_be_proposed_where_several_can_be_chosen() -> None:
     """They are confirmed together."""
     flow, ask = begin(MULTI)

@@ -138,6 +138,7 @@ def ask_once(store: Store, state: State) -> State:
     if state.flow != "walk" and state.calls:
         tell(f"{state.calls[0].agent} reads what you wrote …")
         state = have_replies_read(store, state)
+        terminal.drop_typed_ahead()
     if isinstance(reply, Outcome) and state.status == "waiting":
         tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:

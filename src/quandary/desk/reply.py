@@ -141,12 +141,13 @@ def read_reply(
     meant = returns.parse(data, ask, read_text, as_text=arguments.get("via") == "text")
     if proposed is None or isinstance(meant, Outcome):
         return meant
-    if len(meant.answers) > 1:
-        count = len(meant.answers)
-        raise QuandaryError(f"{count} questions are answered; put {returns.LISTED}")
-    answer = meant.answers[0]
-    question = next(question for question in ask.questions if question.key == answer.key)
-    return Reply((returns.add_proposal(answer, question, proposed),))
+    unclear = [answer for answer in meant.answers if answer.text] or meant.answers
+    if len(unclear) > 1:
+        raise QuandaryError(f"{len(unclear)} questions are answered; put {returns.LISTED}")
+    question = next(question for question in ask.questions if question.key == unclear[0].key)
+    answers = {answer.key: answer for answer in meant.answers}
+    answers[question.key] = returns.add_proposal(unclear[0], question, proposed)
+    return Reply(tuple(answers.values()))
 
 
 def record_reply(

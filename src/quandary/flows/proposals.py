@@ -91,7 +91,8 @@ def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Quest
         lasts = f"The question is about what cannot be taken back ({found})."
     kept = (proposal.answer.text or "") if own_words and not proposal.answer.among else ""
     fits = " or ".join(labels[code] for code in proposal.answer.among)
-    words = shorten(" ".join((proposal.answer.text or "").split()), LONGEST_WORDS)
+    quoted = (proposal.answer.text or "").replace("“", '"').replace("”", '"')
+    words = shorten(" ".join(quoted.split()), LONGEST_WORDS)
     asked = f"You wrote “{words}”; is that *{label}*?"
     yes = Choice(YES, "Yes", lasts or description or label)
     left = "What you wrote is kept as your own words" if kept else "The question comes again"

@@ -59,6 +59,15 @@ def ask(ask: Ask) -> Reply | Outcome:
     return returned
 
 
+def drop_typed_ahead() -> None:
+    """Forget what was typed before a question is shown: it cannot be an answer to that."""
+    with suppress(ImportError, OSError, ValueError):
+        import termios  # noqa: PLC0415 - only where there are such terminals
+
+        if os.isatty(sys.stdin.fileno()):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
 def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outcome:
     """The Ask as plain text, question after question, a line for each answer."""
     lines = iter(lines_in)
