@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from quandary.model.asks import BACK, MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
-from quandary.reading.words import ARTICLES, fold, slips, trim, wordings, words
+from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
@@ -28,11 +28,7 @@ _BESIDE_A_LETTER = 8
 """How long a reply is at least that is more than a letter and what stands around it."""
 OWN = Reading("own-words")
 _OTHERS = frozenset({"other", OTHER.casefold()})
-_ENDS = wordings(
-    "done,im done,all done,thats all,that is all,thats it,that is it,nothing else,no more,"
-    "thats everything,nothing more,finished,im finished,enough"
-)
-_BACK = wordings("back,go back,up,go up")
+_BACK = {("back",), ("go", "back"), ("up",)}
 _GO = ("go",)
 """What begins `Go back` and `Go ahead` alike, and names neither."""
 _LONGEST_YES = 40
@@ -43,7 +39,7 @@ _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
 _ADDED = r"[\w/+,&\s-]{1,200}"
 _REMARK = (
-    r"(?is)(?P<pick>.{1,80}?)\s*[,;.—–-]+\s+(?:but|and|also|please|though|because|since)\b[\s,]*"
+    r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)(?:but|and|also|please|though|because|since)\b[\s,]*"
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
 _JOINT = (
@@ -51,19 +47,9 @@ _JOINT = (
     r"""(?:(?:[,;&+\n]|and |plus )[ "“«']*)*"""
 )
 """What stands behind one of several names: commas, "and", or nothing more."""
-_BUT = r"(?i)[\s,;.—–-]+but\b"
-_WAITING = (
-    r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would|what|why|how|"
-    r"when|who|is|are|does|do)\b"
-)
-_MARKS: tuple[tuple[str, Prefix], ...] = (
-    ("???", "deep"),
-    ("?", "explain"),
-    ("!", "force"),
-    ("#", "tag"),
-    ("@", "reference"),
-    ("+", "add"),
-)
+_WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
+_MARKS: dict[str, Prefix] = {"???": "deep", "?": "explain", "!": "force", "#": "tag"}
+_MARKS |= {"@": "reference", "+": "add"}
 
 
 def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
@@ -81,7 +67,7 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
     read_words = _read_loosely if mode == "plain" else _read_strictly
-    found = (
+    return (
         _read_extra(bare, question)
         or _read_name(bare, question, mode)
         or _read_keyword(bare, question)
@@ -90,8 +76,10 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         or _read_above(bare, question, whole=True)
         or _read_yes(bare, question)
         or read_words(bare, question)
+        or _read_remark(bare, question, mode)
+        or _read_above(bare, question, whole=False)
+        or OWN
     )
-    return found if found.kind != "own-words" else _read_above(bare, question) or found
 
 
 def _read_confirmation(bare: str, question: Question) -> Reading:
@@ -140,7 +128,7 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     head, colon, rest = bare.partition(":")
     if colon and head.rstrip() in {"q", "Q"}:
         return Reading("prefix", prefix="question", argument=rest.strip())
-    for mark, prefix in _MARKS:
+    for mark, prefix in _MARKS.items():
         if not bare.startswith(mark):
             continue
         argument = bare[len(mark) :].strip()
@@ -151,7 +139,7 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
         if prefix in {"force", "add"}:
             argument = re.sub(_BRACKETED, r"\1", argument)
         if spaced or (prefix == "add" and argument and not _adds(argument, question)):
-            return _read_loosely("yes", question) if (argument, mode) == ("1", "plain") else OWN
+            return OWN
         return Reading("prefix", prefix=prefix, argument=argument)
     return None
 
@@ -173,12 +161,9 @@ def _adds(argument: str, question: Question) -> bool:
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
     """A letter alone, with or without a colon, full stop or question mark, is that extra."""
-    if not question.extras or len(bare) >= _BESIDE_A_LETTER:
-        return None
-    inner = bare.removeprefix("(").strip()
-    letter = (inner[:-1].rstrip() if inner[1:] and inner[-1] in ":.)?" else inner).casefold()
-    for extra in question.extras:
-        if extra.letter.casefold() == letter:
+    letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", bare) if len(bare) < _BESIDE_A_LETTER else None
+    for extra in question.extras if letter else ():
+        if letter and extra.letter.casefold() == letter[1].casefold():
             shows: Prefix | None = "show" if extra.shows else None
             return Reading("extra", matched=extra.text, extra=extra.letter, prefix=shows)
     return None
@@ -194,11 +179,7 @@ def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     if found and mode == "plain" and trim(bare).casefold() in _SENSES:
         found = (*found, *known.beginning(words(bare)))
     several = known.split(bare) if question.multi and not found else ()
-    if several:
-        return reading(several, question, together=True)
-    if not found and mode == "strict" and len(bare) <= HEAD:
-        found = known.beginning(words(bare))
-    return reading(found, question) if found else None
+    return reading(found or several, question, together=bool(several)) if found or several else None
 
 
 def _read_keyword(bare: str, question: Question) -> Reading | None:
@@ -220,75 +201,75 @@ def _read_action(bare: str, question: Question) -> Reading | None:
 
 def _read_end(bare: str, question: Question) -> Reading | None:
     """`done` and `that's all` end the gathering of several."""
-    if not question.gathered or words(bare) not in _ENDS:
+    if not question.gathered:
         return None
-    return reading(question.gathered, question, together=True)
+    from quandary.reading.phrases import SAYINGS  # noqa: PLC0415 - exact answers need none
+
+    ended = words(bare) in SAYINGS.ended
+    return reading(question.gathered, question, together=True) if ended else None
 
 
-def _read_above(bare: str, question: Question, *, whole: bool = False) -> Reading | None:
+def _read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
     """`back` and `<` lead one level up; what the levels above are called leads there."""
     if not question.above or len(bare) > HEAD:
         return None
     if not whole and (bare == BACK or words(bare) in _BACK):
         return Reading("pick", (BACK,), "Back")
-    above = [choice for choice in question.above if choice.code != BACK]
-    for depth in sorted({_depth(choice.code) for choice in above}):
-        level = [c for c in above if _depth(c.code) == depth]
-        known = option_names(tuple(replace(c, code=c.code[depth:]) for c in level))
-        typed = bare.lstrip(BACK)
+    typed, levels = bare.lstrip(BACK), dict[int, list[Choice]]()
+    for choice in question.above:
+        levels.setdefault(len(choice.code) - len(choice.code.lstrip(BACK)), []).append(choice)
+    for depth, level in sorted(levels.items()):
+        bald = {c.code[depth:]: c for c in level if c.code != BACK}
+        known = option_names(tuple(replace(c, code=code) for code, c in bald.items()))
         found = known.code(typed) or known.label(typed)
-        found = found or (() if whole else known.beginning(words(typed)))
-        if found:
-            chosen = [c for c in level if c.code[depth:] in found]
-            codes, labels = zip(*((c.code, c.label or c.code) for c in chosen), strict=True)
+        if found := found or (() if whole else known.beginning(words(typed))):
+            codes, labels = zip(*((bald[f].code, bald[f].label or f) for f in found), strict=True)
             return Reading("ambiguous" if codes[1:] else "pick", codes, ", ".join(labels))
     return None
-
-
-def _depth(code: str) -> int:
-    return len(code) - len(code.lstrip(BACK))
 
 
 def _read_yes(bare: str, question: Question) -> Reading | None:
     """A yes alone picks only among yes and no, or what alone is recommended; else it is asked."""
     if len(bare) > _LONGEST_YES or bare.endswith("?"):
         return None
-    from quandary.reading.sentences import find_affirmed, opens_yes  # noqa: PLC0415 - exact answers need none
+    from quandary.reading.meaning import find_affirmed  # noqa: PLC0415 - exact answers need none
 
-    known = option_names((*question.choices, *question.named))
-    if opens_yes(words(bare)) and len(known.beginning(words(bare))) == 1:
-        return None
     codes = find_affirmed(words(bare), question)
     return None if codes is None else reading(codes, question) if codes else OWN
 
 
-def _read_strictly(bare: str, question: Question) -> Reading:
-    """A code or whole label with a remark behind it ("OK, but rename it"), or one with a slip."""
-    if len(bare) > HEAD:
-        return OWN
+def _read_strictly(bare: str, question: Question) -> Reading | None:
+    """The beginning of a label in whole words, or a whole label with a slip."""
     known = option_names((*question.choices, *question.named))
-    found = re.match(_REMARK, bare)
-    if found and not bare.endswith("?"):
-        codes = known.code(found["pick"]) or known.label(found["pick"])
-        if codes:
-            return reading(codes, question, comment=found["remark"])
-    mistyped = known.find_mistyped(bare)
-    return reading(mistyped, question) if mistyped else OWN
+    found = known.beginning(words(bare)) if len(bare) <= HEAD else ()
+    found = found or (known.find_mistyped(bare) if len(bare) <= HEAD else ())
+    return reading(found, question) if found else None
 
 
-def _read_loosely(bare: str, question: Question) -> Reading:
-    from quandary.reading.sentences import read_sentences  # noqa: PLC0415 - exact answers need none
+def _read_loosely(bare: str, question: Question) -> Reading | None:
+    """Whatever the words say, where it is more than the person's own words."""
+    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
-    found = read_sentences(bare, question)
-    remark = re.match(_REMARK, bare) if found.kind == "own-words" and len(bare) <= HEAD else None
-    if remark is None or bare.endswith("?") or not re.match(_BUT, bare[remark.end("pick") :]):
-        return found
-    # A code may be a word that says little by itself, such as OK; before a "but" it says enough.
-    codes = option_names((*question.choices, *question.named)).code(remark["pick"])
-    said = remark["remark"]
-    if not codes or re.match(_WAITING, said) or read_sentences(said, question).kind != "own-words":
-        return found
-    return reading(codes, question, comment=said)
+    found = Sentences(bare, question).read()
+    return found if found.kind != "own-words" else None
+
+
+def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
+    """A code or whole label with a remark behind it: "OK, but rename it".
+
+    What limits the choice, or names another option, is more than a remark.
+    """
+    found = re.match(_REMARK, bare) if len(bare) <= HEAD and "?" not in bare else None
+    if not found or re.match(_WAITING, said := found["remark"]):
+        return None
+    pick = _read_name(found["pick"], question, mode)
+    listing = question.multi and not found["joint"].strip()
+    if not pick or pick.kind != "pick" or listing:
+        return None
+    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
+
+    more = Sentences(f"but {said}", question).says_more_than(pick.codes)
+    return None if more else replace(pick, comment=said)
 
 
 def reading(
@@ -312,22 +293,17 @@ _AROUND = 300
 """How much punctuation may stand around a name."""
 
 
-class _Name:
-    """What one option is called; its words are cut only where they are needed."""
+class _Name(NamedTuple):
+    """What one option is called: its label as it is, and without what makes no difference."""
 
-    def __init__(self, choice: Choice) -> None:
-        self.code = choice.code
-        self.label = choice.label
-        self.exact = choice.label.strip().casefold()
-        self.folded = fold(_bare(choice.label))
+    code: str
+    label: str
+    exact: str
+    folded: str
 
-    @cached_property
+    @property
     def words(self) -> tuple[str, ...]:
         return words(self.label)
-
-    @cached_property
-    def squashed(self) -> str:
-        return "".join(self.words)
 
 
 class Names:
@@ -350,7 +326,8 @@ class Names:
     @cached_property
     def names(self) -> tuple[_Name, ...]:
         """What each option is called."""
-        return tuple(map(_Name, self.choices))
+        labels = ((c.code, c.label) for c in self.choices)
+        return tuple(_Name(c, e, e.strip().casefold(), fold(_bare(e))) for c, e in labels)
 
     @cached_property
     def listed(self) -> list[tuple[str, str]]:
@@ -379,7 +356,7 @@ class Names:
     def match(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label has just these words, however they are joined."""
         squashed = "".join(said)
-        return tuple(n.code for n in self.names if squashed and n.squashed == squashed)
+        return tuple(n.code for n in self.names if squashed and "".join(n.words) == squashed)
 
     def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label begins with these whole words, two of them perhaps as one."""
@@ -406,9 +383,9 @@ class Names:
             if distance is None or name.code == MORE:
                 continue
             apart = wordwise and distance > 1 and len(typed) == len(name.words)
-            if apart and not all(map(_near, typed, name.words)):
-                continue
-            near[name.code] = distance
+            pairs = zip(typed, name.words, strict=True) if apart else ()
+            if all(slips(a, b, least=2 if len(b) > 5 else 1) is not None for a, b in pairs):
+                near[name.code] = distance
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
@@ -426,11 +403,6 @@ class Names:
             else:
                 return ()
         return tuple(dict.fromkeys(found)) if len(found) > 1 else ()
-
-
-def _near(typed: str, meant: str) -> bool:
-    """Whether a word is typed with a slip, or with two if it is long."""
-    return slips(typed, meant, least=2 if len(meant) > 5 else 1) is not None
 
 
 def _bare(label: str) -> str:

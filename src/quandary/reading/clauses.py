@@ -8,30 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading.numbers import cardinal, counts
 from quandary.reading.phrases import CUT, SAYINGS, SHORT, WORDS
-from quandary.reading.stems import stem
-from quandary.reading.words import opens, spans, wordings, wordset
+from quandary.reading.words import opens, spans
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.reading.lexicon import Lexicon
 
 Words = tuple[str, ...]
 FILLERS = WORDS.choosing | WORDS.interjections
-_COPULAS = wordset("is are was were")
-_OTHERS = wordset("there theres nobody he she they people users everybody")
-"""Words that open a statement about something or somebody else."""
-_SPEAKERS = wordset("i we you they")
-_TURNS = wordset("but and just so please also")
-_FOLLOWING = wordset(
-    "tell let ping call shout warn notify ask text mail email message remind alert ill well"
-)
-_INQUIRIES = wordset("explain describe elaborate clarify compare")
-_INQUIRING_LEADS = wordset("first just can could would i we you to want need like maybe")
-_TO_WHOM = wordings("to me,to us,for her,for him,for them")
-_WHERE = wordset("at in on from away off out")
-_PARTS = wordset("one some half part most many few")
-_VOTING = wordset("my our answer choice vote pick preference favourite favorite")
-_THERE = wordset("the there it this that these those any")
-"""Behind a "were" that asks, unlike that of "we're on it"."""
 _NO_SUBJECTS = WORDS.verbs | WORDS.function | WORDS.neutral
 _LONGEST_HEDGE = max(map(len, SAYINGS.hedges))
 
@@ -53,7 +38,7 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()
 def to_whom(said: Words, last: int) -> bool:
     """`send it to me` is more than `send it`; `looks good to me` is not."""
     pair, before = said[max(last - 2, 0) : last], said[max(last - 3, 0) : max(last - 2, 0)]
-    return pair in _TO_WHOM and not (before and before[0] in WORDS.praise)
+    return pair in SAYINGS.to_whom and not (before and before[0] in WORDS.praise)
 
 
 def strip(said: Words) -> Words:
@@ -65,17 +50,19 @@ def is_chatter(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
     if said in SAYINGS.tails or opens(said, SAYINGS.polite_ifs):
         return True
-    return all(w in WORDS.interjections or w in WORDS.endings or w in _VOTING for w in said)
+    return (FILLERS | WORDS.endings | WORDS.voting).issuperset(said)
 
 
 def is_statement(said: Words, lexicon: Lexicon) -> bool:
     """Whether a clause tells how things are: `I have to leave`, `the logs we still need`."""
-    if said[0] in _OTHERS - lexicon.label_words or said in SAYINGS.pleas:
+    if said[0] in WORDS.others - lexicon.label_words or said in SAYINGS.pleas:
         return True
     for one, two in pairwise(said):
-        away = one == "im" and two in _WHERE
-        if away or (two == "of" and one in _PARTS - lexicon.label_words and one != said[0]):
+        away = one == "im" and two in WORDS.where
+        if away or (two == "of" and one in WORDS.parts - lexicon.label_words and one != said[0]):
             return True
+    if to_whom(said, len(said)) and not lexicon.verbatim(said[-2:]):
+        return True
     for long in (2, 3, 4):
         if said[:long] in SAYINGS.owning and said[long:] and said[long] not in WORDS.declaring:
             return True
@@ -89,22 +76,13 @@ def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
     """
     if not any(map(lexicon.tells, said[:at])) or lexicon.verbatim(said[at : at + 2]):
         return False
-    if said[at] in _SPEAKERS:
+    if said[at] in WORDS.speakers:
         return said[at + 1] not in WORDS.opining and said[at - 1] != "what"
-    if said[at] in _COPULAS:
+    if said[at] in WORDS.copulas:
         wrong = not (WORDS.wrongs | WORDS.negators).isdisjoint(said[at + 1 :])
         return wrong or any(lexicon.tells(w) and w not in WORDS.praise for w in said[at + 1 :])
     modal = said[at] in WORDS.modals
     return modal and any(map(lexicon.tells, said[at + 1 :]))
-
-
-def is_inquiry(said: Words, lexicon: Lexicon) -> bool:
-    """`tell me about the offer`, `explain 2`: to be told of an option is not to choose it."""
-    core = edges(said, WORDS.interjections | _INQUIRING_LEADS)
-    if len(core) < 2 or lexicon.label_stems.intersection(map(stem, core[:1])):
-        return False
-    informing = core[0] in {"tell", "show", "teach"} and core[1] in {"me", "us"}
-    return informing or core[0] in _INQUIRIES
 
 
 def is_question(said: Words) -> bool:
@@ -117,7 +95,7 @@ def is_question(said: Words) -> bool:
         return True
     subject = said[2:3] if second == "the" else said[1:2]
     relative = first == "what" and len(said) > 2 and subject[0] not in _NO_SUBJECTS
-    if relative or (first == "were" and second and second not in WORDS.subjects | _THERE):
+    if relative or (first == "were" and second and second not in WORDS.subjects | WORDS.there):
         return False  # `what finance waits for`, `we're on it`
     if first in {"when", "where"}:
         return not second or second in WORDS.verbs
@@ -143,15 +121,15 @@ def limits(said: Words) -> bool:
         said[-1] == "first" or (not WORDS.limits.isdisjoint(said) and not follows_up(said))
     ):
         return True
-    said = tuple(dropwhile(_TURNS.__contains__, said))
+    said = tuple(dropwhile(WORDS.turns.__contains__, said))
     return len(said) > 1 and said[0] in WORDS.conditions and not opens(said, SAYINGS.polite_ifs)
 
 
 def follows_up(said: Words) -> bool:
     """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
-    while len(said) > 2 and said[0] in _TURNS:
+    while len(said) > 2 and said[0] in WORDS.turns:
         said = said[1:]
-    return said[0] in _FOLLOWING or (said[0] in _SPEAKERS and said[1] in WORDS.modals)
+    return said[0] in WORDS.following or (said[0] in WORDS.speakers and said[1] in WORDS.modals)
 
 
 def is_hedge(said: Words, lexicon: Lexicon) -> bool:
@@ -180,125 +158,98 @@ def find(known: frozenset[Words], said: Words) -> slice | None:
     return next((span for span in spans if said[span] in known), None)
 
 
-_BREAK = re.compile(r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s")
-_MILD = wordset("actually sorry hmm oh ah i mean meant")
-_RANGE = wordset("- – — .. … ~")
+_BREAK = re.compile(
+    r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
+)
+_MARKS = frozenset(".,:")
 _LONGEST = max(map(len, SAYINGS.corrections))
-_SAYING = wordset("i id ill im let lets we well go use do just please pick")
+_RANGE = frozenset(("-", "–", "—", "..", "…", "~"))
 _SIGNS = "$€£"
-_UNITS = wordset("s sec second min minute h hr hour day week month year")
-_CONCLUDING = wordings("and i think,and id say,and i guess")
 
 
 class Clause(NamedTuple):
     """Some words of a reply, and where they stand in it."""
 
-    words: tuple[str, ...]
-    starts: tuple[int, ...]
+    words: Words
+    start: int
     end: int
-    comma: bool = False
-    """A comma stands before it, nothing stronger."""
+    mark: str = ""
+    """What stands before it: a comma, a colon or something else."""
     corrects: bool = False
     """It takes back what was said before."""
-    announced: bool = False
-    """A colon stands before it."""
 
 
-class _Gathering:
-    """The clause that is being gathered, and those before it."""
-
-    def __init__(self, kept: frozenset[str]) -> None:
-        self.clauses: list[Clause] = []
-        self.kept = kept
-        self.words: list[str] = []
-        self.starts: list[int] = []
-        self.end = 0
-        self.comma = False
-        self.colon = False
-        self.corrects = False
-        self.marker: tuple[str, ...] = ()
-
-    def add(self, word: str, start: int, end: int) -> None:
-        self.words.append(word)
-        self.starts.append(start)
-        self.end = end
-
-    def fuse(self, word: str, end: int) -> bool:
-        """Join a word to the last one, where a label has them as one: `mono repo`."""
-        if not self.words or {self.words[-1], word} <= self.kept:
-            return False
-        self.words[-1] += word
-        self.end = end
-        return True
-
-    def close(self, *, comma: bool = False, colon: bool = False) -> None:
-        """End the clause, cut once more before words such as "because", "but" and "no wait"."""
-        words, first, at = tuple(self.words), 0, 0
-        while at < len(words):
-            long = _correction(words, at, self.kept)
-            if long:
-                self._cut(words, first, at)
-                self.corrects = bool(self.clauses) or self.corrects
-                self.marker = words[at : at + long]
-                first = at = at + long
-                continue
-            kept = at > first and {*words[at - 1 : at + 2]} <= self.kept
-            turn = words[at] in (WORDS.reasons | {"but"}) or words[at : at + 3] in _CONCLUDING
-            if at > first and turn and not kept and not _excepts(words, at):
-                self._cut(words, first, at)
-                first = at
-            if at == first and _refuses(words, at):
-                self._cut(words, first, at + 1)
-                first = at + 1
-            at += 1
-        self._cut(words, first, len(words))
-        self.words, self.starts, self.comma, self.colon = [], [], comma, colon
-
-    def _cut(self, words: tuple[str, ...], first: int, last: int) -> None:
-        if first < last:
-            end = self.end if last == len(words) else self.starts[last]
-            starts = tuple(self.starts[first:last])
-            comma, colon = self.comma and not first, self.colon and not first
-            said = words[first:last]
-            self.clauses.append(Clause(said, starts, end, comma, self.corrects, colon))
-            self.corrects, self.marker = False, ()
-
-    def leave(self, at: int) -> None:
-        """A second thought with nothing behind it takes back what was said: `2, no wait`."""
-        words = tuple(word for word in self.marker if word not in _MILD)
-        if words:
-            said = words if words == ("no",) else ("nevermind",)
-            self.clauses.append(Clause(said, (at,), at, corrects=True))
-
-
-def split(
-    text: str,
-    kept: frozenset[str] = frozenset(),
-    joins: frozenset[tuple[str, str, str]] = frozenset(),
-) -> list[Clause]:
-    """The clauses of a reply.
+def split(text: str, kept: frozenset[str], joins: frozenset[tuple[str, str, str]]) -> list[Clause]:
+    """The clauses of a reply, also cut before words such as "because", "but" and "no wait".
 
     `kept` are words of the options, never a turn of speech, and `joins` are two of them with what
     stands between them there, which is no break.
     """
-    draft = _Gathering(kept)
+    typed = [*_cut(text, kept, joins), (".", len(text), len(text))]
+    words = tuple(word for word, _, _ in typed)
+    clauses: list[Clause] = []
+    first, mark, corrects = 0, ".", False
+    marker: Words = ()
+
+    def end_clause(last: int, following: int, sign: str = "") -> None:
+        nonlocal first, mark, marker, corrects
+        if first < last:
+            start, end = typed[first][1], typed[last - 1][2]
+            clauses.append(Clause(words[first:last], start, end, mark, corrects))
+            marker, corrects = (), False
+        first, mark = following, sign or mark
+
+    for at, word in enumerate(words):
+        if at < first:
+            continue
+        long = _find_correction(words[first:], at - first, kept)
+        if word in _MARKS:
+            end_clause(at, at + 1, word)
+        elif long:
+            end_clause(at, at + long)
+            marker, corrects = words[at : at + long], bool(clauses) or corrects
+        elif at > first and _turns(words, at, kept):
+            end_clause(at, at, ".")
+        elif at == first and _refuses(words, at):
+            end_clause(at + 1, at + 1, ".")
+    # A second thought with nothing behind it takes back what was said: `2, no wait`.
+    if left := tuple(word for word in marker if word not in WORDS.mild):
+        said = left if left == ("no",) else ("nevermind",)
+        clauses.append(Clause(said, len(text), len(text), corrects=True))
+    return clauses
+
+
+def _cut(
+    text: str, kept: frozenset[str], joins: frozenset[tuple[str, str, str]]
+) -> Iterator[tuple[str, int, int]]:
+    """The words of a reply with where they begin and end, and between them marks and joints."""
     before, end = "", 0
     for typed, start, stop in spans(text):
         word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
         if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
             word = f"{word}:00"
         gap = text[end:start]
-        if (before, gap.strip(), word) in joins:
+        if (before, gap.strip(), word) in joins or (gap == ":" and word[0].isdigit() and before):
             gap = " "
-        if before + word in kept and gap in {" ", "-"} and draft.fuse(word, stop):
-            before, end = before + word, stop
-            continue
-        _close_gap(draft, gap, before, word, start)
-        draft.add(word, start, stop)
+        if before and (joint := _join(gap, before, word)):
+            yield joint, start, start
+        if "#" in gap and word.isdigit():
+            yield "number", start, start
+        yield word, start, stop
         before, end = word, stop
-    draft.close()
-    draft.leave(end)
-    return draft.clauses
+
+
+def _join(gap: str, before: str, word: str) -> str:
+    """What stands between two words: a range, a mark, a joint, or nothing."""
+    if before.isdigit() and word.isdigit() and gap.strip() in _RANGE:
+        return "to"
+    if _BREAK.search(gap if word.isascii() else gap + word) or (before.isdigit() and "." in gap):
+        return ":" if gap.strip() == ":" else "."
+    if "," in gap:
+        return ","
+    if "&" in gap or "+" in gap:
+        return "and"
+    return "per" if gap == "/" and before.isdigit() and word in WORDS.units else "/" * ("/" in gap)
 
 
 def _expand(typed: str, kept: frozenset[str]) -> str:
@@ -310,79 +261,44 @@ def _expand(typed: str, kept: frozenset[str]) -> str:
         if CUT.get(typed) in kept:
             return CUT[typed]
         return digits if digits in kept else SHORT.get(typed, typed)
-    if f"{typed}%" in kept and len(typed) > 1:
-        return f"{typed}%"
-    if "." in typed:
-        longer = [word for word in kept if word.startswith(typed + ".")]
-        return longer[0] if len(longer) == 1 else typed
-    marked = (f"v{typed}", *(f"{sign}{typed}" for sign in _SIGNS))
-    return next((word for word in marked if len(typed) > 1 and word in kept), typed)
+    longer = [word for word in kept if "." in typed and word.startswith(typed + ".")]
+    marked = [f"{typed}%", f"v{typed}", *(f"{sign}{typed}" for sign in _SIGNS)]
+    found = [*longer, *(word for word in marked if len(typed) > 1 and word in kept)]
+    return found[0] if len(found) == 1 else typed
 
 
-def _close_gap(draft: _Gathering, gap: str, before: str, word: str, start: int) -> None:
-    """What stands between two words: a range, a break, a joint, or nothing."""
-    if gap == ":" and word[0].isdigit() and before:
-        return
-    if before.isdigit() and word.isdigit() and gap.strip() in _RANGE:
-        draft.add("to", start, start)
-    elif _BREAK.search(gap) or _has_emoji(gap + word) or (before.isdigit() and "." in gap):
-        draft.close(colon=gap.strip() == ":")
-    elif "," in gap:
-        draft.close(comma=True)
-    elif draft.words and ("&" in gap or "+" in gap):
-        draft.add("and", start, start)
-    elif gap == "/" and before.isdigit() and word in _UNITS:
-        draft.add("per", start, start)
-    elif draft.words and "/" in gap:
-        draft.add("/", start, start)
-    if "#" in gap and word.isdigit():
-        draft.add("number", start, start)
-
-
-def _has_emoji(gap: str) -> bool:
-    """Whether an emoji stands here."""
-    if gap.isascii():
-        return False
-    from unicodedata import category  # noqa: PLC0415 - a megabyte that English replies do without
-
-    return any(category(character) == "So" for character in gap)
-
-
-def _correction(words: tuple[str, ...], at: int, kept: frozenset[str]) -> int:
+def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
     """How many words of a second thought stand here."""
     for long in range(min(_LONGEST, len(words) - at), 0, -1):
         phrase = words[at : at + long]
         if phrase not in SAYINGS.corrections or (long == 1 and phrase[0] in kept):
             continue
-        if phrase == ("rather",) and (at or words[1:2] in {("than",), ()}):
-            continue
-        if phrase[-1] == "no" and _denies(words, at + long):
+        following = words[at + long : at + long + 1] or (".",)
+        denied = phrase[-1] == "no" and following[0] not in WORDS.saying | _MARKS
+        rather = phrase == ("rather",) and (at or following[0] in {"than", "."})
+        if rather or (denied and not cardinal(following[0])):  # `actually no sushi`
             continue
         if long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
-    if words[at : at + 2] == ("make", "it") and words[at + 2 : at + 3]:
-        return 2 if counts(words[at + 2]) or words[at + 2] == "the" else 0
-    if words[at] == "no" and at and cardinal(words[at - 1]) and words[at + 1 : at + 2]:
-        return 1 if cardinal(words[at + 1]) else 0
-    return 1 if words == ("wait",) and "wait" not in kept else 0
+    here, behind, then = (*words[at : at + 3], "", "")[:3]
+    if (here, behind) == ("make", "it") and (counts(then) or then == "the"):
+        return 2
+    numbers = at and cardinal(words[at - 1]) and cardinal(behind)
+    halt = here == "wait" and not at and behind in _MARKS and here not in kept
+    return 1 if (here == "no" and numbers) or halt else 0
 
 
-def _denies(words: tuple[str, ...], at: int) -> bool:
-    """Whether a "no" is said to what follows: `actually no sushi`."""
-    return at < len(words) and not cardinal(words[at]) and words[at] not in _SAYING | {"the"}
-
-
-def _refuses(words: tuple[str, ...], at: int) -> bool:
-    """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
-    answering = words[at] == "no" and not _SAYING.isdisjoint(words[at + 1 : at + 2])
-    return answering or words[at] in {"nope", "nah", "naw"}
-
-
-def _excepts(words: tuple[str, ...], at: int) -> bool:
-    """The "but" of "anything but", which is no turn."""
-    if words[at - 1 : at + 2] == ("last", "but", "one"):
-        return True
-    if words[at] != "but":
+def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
+    """Whether another thought begins here, unless it is the "but" of "anything but"."""
+    if words[at] not in WORDS.reasons | {"but"} or {*words[at - 1 : at + 2]} <= kept:
         return False
+    if words[at] != "but" or words[at - 1 : at + 2] == ("last", "but", "one"):
+        return words[at] != "but"
     each = words[max(at - 2, 0)] in {"any", "every", "all"}
-    return each or words[at - 1] in WORDS.quantifiers | {"nothing"}
+    return not each and words[at - 1] not in WORDS.quantifiers | {"nothing"}
+
+
+def _refuses(words: Words, at: int) -> bool:
+    """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
+    answering = words[at] == "no" and words[at + 1] in WORDS.saying - {"the"}
+    return answering or words[at] in {"nope", "nah", "naw"}

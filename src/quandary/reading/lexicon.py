@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.reading.numbers import cardinal
-from quandary.reading.phrases import WORDS, is_everyday
-from quandary.reading.stems import resembles, root, stem
-from quandary.reading.words import slips, spans, words, wordset
+from quandary.reading.numbers import NTH, cardinal
+from quandary.reading.phrases import ALIKE, GROUPS, IRREGULAR, WORDS, is_everyday
+from quandary.reading.words import slips, spans, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +17,69 @@ if TYPE_CHECKING:
     from quandary.model.asks import Choice
 
 Words = tuple[str, ...]
+_INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
+_DERIVATIONS = (
+    *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
+    *("est", "ly", "al", "er", "or", "ate", "ity", "ive"),
+)
+_LOOKALIKES = {
+    "s": ("ss", "us", "is"),
+    "ed": ("eed",),
+    "ing": ("thing",),
+    "est": ("uest", "test", "rest", "nest"),
+}
+"""Word endings that are no inflection."""
+_VOWELS = frozenset("aeiouy")
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
+    word = ALIKE.get(word) or IRREGULAR.get(word, word)
+    if word[:1].isdigit() and word[-2:] in NTH:
+        return word[:-2]
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    if word.endswith(("nsion", "nsions")):  # of a verb: `extension`, `suspension`
+        word = word[: word.rindex("nsion")] + "nd"
+    word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
+    if word.endswith("at") and len(word) > 6:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") and len(word) > 3 else word
+
+
+def _without(word: str, endings: tuple[str, ...], least: int) -> str:
+    for ending in endings:
+        if not word.endswith(ending) or len(word) - len(ending) < least:
+            continue
+        if word.endswith(_LOOKALIKES.get(ending, ())):
+            continue
+        rest = word[: -len(ending)]
+        if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh", "o")):
+            return word[:-1]
+        if not _VOWELS.isdisjoint(rest):
+            return rest + "y" if ending in {"ied", "ies"} else rest
+    return word
+
+
+def _resembles(typed: str, meant: str) -> bool:
+    """A word typed with a slip, or cut short, such as `genric`, `prod`, `deps` or `postgers`."""
+    if not typed.isalpha() or len(typed) < 4 or typed[0] not in meant[:2]:
+        return typed == meant
+    more = len(meant) - len(typed)
+    if meant.startswith(typed):
+        return more > 2 or len(typed) > 4
+    plural = typed.endswith("s") and meant.startswith(typed[:-1]) and more > 3
+    begun = len(typed) >= 7 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1
+    return plural or begun or slips(typed, meant) is not None
+
+
+# -- the options -----------------------------------------------------------------------------------
+
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
 _REACH = 3
 """How many telling words a "not" reaches."""
@@ -29,9 +89,11 @@ _SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
 _DESCRIPTION = 0.5
 """What a word of a description weighs, held against one of a label."""
 _CLOSE = 0.65
-_ONE = frozenset(("a", "an", "one"))
-_DETERMINERS = wordset("the that this my our those these")
-_WHOLE = wordset("both all every")
+_ALIKE: dict[str, set[str]] = {}
+"""By their stems, words with those that mean much the same."""
+for _group in GROUPS:
+    for _verb in _group:
+        _ALIKE.setdefault(stem(_verb), set()).update(_group)
 
 
 class Fit(NamedTuple):
@@ -46,22 +108,16 @@ class Lexicon:
 
     def __init__(self, options: tuple[Choice, ...]) -> None:
         self.entries = tuple(map(_OptionWords, options))
-        found = Counter(t for entry in self.entries for t in entry.in_label | entry.in_description)
-        self.weights = {token: math.log(1 + len(options) / found[token]) for token in found}
+        self.tokens = frozenset(t for e in self.entries for t in e.in_label | e.in_description)
         labels = [words(option.label) for option in options]
         self.label_words = frozenset(word for label in labels for word in label)
         self.label_stems = frozenset(map(stem, self.label_words))
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         """What options do, as far as their labels open with it."""
         self.things = frozenset(
-            stem(two) for label in labels for one, two in pairwise(label) if one in _DETERMINERS
+            stem(two) for label in labels for one, two in pairwise(label) if one in WORDS.pointers
         )
         """What is there already in labels, and so never a deed: `the flag`, unlike `a hotfix`."""
-        self._fused = {
-            one + two: stem(two)
-            for option in options
-            for one, two in pairwise(words(f"{option.label} {option.description}"))
-        }
         self.joins = frozenset(
             (one, between, two)
             for option in options
@@ -70,7 +126,6 @@ class Lexicon:
         )
         """Words of labels with what stands between them: `release`, `/`, `1`."""
         self._all = self.label_words.union(*(words(option.description) for option in options))
-        self._long = sorted(w for w in self._all - self.label_words if len(w) >= 6)
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
 
     def tells(self, word: str) -> bool:
@@ -115,7 +170,7 @@ class Lexicon:
             return self._check(Fit(self.closest(codes, said), label=True), tokens)
         codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
         alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
-        if not codes or alone or (told and self._counts_places(told)):
+        if not codes or alone:
             return None
         if told:
             carried = len(tokens) > 2 or self._carries(told)
@@ -138,7 +193,7 @@ class Lexicon:
             (token, word) for token, word in zip(_sign(said), said, strict=True) if self.tells(word)
         ]
         alike = len({token for token, _ in told}) < len(told)  # `revert the revert`
-        if not told or alike or self._counts_places([word for _, word in told]):
+        if not told or alike:
             return None
         brief = len(said) < 4
         meant = [self._meanings(token, word, brief=brief) for token, word in told]
@@ -146,29 +201,20 @@ class Lexicon:
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None or not (best.label or self._carries([word for _, word in told])):
             return None
-        if self._compares(said) or not self._counts_alike(best, said):
+        if not self._counts_alike(best, said):
             return None
         best = best._replace(codes=self.closest(best.codes, said))
         return self._check(best, set().union(*meant))
 
     def closest(self, codes: Words, said: Words) -> Words:
-        """Of several, those with most of the small words, and then with most words as they are.
-
-        `all` tells in `merge them all`, and `searchable` is nearer to itself than to `search`.
-        """
+        """Of several, those with most of the small words: `all` tells in `merge them all`."""
         small = {word for word in said if word not in WORDS.function and word in WORDS.neutral}
-        roots = {root(word) for word in said if len(word) - len(stem(word)) > 2}
-        few = self._entries(codes)
-        shared = {e.code: (len(small & e.plain), len(roots & e.roots)) for e in few}
-        most = max(shared.values(), default=(0, 0))
+        shared = {e.code: len(small & e.plain) for e in self._entries(codes)}
+        most = max(shared.values(), default=0)
         return tuple(code for code in codes if shared.get(code, most) == most)
 
     def _entries(self, codes: Words) -> list[_OptionWords]:
         return [entry for entry in self.entries if entry.code in codes]
-
-    def _counts_places(self, told: list[str]) -> bool:
-        """Whether nothing was said but numbers that options have as their place."""
-        return all(0 < (cardinal(word) or 0) <= len(self.entries) for word in told)
 
     def _carries(self, told: list[str]) -> bool:
         """Whether words can name an option by its description.
@@ -181,27 +227,28 @@ class Lexicon:
         word, token = told[0], stem(told[0])
         if len(told) > 1 or word in self._all or word.removesuffix("s") in self._all:
             return True
-        return token not in self.weights or len(token) > 5
-
-    def _compares(self, said: Words) -> bool:
-        """`something shorter` wants a change; `the shorter one` is an option that is short."""
-        return "the" not in said and any(
-            word.endswith("er") and word not in self._all and {word[:-2], word[:-1]} & self._all
-            for word in said
-        )
+        return token not in self.tokens or len(token) > 5
 
     def _counts_alike(self, fit: Fit, said: Words) -> bool:
         """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
-        pairs = [
-            ("1" if number in _ONE else stem(number), stem(noun))
-            for number, noun in pairwise(said)
-            if (number in _ONE or cardinal(number) is not None) and self.tells(noun)
-        ]
         lines = [line for e in self._entries(fit.codes) for line in (e.label, e.description)]
-        return all(
-            (all if number == "1" else any)(_counts(number, noun, line) for line in lines)
-            for number, noun in pairs
-        )
+        for number, noun in pairwise(said):
+            if not self.tells(noun) or (number not in WORDS.one and cardinal(number) is None):
+                continue
+            counted = [one for line in lines for one, two in pairwise(line) if two == stem(noun)]
+            others = [one for one in counted if one in WORDS.whole or one.isdigit()]
+            if number in WORDS.one and others == counted != []:
+                return False
+            at = [
+                (line, place)
+                for line in lines
+                for place, one in enumerate(line)
+                if one == stem(number)
+            ]
+            behind = [token for line, place in at for token in line[place + 1 : place + 4]]
+            if number not in WORDS.one and behind and stem(noun) not in behind:
+                return False
+        return True
 
     def _check(self, fit: Fit, tokens: Iterable[str]) -> Fit | None:
         """The fit, unless it rests on what an option would undo and says nothing of undoing it."""
@@ -209,6 +256,10 @@ class Lexicon:
         return (
             None if fit.label and len(verbs) == 1 and verbs[0] and verbs[0] not in tokens else fit
         )
+
+    def find_words(self, code: str) -> set[str]:
+        """The stems of an option's words."""
+        return {*(token for e in self._entries((code,)) for token in e.label + e.description)}
 
     def find_refusing(self, codes: Words) -> set[str]:
         """Those of the options that refuse what they name: `no refund` is `Deny the refund`."""
@@ -219,50 +270,43 @@ class Lexicon:
 
         In a reply that is not `brief`, a word of five letters is hardly a slip of another.
         """
-        spelt = "one" if word == "1" else f"{word}%"
-        for other in (token, self._fused.get(word), spelt):
-            if other in self.weights:
+        for other in (token, token.replace("1", "one"), f"{token}%"):
+            if other in self.tokens:
                 return frozenset((other,))
         if token.startswith("!") or word in WORDS.modifiers or not (brief or len(word) > 5):
             return frozenset((token,))
-        near = [meant for meant in self._labels if resembles(word, meant)]
-        if not near and len(word) >= 5:
-            near = [meant for meant in self._long if word[0] == meant[0] and slips(word, meant)]
+        near = [meant for meant in self._labels if _resembles(word, meant)]
+        near = near or [meant for meant in _ALIKE.get(stem(word), ()) if meant in self.label_words]
         return frozenset((token, *map(stem, near)))
 
     def _best(self, meant: list[frozenset[str]], also: set[str], *, weak: bool) -> Fit | None:
-        scored = ((e.code, self._score(e, meant, also, whole=weak)) for e in self.entries)
-        scores = {code: score for code, score in scored if score}
-        if not scores:
-            return None
-        top = max(scores.values())
-        codes = tuple(code for code, score in scores.items() if score >= top * _CLOSE)
+        scores = {e.code: _score(e, meant, also, whole=weak) for e in self.entries}
+        top = max(scores.values(), default=0)
+        codes = tuple(code for code, score in scores.items() if top and score >= top * _CLOSE)
         in_labels = frozenset[str]().union(*(entry.in_label for entry in self._entries(codes)))
-        return Fit(codes, label=any(not m.isdisjoint(in_labels) for m in meant))
+        return Fit(codes, label=any(m & in_labels for m in meant)) if codes else None
 
-    def _score(
-        self, entry: _OptionWords, meant: list[frozenset[str]], also: set[str], *, whole: bool
-    ) -> float:
-        """How much is said for an option; nothing when a word is not its own.
 
-        With words that say little, or that are the question's, its `whole` label must be said.
-        """
-        score, hits, described = 0.0, set[str](), set[str]()
-        for alternatives in meant:
-            if in_label := alternatives & entry.in_label:
-                hits |= in_label
-                score += max(self.weights[token] for token in in_label)
-            elif in_description := alternatives & entry.in_description:
-                described |= in_description
-                score += max(self.weights[token] for token in in_description) * _DESCRIPTION
-            elif alternatives & also:
-                whole = True
-            else:
-                return 0.0
-        # The verb of a label with something of its description is another deed.
-        if described and hits and hits == {*entry.label[:1]} != entry.needed:
-            return 0.0
-        return 0.0 if whole and not (entry.needed and entry.needed <= hits) else score
+def _score(
+    entry: _OptionWords, meant: list[frozenset[str]], also: set[str], *, whole: bool
+) -> float:
+    """How much is said for an option; nothing when a word is not its own.
+
+    With words that say little, or that are the question's, its `whole` label must be said.
+    """
+    hits, described = set[str](), set[str]()
+    for alternatives in meant:
+        hits |= alternatives & entry.in_label
+        if not alternatives & entry.in_label:
+            described |= alternatives & entry.in_description
+            whole = whole or not alternatives & entry.in_description
+            if not alternatives & (entry.in_description | also):
+                return 0
+    # The verb of a label with something of its description is another deed.
+    deed = described and hits and hits == {*entry.label[:1]} != entry.needed
+    if deed or (whole and not (entry.needed and entry.needed <= hits)):
+        return 0
+    return len(hits) + len(described) * _DESCRIPTION
 
 
 lexicon = lru_cache(maxsize=128)(Lexicon)
@@ -287,8 +331,6 @@ class _OptionWords:
         self.in_description = frozenset(self.description) - _EMPTY
         self.plain = frozenset(said)
         """The words of the label as they stand."""
-        self.roots = frozenset(map(root, words(f"{option.label} {option.description}")))
-        """The words of label and description but for their inflection."""
         self.undoing = stem(first) if len(self.label) > 1 and first in WORDS.undoings else ""
         """The verb that it opens with, where its object alone would not say so."""
 
@@ -328,12 +370,3 @@ def _within(tokens: Words, line: Words) -> bool:
         return False
     long = len(tokens)
     return any(line[at : at + long] == tokens for at in range(len(line) - long + 1))
-
-
-def _counts(number: str, noun: str, line: Words) -> bool:
-    """Whether a number stands before a noun in a line, or counts nothing else there."""
-    if number == "1":
-        counted = [line[at - 1] for at, token in enumerate(line) if token == noun and at]
-        return not counted or not all(c in _WHOLE or (c.isdigit() and c != "1") for c in counted)
-    behind = [line[at + 1 : at + 4] for at, token in enumerate(line) if token == number]
-    return any(noun in rest or not rest or rest[0] in _EMPTY for rest in behind)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from quandary.reading.phrases import NUMBERS, SAYINGS, WORDS
-from quandary.reading.words import wordings, wordset
+from quandary.reading.words import wordings
 
 Words = tuple[str, ...]
 _FIGURES = 6
@@ -20,13 +20,7 @@ _FROM_END = {
     for saying in wordings(sayings)
 }
 _BEFORE = WORDS.numbering | {"the"}
-_AFTER = wordset("one ones option options choice choices item")
 _JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
-_COUNTING = wordset("first top last bottom final")
-_ENDS = wordset("last final bottom top middle former latter penultimate next")
-_TIMES = wordset("time year month week night quarter sprint monday friday weekend")
-_SPANNING = wordset("to through thru till until")
-_OF_ALL = wordings("of them,of these,of those,of the list,on the list")
 
 
 class Places(NamedTuple):
@@ -55,20 +49,18 @@ def places(
     *,
     real: int,
     nouns: frozenset[str] = frozenset(),
-    kinds: frozenset[str] = frozenset(),
 ) -> Places | None:
     """The places that these words name, or None when they say anything else as well.
 
     `real` leaves out places at the end that "all" does not mean, such as More and Other. `nouns`
-    are words that may stand for "option" here, such as `visa` in "the second visa", and `kinds`
-    those that may stand before a number, such as `topic` in "topic 2".
+    are words that may stand for "option" here, such as `visa` in "the second visa".
     """
-    for tail in (*_OF_ALL, ("of", "the", str(real))):
+    for tail in (*SAYINGS.of_all, ("of", "the", str(real))):
         if words[-len(tail) :] == tail and len(words) > len(tail):
             words = words[: -len(tail)]
     bare = words[1:] if words[:1] == ("the",) else words
     numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == real
-    if bare in SAYINGS.every or numbered or (bare in SAYINGS.both and real == 2):
+    if {words, bare} & SAYINGS.every or numbered or (bare in SAYINGS.both and real == 2):
         return Places(tuple(range(real)), every=True)
     if words[-1:] == ("first",) and len(words) > 1 and cardinal(words[-2]) is not None:
         words = words[:-1]
@@ -76,7 +68,7 @@ def places(
     found: list[int] = []
     joints, explicit, at = set[str](), True, 0
     while at < len(words):
-        item = _read_item(words, at, count, nouns, kinds)
+        item = _read_item(words, at, count, nouns)
         if item is None:
             return None
         found.extend(item.at)
@@ -92,12 +84,10 @@ def places(
     return Places(distinct, "or" in joints, explicit or len(distinct) > 1)
 
 
-def _read_item(
-    words: Words, at: int, count: int, nouns: frozenset[str], kinds: frozenset[str]
-) -> _Item | None:
+def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> _Item | None:
     """One place, or several that belong together."""
     begun = at
-    while at < len(words) and (words[at] in _BEFORE or words[at] in kinds):
+    while at < len(words) and words[at] in _BEFORE:
         at += 1
     lead = words[begun:at]
     if at == len(words):
@@ -107,16 +97,16 @@ def _read_item(
     number = cardinal(words[at])
     if number is not None and words[at : at + 3] not in _FROM_END:
         counted = words[at] != "one" or "the" not in lead
-        explicit = "the" not in lead or bool((WORDS.numbering | kinds).intersection(lead))
+        explicit = "the" not in lead or bool(WORDS.numbering.intersection(lead))
         return _Item((number - 1,), at + 1, explicit) if counted else None
     place, end = _read_ordinal(words, at, count)
     after = end
-    while after < len(words) and (words[after] in _AFTER or words[after] in nouns):
+    while after < len(words) and (words[after] in WORDS.after or words[after] in nouns):
         after += 1
-    dated = words[at] in {"last", "next"} and not _TIMES.isdisjoint(words[end:])
+    dated = words[at] in {"last", "next"} and not WORDS.spans_of_time.isdisjoint(words[end:])
     bare = words[at] in {"top", "bottom", "middle", "final"} and after == end
     loose = dated or (bare and (len(words) > 1 or words[at] == "final"))
-    if place is None or not kinds.isdisjoint(lead) or (loose and "the" not in lead):
+    if place is None or (loose and "the" not in lead):
         return None
     return _Item((place,), after, after > end or bool(lead))
 
@@ -125,10 +115,12 @@ def _read_several(words: Words, at: int, count: int) -> _Item | None:
     """`first two`, `last three options`, `1 to 3`."""
     here, behind, then = (*words[at : at + 3], "", "")[:3]
     many, number, last = cardinal(behind), cardinal(here), cardinal(then)
-    if many and behind != "one" and 1 < many <= count and here in _COUNTING:
+    if many and behind != "one" and 1 < many <= count and here in WORDS.counting:
         first = 0 if here in {"first", "top"} else count - many
-        return _Item(tuple(range(first, first + many)), at + 2 + (then in _AFTER), explicit=True)
-    if number and last and behind in _SPANNING and number <= last <= number + 100:
+        return _Item(
+            tuple(range(first, first + many)), at + 2 + (then in WORDS.after), explicit=True
+        )
+    if number and last and behind in WORDS.spanning and number <= last <= number + 100:
         return _Item(tuple(range(number - 1, last)), at + 3, explicit=True)
     return None
 
@@ -160,7 +152,7 @@ def is_ordinal(word: str) -> bool:
 def counts(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
     numbered = cardinal(word) is not None or _nth(word) is not None
-    return numbered or word in _ENDS | _SPANNING | _JOINTS.keys()
+    return numbered or word in WORDS.ends | WORDS.spanning | _JOINTS.keys()
 
 
 def cardinal(word: str) -> int | None:

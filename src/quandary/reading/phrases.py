@@ -50,6 +50,8 @@ IRREGULAR = _turn(_read["irregular"])
 """The verb that a form belongs to."""
 ALIKE = _turn(_read["alike"])
 """The word that another one says the same as."""
+GROUPS = [group.split() for group in _read["groups"]["verbs"].split(";")]
+"""Words that mean much the same."""
 NUMBERS: dict[str, str] = _read["numbers"]
 SHORT: dict[str, str] = _read["short"]
 CUT: dict[str, str] = _read["cut"]

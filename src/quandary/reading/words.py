@@ -11,11 +11,6 @@ def wordset(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def number_words(text: str) -> dict[str, int]:
-    """The words of a list, numbered from 1."""
-    return {word: number for number, word in enumerate(text.split(), 1)}
-
-
 def wordings(text: str) -> frozenset[tuple[str, ...]]:
     """The phrases of a list that is written as one text, with commas."""
     return frozenset(tuple(phrase.split()) for phrase in text.split(",") if phrase.strip())
@@ -26,16 +21,10 @@ def opens(said: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> bool:
     return any(said[: len(phrase)] == phrase for phrase in known)
 
 
-def spellings(text: str) -> dict[str, str]:
-    """The pairs of a list that is written as one text, with commas: short and long."""
-    return {short: long for short, _, long in (pair.partition(" ") for pair in text.split(","))}
-
-
 ARTICLES = wordset("the a an i")
 _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
-_PLAIN_SIGNS = frozenset("$+<=>^`|~")
-"""The signs among ASCII that are no punctuation."""
+_EDGES = r"\A(?:[^\w$+<=>^`|~]|_)+|(?:[^\w$+<=>^`|~]|_)+\Z"
 
 
 @cache
@@ -86,22 +75,7 @@ def fold(text: str) -> str:
 
 def trim(text: str) -> str:
     """The text without the punctuation around it."""
-    first, last = 0, len(text)
-    while first < last and not _counts(text[first]):
-        first += 1
-    while last > first and not _counts(text[last - 1]):
-        last -= 1
-    return text[first:last]
-
-
-def _counts(character: str) -> bool:
-    if character.isalnum():
-        return True
-    if character.isascii():
-        return character in _PLAIN_SIGNS
-    from unicodedata import category  # noqa: PLC0415 - as above
-
-    return category(character)[0] not in "PZC"
+    return re.sub(_EDGES, "", text)
 
 
 def spans(text: str) -> list[tuple[str, int, int]]:
