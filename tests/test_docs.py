@@ -34,7 +34,7 @@ from typing import NamedTuple, get_args, get_type_hints
 import click
 import pytest
 
-from quandary import Ask, Outcome, Question, Reading, Tree, decide, load, read, settings
+from quandary import Ask, Item, Outcome, Question, Reading, Tree, decide, load, read, settings
 from quandary.cli import COMMANDS
 from quandary.cli.program import quandary
 from quandary.flows import walk
@@ -243,7 +243,7 @@ def test_replies_are_read_as_the_page_says() -> None:
 
 def first_question(tree: Tree) -> Question:
     """What is asked first about a tree."""
-    ask = next(decide(tree, context="The page on replies shows it."))
+    ask = next(decide(tree, [Item("1", "Item")], context="The page on replies shows it."))
     assert isinstance(ask, Ask)
     return ask.questions[0]
 
@@ -432,7 +432,7 @@ def test_a_wrong_output_is_noticed() -> None:
 
 def test_what_differs_each_time_is_shown_the_same() -> None:
     """Runs, moments and digests; and a command that names a run as it is shown finds it."""
-    ask = "quandary ask examples/trees/release.md --context 'All is green.' --via text"
+    ask = "quandary ask examples/trees/release.md --item 1 --context 'All is green.' --via text"
     beginning = f"```console\n$ {ask} | cut -c 1-34\n$ quandary runs\n```\n"
     first = played(beginning)
     run = _RUN.search(first)

@@ -80,14 +80,14 @@ def test_the_example_passes() -> None:
 
 def test_run_drives_a_flow(tree: quandary.Tree) -> None:
     """A callable answers what is asked."""
-    flow = quandary.decide(tree, context="The plan is written.")
+    flow = quandary.decide(tree, [quandary.Item("1", "Auth")], context="The plan is written.")
     result = quandary.run(flow, lambda ask: quandary.Reply((quandary.Answer(ask.key, ("OK",)),)))
     assert result["chosenItems"][0]["path"] == "OK"
 
 
 def test_run_takes_nothing_for_an_answer(tree: quandary.Tree) -> None:
     """A dismissed question ends the run with an error, not with a choice."""
-    flow = quandary.decide(tree, context="The plan is written.")
+    flow = quandary.decide(tree, [quandary.Item("1", "Auth")], context="The plan is written.")
     with pytest.raises(quandary.Rejected, match="dismissed"):
         quandary.run(flow, lambda _: quandary.Outcome("dismissed"))
 
@@ -105,6 +105,8 @@ def test_run_answers_calls(tree: quandary.Tree) -> None:
         question, text = shown.questions[0], next(replies)
         return quandary.Reply((quandary.read(text, question).answer(question.key, text),))
 
-    flow = quandary.decide(tree, context="The plan is written.", advisor="CLAUDE")
+    flow = quandary.decide(
+        tree, [quandary.Item("1", "Auth")], context="The plan is written.", advisor="CLAUDE"
+    )
     assert quandary.run(flow, ask, call)["chosenItems"][0]["path"] == "OK"
     assert [request.agent for request in asked] == ["CLAUDE"]

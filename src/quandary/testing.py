@@ -50,6 +50,7 @@ def walk(
     """Answer each Ask in turn. A text answers every question of the Ask, as if it were typed;
     a mapping from keys or item ids answers one by one. An empty text leaves Other blank.
     """
+    items = items or [Item("1", tree.name, tree.name)]  # `{title}` and the like need one
     flow = decide(tree, items, context=context, kind=kind, limits=limits)
     asks: list[Ask] = []
     request = next(flow)

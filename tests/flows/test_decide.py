@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -875,7 +876,69 @@ def test_unfilled_questions_are_refused() -> None:
         decide(tree(STEP), items(1), context=CONTEXT, question="Is {owner} happy?")
 
 
-@pytest.mark.parametrize("title", ["Clear the TODO list", "TBD", "Keep [draft] tags", "{topic}"])
+SLOTTED = """## Decision: Deploy
+- [NOW] Deploy {service} now
+  {title} goes out as {version}
+- [NO] Not yet
+  Something is missing
+  - [WAI] Wait for {owner}
+    They know {service}
+- [CUT] Leave it out
+  Nobody needs it
+"""
+
+
+def test_slots_are_filled_wherever_a_person_sees_them() -> None:
+    """READINGS 54: labels, descriptions, extras, and the labels, titles and contexts of items."""
+    found = [
+        Item("1", "{service}", "Send {service}", "{owner} wrote it.", fields={"owner": "Ada"}),
+        Item("2", "Mail", "Mail", fields={"service": "mail", "owner": "Bo"}),
+    ]
+    extras = [Extra("A", "Ask {owner}")]
+    values = {"version": "2.1", "service": "chat"}
+    flow = decide(tree(SLOTTED), found, context=CONTEXT, extras=extras, values=values)
+    asks, result = drive(flow, pick("NO"), pick("WAI"), pick(extra="A"))
+    first, second = asks[0].questions
+    assert [c.label for c in first.choices[:2]] == ["Deploy chat now", "Not yet"]
+    assert first.choices[0].description == "Send chat goes out as 2.1"
+    assert second.choices[0].description == "Mail goes out as 2.1"
+    assert (first.header, first.title, first.extras[0].text) == ("1. chat", "Send chat", "Ask Ada")
+    assert asks[0].preamble.blocks == ("**1. chat** — Ada wrote it.",)
+    assert asks[1].questions[0].choices[0].label == "Wait for Ada"
+    assert [c["item"] for c in result["chosenItems"]] == ["Send chat", "Mail"]
+    assert [c["labels"] for c in result["chosenItems"]] == [["Wait for Ada"], ["Ask Bo"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "more", "said"),
+    [
+        (SLOTTED, [], {"version": "2", "owner": "x"}, "label of [NOW] still says {service}"),
+        (SLOTTED, [], {"service": "x", "owner": "x"}, "[NOW] still says {title}"),
+        (SLOTTED, [Item("1")], {"service": "x", "version": "2"}, "[NO/WAI] still says {owner}"),
+        (STEP.replace("Fine", "Fine [reason]"), [], {}, "the label of [OK] still says [reason]"),
+        (STEP.replace("Run the tests", "Run {them}"), [], {}, "extra A still says {them}"),
+        (STEP, [Item("1", "{name}")], {}, "the label of item 1 still says {name}"),
+        (STEP, [Item("1", "x", "About {name}")], {}, "the title of item 1 still says {name}"),
+        (STEP.replace("step waits\n", "x\nQuestion: Is {title} right?\n"), [], {}, "says {title}"),
+    ],
+)
+def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
+    text: str, items: list[Item], more: dict[str, str], said: str
+) -> None:
+    """Before anyone is asked; without items, nothing is called `{title}`."""
+    with pytest.raises(ContextRequired, match=re.escape(said)):
+        decide(tree(text), items, context=CONTEXT, values=more)
+
+
+def test_a_run_that_began_before_still_opens() -> None:
+    """What was not refused then is shown as it was."""
+    terms = {"tree": msgspec.to_builtins(tree(SLOTTED)), "context": CONTEXT}
+    ask = next(start(terms))
+    assert isinstance(ask, Ask)
+    assert ask.questions[0].choices[0].label == "Deploy {service} now"
+
+
+@pytest.mark.parametrize("title", ["Clear the TODO list", "TBD", "Keep [draft] tags"])
 def test_a_title_is_what_the_item_is_called(title: str) -> None:
     """Something is asked about it, however much it looks like a slot."""
     ask = next(decide(tree(STEP), [Item("1", "x", title)], context=CONTEXT))

@@ -250,7 +250,7 @@ def prepare(
 
 def decide(wanted: Asking, showing: Showing) -> Beginning:
     """Questions from a tree; a tree that is given as text may be one of several there."""
-    from quandary.flows.decide import Terms  # noqa: PLC0415 - one flow at a time
+    from quandary.flows.decide import Terms, require_slots_filled  # noqa: PLC0415 - one at a time
 
     if not wanted.context.strip():
         raise ContextRequired("the context is missing: say what is to be decided and why")
@@ -275,6 +275,7 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
         values=wanted.values,
         require=_required(wanted),
     )
+    require_slots_filled(terms)
     return _beginning("decide", terms, "tree", "trees")
 
 
@@ -303,6 +304,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
+    from quandary.flows.wording import fill, require_filled  # noqa: PLC0415 - the same
     from quandary.formats import tracks  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
@@ -314,6 +316,8 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
     phase = track.find(track.current.label) or track.current
     label, _, description = (part.strip() for part in wanted.custom.partition("|"))
+    label, description = (fill(part, wanted.values) for part in (label, description))
+    require_filled(f"{label} {description}", "the custom action")
     if wanted.custom and not label:
         raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)

@@ -88,7 +88,66 @@ def decide(
     shown, known, given = limits or Limits(), tuple(trees), dict(values or {})
     who: Required = "person" if require_person else ""
     terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given, who)
+    require_slots_filled(terms)
     return _flow(terms)
+
+
+def require_slots_filled(terms: Terms) -> None:
+    """Refuse to begin with a slot that nothing fills, wherever a person would see it.
+
+    An item's slots are its own: without items, nothing is called `{title}`. What an item is called
+    may look like anything else that waits to be filled in.
+    """
+    tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
+    seen = [(f"extra {extra.letter}", extra.text) for extra in extras]
+    for decision in tree.decisions:
+        if not terms.items:
+            seen.append(("the question", terms.question or decision.question or tree.question))
+        for path, option in decision.walk():
+            code = "/".join(path)
+            seen += [(f"the label of [{code}]", option.label)]
+            seen += [(f"the description of [{code}]", option.description)]
+    doubtful = [(where, text) for where, text in seen if wording.may_be_unfilled(text)]
+    for given in terms.items or (None,):
+        item = _fill_item(given, terms.values) if given else None
+        known, title = known_of(item, terms.values), item.title or item.label if item else ""
+        for where, text in doubtful:
+            wording.require_filled(wording.fill(text, known), where, title)
+        if item is not None:
+            wording.require_slots(item.label, f"the label of item {item.id}")
+            wording.require_slots(item.title, f"the title of item {item.id}")
+
+
+def known_of(item: Item | None, values: Mapping[str, str]) -> Mapping[str, str]:
+    """What fills slots: what the caller set, and what is known of the item."""
+    if item is None:
+        return values
+    title = item.title or item.label or item.id
+    known = {**item.fields, "id": item.id, "label": item.label, "title": title}
+    return ChainMap(dict(values), {**known, "context": item.context})
+
+
+def _fill_item(item: Item, values: Mapping[str, str]) -> Item:
+    """An item with the slots in its own texts filled."""
+    if "{" not in f"{item.label}{item.title}{item.context}":
+        return item
+    known = known_of(item, values)
+    said = {
+        name: wording.fill(getattr(item, name), known) for name in ("label", "title", "context")
+    }
+    return replace(item, **said)
+
+
+def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tuple[Option, ...]:
+    return tuple(
+        replace(
+            option,
+            label=wording.fill(option.label, known),
+            description=wording.fill(option.description, known),
+            options=_fill_options(option.options, known),
+        )
+        for option in options
+    )
 
 
 def _flow(terms: Terms) -> Flow:
@@ -101,6 +160,7 @@ def _flow(terms: Terms) -> Flow:
     wording.require_filled(terms.context, "the context")
     name = terms.tree.decisions[0].name
     items = terms.items or (Item("1", label=name, title=name),)
+    items = tuple(_fill_item(item, terms.values) for item in items)
     seen: set[str] = set()
     for item in items:
         if not _ID.fullmatch(item.id):
@@ -303,6 +363,9 @@ class Decider(Asking[Level]):
         self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
         self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
         """Items of one run are asked the same things, which are made once."""
+        self._slotted: dict[int, bool] = {}
+        self._filled: dict[tuple[str, int], tuple[Option, ...]] = {}
+        """Levels are known by where they lie in memory, so that those of an item are kept."""
         self._texts: dict[tuple[str, int], str] = {}
         """Questions are put into words before anybody is asked, and then asked."""
 
@@ -323,10 +386,29 @@ class Decider(Asking[Level]):
 
     def level(self, item: Item, root: int = 0, why: str = "") -> Level:
         """The first level of a decision, for an item."""
-        options = self.terms.tree.decisions[root].options
+        options = self._options(item, root)
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
         return Level(item=item, blocks=blocks, multi=multi, root=root, options=options, why=why)
+
+    def _options(self, item: Item, root: int) -> tuple[Option, ...]:
+        """The options of a decision, with the slots in labels and descriptions filled."""
+        options = self.terms.tree.decisions[root].options
+        if root not in self._slotted:
+            texts = (f"{o.label}{o.description}" for _, o in walk(options))
+            self._slotted[root] = any("{" in text for text in texts)
+        if not self._slotted[root]:
+            return options
+        if (item.id, root) not in self._filled:
+            known = known_of(item, self.terms.values)
+            self._filled[item.id, root] = _fill_options(options, known)
+        return self._filled[item.id, root]
+
+    def _extras(self, item: Item) -> tuple[Extra, ...]:
+        if not any("{" in extra.text for extra in self.extras):
+            return self.extras
+        known = known_of(item, self.terms.values)
+        return tuple(replace(e, text=wording.fill(e.text, known)) for e in self.extras)
 
     def result(self) -> dict[str, Any]:
         """A path for every item and decision, with what was said beside it."""
@@ -365,7 +447,7 @@ class Decider(Asking[Level]):
             named=further,
             above=_way_up(place),
             menu=bool(place.menu and place.menu.options) and not place.among,
-            extras=(*self.extras, *place.offers),
+            extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
             gathered=place.gathered,
             root=not place.path,
@@ -410,9 +492,8 @@ class Decider(Asking[Level]):
         title = item.title or item.label or item.id
         template = item.question or terms.question or decision.question or terms.tree.question
         if template:
-            known = {**item.fields, "id": item.id, "label": item.label, "title": title}
             fill = wording.fill if wording.is_all_slots(template) else fill
-            text = fill(template, ChainMap(terms.values, {**known, "context": item.context}))
+            text = fill(template, known_of(item, terms.values))
             named = self._several and template != decision.question
             return f"{decision.name}: {text}" if named else text
         about = wording.summary(item.context or terms.context)
@@ -543,6 +624,10 @@ class Decider(Asking[Level]):
             return self.again(place, f"There is no tree {name} here.")
         same = replace(self.terms, require=self.require)
         terms = replace(same, tree=tree, items=(place.item,), question="", extras=None)
+        try:
+            require_slots_filled(terms)
+        except ContextRequired as error:
+            return self.again(place, f"{tree.name} cannot be asked: {error}.")
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
         self.records[place.item.id].asides += [

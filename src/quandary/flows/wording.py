@@ -130,10 +130,21 @@ def require_filled(text: str, where: str, title: str = "") -> None:
         raise ContextRequired(f"{where} still says {found}; fill it in before asking")
 
 
+def require_slots(text: str, where: str) -> None:
+    """Refuse text with a `{slot}` that nothing fills."""
+    if "{" in text and (found := _SLOT.search(_CODE_OR_URL.sub(" ", text))):
+        raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
+
+
+def may_be_unfilled(text: str) -> bool:
+    """Whether a text has something that looks as if it had to be filled in, which few have."""
+    return any(mark in text for mark in ("{", "[", "TODO", "TBD"))
+
+
 def _unfilled(text: str) -> str:
     """The first part of a text that somebody was to fill in; nothing where there is none."""
-    if not any(mark in text for mark in ("{", "[", "TODO", "TBD")):
-        return ""  # which is quickly seen, and true of most texts
+    if not may_be_unfilled(text):
+        return ""
     bare = _CODE_OR_URL.sub(" ", text)
     found = next(filter(None, (p.search(bare) for p in (_SLOT, _BRACKETS, _TODO))), None)
     return found[0] if found else ""
