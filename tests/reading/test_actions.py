@@ -93,6 +93,47 @@ def test_a_letter_that_is_an_options_key_names_no_bucket() -> None:
     assert [read(text, question, "strict").kind for text in ("B", "C")] == ["own-words", "pick"]
 
 
+def ask_after(*said: str, **ties: dict[str, tuple[str, ...]]) -> Question:
+    """What is asked when these were the answers so far."""
+    options = [quandary.Candidate(key, title, **ties.get(key, {})) for key, title in CHATS.items()]
+    flow = quandary.split(options)
+    ask = next(flow)
+    for text in said:
+        question = ask.questions[0]  # type: ignore[union-attr]
+        answer = read(text, question, "strict").answer(question.key, text)
+        ask = flow.send(quandary.Reply((answer,)))
+    return ask.questions[0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_whoever_continues_may_say_with_what(mode: Mode) -> None:
+    """By its key, its title or its number, which is no place in what is shown."""
+    held = ask_after("include", "hold")
+    texts = ("let's continue", "continue with E4", "continue with Telegram", "D1.4", "E4", "cut it")
+    codes = [read(text, held, mode).codes for text in texts]
+    assert codes == [("CON",), ("E4",), ("E4",), ("E4",), ("E4",), ("CUT",)]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_the_final_question_and_conflicts_are_answered_in_the_requirements_words(
+    mode: Mode,
+) -> None:
+    """And with the names of options; whichever of two that conflict is named."""
+    final = ask_after("include", "include", "defer", "cut", "cut")
+    texts = ("A", "ship it", "B", "revise E2", "C", "cut more", "D1.2")
+    codes = [read(text, final, mode).codes for text in texts]
+    assert codes == [("SHP",), ("SHP",), ("REV",), ("REV",), ("CUT",), ("CUT",), ()]
+    needs = ask_after("cut", "cut", "include", "cut", "cut", E3={"requires": ("E1",)})
+    texts = ("keep E1", "B", "Leave as-is and accept the broken state", "leave as is")
+    codes = [read(text, needs, mode).codes for text in texts]
+    assert codes == [("KEP",), ("CUT",), ("BRK",), ("BRK",)]
+    at_odds = ask_after("include", "include", "cut", "cut", "cut", E1={"conflicts": ("E2",)})
+    texts = ("keep E1", "cut E2", "keep E2", "cut E1", "C")
+    codes = [read(text, at_odds, mode).codes for text in texts]
+    assert codes == [("KEP",), ("KEP",), ("CUT",), ("CUT",), ("BRK",)]
+    assert read("cut it", at_odds, mode).kind != "pick"
+
+
 @pytest.mark.parametrize(
     ("count", "text", "code"),
     [

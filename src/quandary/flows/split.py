@@ -235,6 +235,11 @@ class _Split:
                 return code
             inquiry = replace(inquiry, why=self.chooser.keep_words(inquiry, chosen.words))
 
+    def _brief(self, key: str) -> Choice:
+        """An option that is only to be named, which its number does as well."""
+        number = made.decision(self.terms.number, str(self.place[key]))
+        return replace(self.words.brief(key), also=(number,))
+
     def _find_option(self, words: str) -> str:
         """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
         bare = words.strip().strip(".!#").casefold()
@@ -271,14 +276,14 @@ class _Split:
         advised = [key for key in self.keys if self._is_advised([key], "include")]
         for first in range(0, len(self.keys), room):
             page, later = self.keys[first : first + room], self.keys[first + room :]
-            are = "is" if len(later) == 1 else "are"
+            here, are = ("is" if len(keys) == 1 else "are" for keys in (page, later))
             further = f" There {are} {len(later)} more if none of these fits." if later else ""
             said = f"See the other {len(later)}" if later else "None of them is chosen"
             none = Choice(self._free("NON"), "None of these", said)
             inquiry = self._inquiry(
                 "pick",
                 "",
-                f"Choose one of {len(self.keys)}; here are {words.names(page)}.{further}",
+                f"Choose one of {len(self.keys)}; here {here} {words.names(page)}.{further}",
                 (words.choice(key, recommended=advised == [key]) for key in page),
                 none=none,
                 blank_is_none=bool(later),
@@ -421,15 +426,15 @@ class _Split:
         waiting = [other for other in self.keys if other not in self.buckets and other != key]
         others = [other for other in self.keys if other not in (*waiting, key)]
         buckets = [c for c in words.buckets(key) if c.code in BUCKETS and c.code not in self.place]
-        go_on = Choice(self._free("CON"), "Continue", f"Ask about {key} again")
+        go_on = action(self._free("CON"), "Continue", f"Ask about {key} again")
         held = f"{words.name(key)} is held: {reason.rstrip('.')}."
         inquiry = self._inquiry(
             "hold",
             f"hold-{self.place[key]}",
             f"{held} Nothing else is asked until you continue.",
-            (go_on, *map(words.brief, waiting)),
+            (go_on, *map(self._brief, waiting)),
             label=f"Held: {key}",
-            named=(*buckets, *map(words.brief, others)),
+            named=(*buckets, *map(self._brief, others)),
             always=(Note("held", reason, key),),
             item=Item(key),
         )
@@ -470,8 +475,8 @@ class _Split:
         accept = action("BRK", "Accept it as broken", "Both stay as they are; the result says so")
         if breach.kind == "conflicts":
             return [
-                Choice("KEP", f"Keep {one}", f"Cut {whole_other}"),
-                Choice("CUT", f"Cut {one}", f"Keep {whole_other}"),
+                Choice("KEP", f"Keep {one}", f"Cut {whole_other}", also=(f"Cut {other}",)),
+                Choice("CUT", f"Cut {one}", f"Keep {whole_other}", also=(f"Keep {other}",)),
                 accept,
             ]
         keep = Choice("KEP", f"Keep {other}", f"Include {whole_other} after all")
@@ -509,7 +514,7 @@ class _Split:
     def _revise(self, key: str) -> Steps[None]:
         """One option is asked about again, and no other."""
         if key == "REV":
-            text, choices = self.words.assembled(), map(self.words.brief, self.keys)
+            text, choices = self.words.assembled(), map(self._brief, self.keys)
             key = yield from self._ask_name(self._inquiry("revise", "revise", text, choices))
         while key:
             key = yield from self._decide(key, f"revise-{self.place[key]}")

@@ -283,19 +283,22 @@ _WORDINGS = {
     "DEF": ("Defer to …", "Defer until …", "Defer till …", "Defer the rest"),
     "CUT": ("Cut entirely", "Cut completely", "Cut out", "Cut from …", "Cut the rest", "Cut more"),
     HOLD: ("Hold on", "Hold off"),
-    "ALL": ("Proceed with the full split",),
+    "CON": ("Continue with it", "Resume"),
+    "ALL": ("Proceed with the full split", "One by one"),
     "NAR": ("Narrow scope first",),
-    "BAT": ("Batch into groups of 4 instead",),
+    "BAT": ("Batch", "Batch into groups of 4", "Batch into groups of 4 instead"),
     "SHP": ("Ship this scope",),
-    "REV": ("Revise one option",),
-    "BRK": ("Accept the broken state", "Leave as-is and accept the broken state"),
+    "REV": ("Revise …",),
+    "BRK": ("Accept the broken state", "Leave as-is", "Leave as-is and accept the broken state"),
 }
 """How else people say what is to be done, the words of the requirement among them."""
 
 
 def action(code: str, label: str, description: str, *, recommended: bool = False) -> Choice:
     """A choice that says what to do, which a reply may say in other words."""
-    return Choice(code, label, description, recommended=recommended, also=_WORDINGS[code])
+    return Choice(
+        code, label, description, recommended=recommended, also=_WORDINGS[code.rstrip("_")]
+    )
 
 
 class Breach(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quandary.reading import HEAD, OWN, reading
+from quandary.reading import HEAD, OWN, option_names, reading
 from quandary.reading.words import spans, words, wordset
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from quandary.model.asks import Choice, Question, Reading
 
-_THANKS = wordset("please pls plz thanks")
-_OPENING = _THANKS | wordset("ok okay just so then well lets id i we would should say option")
+_OPENING = wordset("please pls ok okay just so then well lets id i we would should say option")
 _FILLER = _OPENING | wordset(
     "it this that them these those the one ones item feature thing all for now here too"
 )
@@ -24,10 +23,12 @@ _LIMITS = _NEGATORS | wordset(
     "depending whether without wait actually unsure sure half part partly partially"
 )
 """Words that make a choice depend on something, or take some of it back."""
-_ADVICE = re.compile(r"\((?:not )?recommended[^)]*\)", re.IGNORECASE)
-_LETTER = re.compile(
-    r"(?i)(?:option\s+)?\(?([a-z])(?:[).:]+\s*|\s*$|[\s,]+(?=please|pls|plz|thanks))"
+_AROUND = re.compile(
+    r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
 )
+_NUMBER = re.compile(r"(?i)d\d+\.\d+\W*")
+"""That of an option, such as `D1.4`: the flow knows which one it is."""
+_LETTER = re.compile(r"(?i)\(?([a-z])[).:]+\s*")
 _BREAK = re.compile(r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)")
 
 
@@ -40,17 +41,21 @@ def read_action(text: str, question: Question) -> Reading | None:
     if len(text) > HEAD or "?" in text:
         return None
     actions = [choice for choice in question.options if choice.also]
-    bare, lettered = _ADVICE.sub("", text).strip(), None
+    bare, lettered = _AROUND.sub("", text).strip(), None
+    called = _find_called(bare, actions)
+    if called or _NUMBER.fullmatch(bare):
+        return reading(called, question) if called else OWN
     if found := _LETTER.match(bare):
         lettered = next((c for c in actions if found[1].upper() in c.also), None)
         bare = bare[found.end() :] if lettered else bare
-    if lettered and _THANKS.issuperset(words(bare)):
-        return reading((lettered.code,), question)
     verb, first, _ = next((found for found in spans(bare) if found[0] not in _OPENING), ("", 0, 0))
     bare = bare[first:]
     chosen = next((choice for choice in actions if verb in _verbs(choice)), None)
     if chosen is None or lettered not in (None, chosen):
-        return OWN if lettered else None
+        begun = [
+            c.code for c in actions if any(words(n)[:1] == (verb,) for n in (c.label, *c.also))
+        ]
+        return OWN if lettered else reading(tuple(begun), question) if len(begun) > 1 else None
     every, own = set(words(bare)), _FILLER | _words_of(question.title, *chosen.also)
     others = [c.code for c in actions if c is not chosen and _names(every, _verbs(c) - own)]
     if others:
@@ -63,8 +68,21 @@ def read_action(text: str, question: Question) -> Reading | None:
 
 
 def _verbs(choice: Choice) -> set[str]:
-    """The words that a reply may begin with: those that begin its wordings."""
-    return {words(name)[0] for name in choice.also if len(name) > 1}
+    """The word that a reply may begin with: the first of its label, where a wording has it too."""
+    verb = words(choice.label)[:1]
+    return set(verb) if any(words(name)[:1] == verb for name in choice.also) else set()
+
+
+def _find_called(bare: str, actions: list[Choice]) -> tuple[str, ...]:
+    """What goes by just that, or stands behind an action: `B`, `D1.4`, `continue with E4`."""
+    said = words(bare)
+    exact = tuple(c.code for c in actions if said and said in map(words, c.also))
+    verb, _, name = bare.partition(" ")
+    if exact or not any(_verbs(choice).intersection(words(verb)) for choice in actions):
+        return exact
+    known = option_names(tuple(choice for choice in actions if not _verbs(choice)))
+    name = name.removeprefix("with ")
+    return known.code(name) or known.label(name)
 
 
 def _names(said: AbstractSet[str], verbs: AbstractSet[str]) -> bool:
@@ -74,13 +92,9 @@ def _names(said: AbstractSet[str], verbs: AbstractSet[str]) -> bool:
 
 def _belongs(said: tuple[str, ...], choice: Choice, own: AbstractSet[str]) -> bool:
     """Whether words say nothing that the action does not; behind an open wording all may follow."""
-    opened = {words(name)[1] for name in choice.also if name.endswith("…")}
-    for word in said:
-        if word in opened:
-            return True
-        if word not in own:
-            return False
-    return True
+    opened = {words(name)[-1] for name in choice.also if name.endswith("…")}
+    beyond = next((word for word in said if word in opened or word not in own), "")
+    return not beyond or beyond in opened
 
 
 def _words_of(*names: str) -> set[str]:
