@@ -175,6 +175,16 @@ def test_settings_that_cannot_be_meant_are_refused(project: Read, wrong: str) ->
     assert "[reading]" in ended.err
 
 
+def test_doctor_knows_the_setting(project: Read) -> None:
+    """In the user's file it is checked, and in a repository's it is said to be ignored."""
+    (project.folder / "quandary.toml").write_text('[reading]\nagent = "ANN"\n', encoding="utf-8")
+    said = project.call("doctor").out
+    assert "[reading] of a project is ignored" in said
+    assert "sets reading, agents" in said
+    project.set_reader("[reading]\nagent = 7\n")
+    assert "[reading] agent is a codename" in project.call("doctor").out
+
+
 def test_a_script_is_asked_nothing_more(project: Read) -> None:
     """Nobody is there who could confirm."""
     (project.folder / "a.json").write_text(json.dumps([WORDS]), encoding="utf-8")

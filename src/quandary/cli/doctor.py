@@ -56,7 +56,7 @@ MANY = 20_000
 """A journal with more entries than this is not verified in passing."""
 PATIENCE = 600
 """Seconds that Claude Code gives a hook that names none of its own (read in 2026-11)."""
-OWN = ("authority", "notify", "serve", "users")
+OWN = ("authority", "notify", "reading", "serve", "users")
 """Tables that count only in the user's own settings."""
 QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
 _KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table"}
@@ -343,6 +343,7 @@ def _require_keys(name: str, table: dict[str, Any], known: Collection[str]) -> N
 CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
     "agents": read_catalogue,
     "authority": read_doors,
+    "reading": settings.read_reader,
     "hooks": _check_hooks,
     "notify": _check_notify,
     "questions": _check_questions,

@@ -141,7 +141,11 @@ def user_settings() -> Settings:
 
 def reading_agent() -> str:
     """The agent that proposes what replies mean, as the user's own `[reading]` says, if any."""
-    table = user_settings().table("reading")
+    return read_reader(user_settings().table("reading"))
+
+
+def read_reader(table: dict[str, Any]) -> str:
+    """The agent that a `[reading]` names."""
     for key in table.keys() - {"agent"}:
         raise ParseError(f"[reading] has no key {key} (there is agent)")
     agent = table.get("agent", "")
