@@ -210,6 +210,17 @@ def test_what_is_typed_on_a_page_is_read_by_the_users_agent(tmp_path: Path, read
     assert read.exists()
 
 
+@pytest.mark.usefixtures("read")
+def test_a_page_says_that_an_agent_reads(site: Site) -> None:
+    """Nobody is asked anything meanwhile, and the page tells the command that resumes it."""
+    run = site.ask("Build 812", text=DEPLOY).run
+    with site.person() as visitor:
+        assert send(visitor, run, text_0=WORDS).status_code == 303
+        page = visitor.get(f"/runs/{run}").text
+    assert "An agent reads the reply." in page
+    assert f"quandary next {run}" in page
+
+
 @ERAS
 def test_what_is_typed_in_a_form_is_read_by_the_users_agent(
     place: Place, read: Path, mode: str

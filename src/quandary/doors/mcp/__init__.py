@@ -59,8 +59,9 @@ NAME = "quandary"
 INSTRUCTIONS = """\
 Quandary asks the person you work for to decide, and keeps what they decide. Whenever a choice
 is theirs, call ask, split or gate instead of choosing. A run that is waiting has not been answered:
-show its question as it is (the prompt `relay` says how), or call next. Never answer in
-the person's place.
+show its question as it is (the prompt `relay` says how), or call next. Where the person writes
+to you what they choose, call propose, and they are asked to confirm it. Never answer in the
+person's place.
 """
 MOST_SESSIONS = 1000
 """Of clients over HTTP; each takes some 40 kB."""
