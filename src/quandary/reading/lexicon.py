@@ -20,13 +20,12 @@ Words = tuple[str, ...]
 _INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
 _DERIVATIONS = (
     *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
-    *("est", "ly", "al", "er", "or", "ate", "ity", "ive"),
+    *("ly", "al", "or", "ate", "ity", "ive"),
 )
 _LOOKALIKES = {
     "s": ("ss", "us", "is"),
     "ed": ("eed",),
     "ing": ("thing",),
-    "est": ("uest", "test", "rest", "nest"),
 }
 """Word endings that are no inflection."""
 _VOWELS = frozenset("aeiouy")
@@ -114,10 +113,9 @@ class Lexicon:
         self.label_stems = frozenset(map(stem, self.label_words))
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         """What options do, as far as their labels open with it."""
-        self.things = frozenset(
-            stem(two) for label in labels for one, two in pairwise(label) if one in WORDS.pointers
-        )
-        """What is there already in labels, and so never a deed: `the flag`, unlike `a hotfix`."""
+        first = {stem(label[0]) for label in labels if label}
+        self.things = self.label_stems - first
+        """What stands further on in labels, and so is hardly a deed: `the flag`."""
         self.joins = frozenset(
             (one, between, two)
             for option in options
@@ -197,7 +195,7 @@ class Lexicon:
             return None
         brief = len(said) < 4
         meant = [self._meanings(token, word, brief=brief) for token, word in told]
-        weak = all(word in WORDS.neutral for _, word in told)
+        weak = all(word in WORDS.neutral | WORDS.modifiers for _, word in told)
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
         if best is None or not (best.label or self._carries([word for _, word in told])):
             return None

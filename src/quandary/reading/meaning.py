@@ -108,10 +108,12 @@ class Interpreter:
         if len(said) > 1 and self.lexicon.verbatim(said):
             return False
         core = edges(said, FILLERS - {"a", "an"})
-        begun = core and stem(core[0]) in self.lexicon.openings
-        deed = core[1:] in SAYINGS.it and not begun and stem(core[0]) in self.lexicon.things
+        begun = stem((*core, "")[0]) in self.lexicon.openings
+        deed = core[1:] in SAYINGS.it and stem(core[0]) in self.lexicon.things
+        deed = deed and not self.lexicon.verbatim(core)
+        whom = begun and core[1:2] in SAYINGS.whom and core[1] not in self.lexicon.label_words
         thing = core[:1] in SAYINGS.one and stem(core[-1]) in self.lexicon.openings
-        return is_statement(said, self.lexicon) or deed or thing
+        return is_statement(said, self.lexicon) or deed or thing or whom
 
     def _has_sense(self, said: Words) -> bool:
         """Whether words are a yes or a no before anything else."""
@@ -218,7 +220,7 @@ class Interpreter:
         """The very words of a label or a description."""
         polite = edges(said, WORDS.interjections, WORDS.interjections)
         for part in dict.fromkeys((said, polite, strip(said), _cut_reference(said))):
-            weak = len(part) == 1 and part != polite and part[0] in WORDS.neutral
+            weak = len(part) == 1 and part != polite and part[0] in WORDS.neutral | WORDS.modifiers
             if part and not weak and (found := self._settle(self.lexicon.phrase(part), said)):
                 return found
         return None
@@ -237,7 +239,9 @@ class Interpreter:
         ends = {"top", "bottom", "middle"} & self.lexicon.label_words
         labelled = len(core) == 1 and core[0] in ends
         one_more = any(one in {"a", "an"} and is_ordinal(two) for one, two in pairwise(said))
-        if place is None or labelled or one_more:
+        polite = edges(said, WORDS.interjections, WORDS.interjections)
+        loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
+        if place is None or labelled or one_more or loose:
             return None
         if place.every:
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
