@@ -240,6 +240,19 @@ def test_a_decided_question_is_told_and_counted(project: Project) -> None:
     assert "advice followed 2 of 3" in project.call("stats").out
 
 
+def test_no_command_is_offered_that_would_silence_nothing(project: Project) -> None:
+    """What the project wants asked is no candidate, however often the answer was the same."""
+    for _ in range(5):
+        state = project.state("ask", "level.md", "--context", "No level yet.", "--via", "relay")
+        project.call("reply", state["run"], "LOW")
+    assert "quandary prefer set level never-ask" in project.call("stats").out
+    (project.folder / "quandary.toml").write_text(
+        '[questions.level]\nask = "always"\n', encoding="utf-8"
+    )
+    assert "prefer set" not in project.call("stats").out
+    assert project.state("stats", "--format", "json")["candidates"] == []
+
+
 def test_an_id_that_was_silenced_lends_itself_to_no_other_question(project: Project) -> None:
     """The id belongs to whoever asks: a tree of the same name is asked, and says why."""
     words = ("ask", "level.md", "--context", "The web service has no log level.", "--via", "relay")

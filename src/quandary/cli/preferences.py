@@ -213,9 +213,13 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     Nothing is ever silenced automatically.
     """
     project = None if everywhere else console.current_project()
+    store = console.view_journal(where)
     with show_progress() as watch:
-        every = list(occasions(console.view_journal(where), project, watch))
+        every = list(occasions(store, project, watch))
     found = summarize_questions(every)
+    why_asked = policy.Policy(store, read_settings()).find_reasons
+    silenced = tuple(id_ for id_ in found.candidates if not any(why_asked(id_)))
+    found = msgspec.structs.replace(found, candidates=silenced)
     if form == "json":
         put(msgspec.json.encode(found) + b"\n")
         return 0
