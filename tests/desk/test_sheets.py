@@ -64,6 +64,16 @@ def test_a_box_that_wants_two_options_is_promised_no_menu_that_is_not_there(menu
     assert [option["label"] for option in form["options"]] == ["Fill the gaps", "Back"]
 
 
+def test_what_is_chosen_so_far_stands_in_the_text_without_the_context_again() -> None:
+    """What the preamble says is said once, and the rest of the summary stays."""
+    context = "The review found gaps."
+    text = sheets.plain_text(make(question(f"Chosen so far: Discuss. {context} What is next?")))
+    assert text.startswith(f"{context}\n\nChosen so far: Discuss.\n\n1. ")
+    assert text.count(context) == 1
+    other = f"It was seen that t{context[1:]}"
+    assert other in sheets.plain_text(make(question(f"{other} What is next?")))
+
+
 def test_notes_come_first_and_are_not_said_twice() -> None:
     """What happened is told once, even when it is also the reason why the question is back."""
     notes = (Note("matched", "> Matched: Discuss", "1"), Note("refused", "Nothing is there.", "1"))

@@ -274,8 +274,10 @@ def plain_text(ask: Ask) -> str:
     notes = (note.text.strip() for note in ask.notes)
     summary, asked = _split_question(question.text)
     blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
-    if one_line(summary) in map(one_line, (ask.preamble.context, *blocks)):
-        summary = ""  # the preamble, right above, says just that
+    for said in filter(None, map(one_line, (ask.preamble.context, *blocks))):
+        rest = one_line(summary).removesuffix(said)
+        if rest != one_line(summary) and (not rest or rest.endswith(". ")):
+            summary = rest.rstrip()  # the preamble, right above, says just that
     title = one_line(question.title)
     where = f" ({question.item})" if question.item else ""
     choices = [_choice_line(choice) for choice in question.choices]
