@@ -10,7 +10,7 @@ from hypothesis import given
 
 from asks import asks
 from quandary.desk import returns, sheets
-from quandary.desk.state import encode_state
+from quandary.desk.state import encode_state, outcome_lines
 from quandary.journal.entries import Status
 from quandary.journal.sqlite import MEMORY, SqliteStore
 from quandary.journal.store import State
@@ -87,6 +87,20 @@ def test_an_advisory_question_has_text_and_no_form() -> None:
     assert sheets.plain_text(advisory) == asked["text"]
     assert asked["keys"] == ["1:"]
     assert "tool_input" not in asked
+
+
+def test_an_outcome_is_told_in_labels() -> None:
+    """With the path behind them; own words are the path."""
+    chosen = [
+        {"item": "Auth", "path": "NO/RWK", "labels": ["Write it anew"]},
+        {"item": "Cache", "path": "OTH/custom:merge it", "labels": ["merge it"]},
+        {"item": "Queue", "path": "OK"},
+    ]
+    assert outcome_lines("decide", {"chosenItems": chosen}) == [
+        "Auth: Write it anew (NO/RWK)",
+        "Cache: OTH/custom:merge it",
+        "Queue: OK",
+    ]
 
 
 def test_the_form_is_the_hosts() -> None:

@@ -507,7 +507,7 @@ def test_explain_comes_from_the_tree() -> None:
     assert "[NO] Not yet: Something is missing" in asks[1].preamble.why
     assert "leads to: Write it anew, Add to it" in asks[1].preamble.why
     assert "- [RWK] Write it anew: Start over" in asks[2].preamble.why
-    assert "Chosen for other items so far: CUT" in asks[2].preamble.why
+    assert "Chosen for other items so far: Step number 1: Leave it out" in asks[2].preamble.why
 
 
 def test_a_question_without_an_advisor_is_kept() -> None:
@@ -928,6 +928,33 @@ def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
     """Before anyone is asked; without items, nothing is called `{title}`."""
     with pytest.raises(ContextRequired, match=re.escape(said)):
         decide(tree(text), items, context=CONTEXT, values=more)
+
+
+@pytest.mark.parametrize(
+    ("typed", "tags"),
+    [
+        ("needs-review, #later", ["needs-review", "later"]),
+        ("needs-review #later", ["needs-review", "later"]),
+        ("one and #two", ["one", "two"]),
+        ("one, two; #three", ["one", "two", "three"]),
+        ("needs review", ["needs review"]),
+        ("one, `#two`", ["one"]),
+    ],
+)
+def test_several_tags_are_several(typed: str, tags: list[str]) -> None:
+    """Commas and further signs part them; one in backticks is inert."""
+    tag = pick(prefix="tag", argument=typed)
+    asks, result = drive(decide(tree(STEP), items(1), context=CONTEXT), tag, pick("OK"))
+    assert result["chosenItems"][0]["tags"] == tags
+    assert asks[1].notes[0].text == f"Tagged {', '.join(f'#{tag}' for tag in tags)}."
+
+
+def test_a_deep_explanation_names_what_was_chosen_by_labels() -> None:
+    """Nobody has to know codes."""
+    flow = decide(tree(STEP), items(2), context=CONTEXT, limits=Limits(questions=1))
+    asks, _ = drive(flow, pick("CUT"), pick(prefix="deep"), pick("OK"))
+    said = "Chosen for other items so far: Step number 1: Leave it out"
+    assert said in asks[2].preamble.why
 
 
 def test_a_run_that_began_before_still_opens() -> None:

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from quandary.formats.markdown import parse
 from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import scan
+from quandary.formats.markdown.writing import format as write
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import split_lines
 
@@ -775,6 +776,83 @@ def test_a_tree_heading_within_an_option_is_reported() -> None:
     text = "### ¶ASK_T\n## Decision: D\n- [X] x\n\n  ### ¶ASK_U\n"
     assert names(text) == ["T"]
     assert "tree-hidden" in rules(text)
+
+
+YES_NO = "### ¶ASK_T\nTrigger: t\n{}\n\n## Decision: D\n{}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "rules"),
+    [
+        ("Shape: free", 2, []),
+        ("Shape: free", 4, []),
+        ("shape: Free", 3, []),
+        ("Shape: free", 1, ["always-four"]),
+        ("Shape: free", 5, ["always-four"]),
+        ("Shape: loose", 2, ["shape-unknown", "always-four", "other-missing"]),
+        ("Kind: advisory", 2, ["always-four", "other-missing"]),
+    ],
+)
+def test_a_tree_of_free_shape_has_two_to_four_options(
+    shape: str, options: int, rules: list[str]
+) -> None:
+    """READINGS 53: and it needs no Other; without it the rule of four stands."""
+    codes = ("YES", "NO", "WAI", "ASK", "CUT")[:options]
+    text = YES_NO.format(shape, "".join(f"- [{c}] {c.title()} it\n  Why\n" for c in codes))
+    document = parse(text)
+    assert [d.rule for d in document.diagnostics] == rules
+    assert (document.trees[0].shape == "free") == ("ree" in shape)
+    assert parse(write(document.trees[0])).trees == document.trees
+
+
+def test_a_shape_changes_only_the_digests_of_those_that_have_one() -> None:
+    """And whoever requires a person says something else than whoever is of free shape."""
+    plain, person, free, both = (
+        parse(YES_NO.format(keys, "- [X] x\n")).trees[0].digest
+        for keys in ("", "Require: person", "Shape: free", "Require: person\nShape: free")
+    )
+    assert len({plain, person, free, both}) == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "warned"),
+    [
+        ("Question: What next?", True),
+        ("Question: Which one do you prefer", True),
+        ("Question: The plan is written. What next?", False),
+        ("Question: Does {version} go out?", False),
+        ("Question: All criteria are met — what now?", False),
+        ("Kind: advisory\nQuestion: What next?", False),
+        ("Keywords: x", False),
+    ],
+)
+def test_a_question_without_a_summary_is_warned_about(keys: str, warned: bool) -> None:
+    """READINGS 19: a form can be answered without scrolling up."""
+    found = parse(YES_NO.format(keys, "- [X] x\n")).diagnostics
+    assert ("question-summary" in {d.rule for d in found}) == warned
+
+
+@pytest.mark.parametrize(
+    ("extra", "warned"),
+    [
+        ("A: Show the SQL", True),
+        ("A: list what is open", True),
+        ("A: Explain it", True),
+        ("B: Estimate the effort", True),
+        ("A: Give me an example", True),
+        ("A: How long would it take?", True),
+        ("A? Show the SQL", False),
+        ("A: Merge both", False),
+        ("A: Showcase it first", False),
+        ("A: Defer to next week", False),
+    ],
+)
+def test_an_extra_that_reads_like_showing_something_is_warned_about(
+    extra: str, warned: bool
+) -> None:
+    """READINGS 50: it would end the decision."""
+    found = parse(YES_NO.format(f"Extras: {extra}", "- [X] x\n")).diagnostics
+    assert ("extra-shows" in {d.rule for d in found}) == warned
 
 
 # -- dialects ------------------------------------------------------------------------------------

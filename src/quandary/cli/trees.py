@@ -503,7 +503,7 @@ def _tree(tree: Tree) -> dict[str, Any]:
     }
     further = {
         name: getattr(tree, name)
-        for name in ("title", "question", "keywords", "extends", "require")
+        for name in ("title", "question", "keywords", "extends", "require", "shape")
     }
     further["shows"] = [extra.letter for extra in tree.extras if extra.shows]
     return shown | {name: value for name, value in further.items() if value}

@@ -152,7 +152,7 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
     """The result as a person wants to read it; nothing where it was pruned."""
     lines: list[str] = []
     if result and flow == "decide":
-        lines = [f"{chosen['item']}: {chosen['path']}" for chosen in result["chosenItems"]]
+        lines = [f"{chosen['item']}: {_name_path(chosen)}" for chosen in result["chosenItems"]]
     elif result and flow == "split":
         buckets = [name for name in ("include", "defer", "cut") if result.get(name)]
         lines = [f"{name.capitalize()}: {', '.join(result[name])}" for name in buckets]
@@ -170,6 +170,12 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
     elif result and flow == "imported":
         lines = [f"run {result['run']}; digest {result['digest']}"]
     return lines
+
+
+def _name_path(chosen: dict[str, Any]) -> str:
+    """What was chosen by its labels, with the path of codes behind them; own words are the path."""
+    labels, path = ", ".join(chosen.get("labels", [])), str(chosen["path"])
+    return path if not labels or labels in path else f"{labels} ({path})"
 
 
 def _step_line(step: dict[str, Any]) -> str:

@@ -431,11 +431,16 @@ class Asking(ABC, Generic[P]):
         return self.again(place, f"There is no option {argument} here.")
 
     def _tag(self, place: P, argument: str) -> list[P]:
-        """`#name` tags the item, and the question comes again."""
-        if not (tag := argument.lstrip("#").strip()):
+        """`#name` tags the item, `#one, #two` twice, and the question comes again.
+
+        A tag in backticks is inert.
+        """
+        parts = re.split(r"\s+(?:and|&)\s+(?=#)|[,;#]", re.sub(r"`[^`]*`", "", argument))
+        tags = [tag for part in parts if (tag := part.strip())]
+        if not tags:
             return self.again(place, "Type a name after #.")
-        self.remarks_on(place.item.id).tags.append(tag)
-        return self.again(place, f"Tagged #{tag}.", kind="tagged")
+        self.remarks_on(place.item.id).tags += tags
+        return self.again(place, f"Tagged {', '.join(f'#{tag}' for tag in tags)}.", kind="tagged")
 
     def _add(self, place: P, argument: str) -> list[P]:
         """`+CODE` adds to what has been chosen, where several can be."""

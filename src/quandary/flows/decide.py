@@ -555,7 +555,11 @@ class Decider(Asking[Level]):
                 lines.append(f"  leads to: {', '.join(child.label for child in option.options)}")
         if deep and place.item.context:
             lines += ["", place.item.context]
-        earlier = filter(None, (record.path(place.root) for record in self.records.values()))
+        earlier = (
+            f"{record.item.title or record.item.label or record.item.id}: {chosen}"
+            for record in self.records.values()
+            if (chosen := ", ".join(part.label for part in record.parts.get(place.root, [])))
+        )
         if deep and (said := "; ".join(earlier)):
             lines += ["", f"Chosen for other items so far: {said}"]
         return "\n".join(lines)

@@ -123,6 +123,7 @@ def _fields(page: Canvas, tree: Tree) -> None:
         ("keywords", ", ".join(tree.keywords)),
         ("extends", tree.extends),
         ("require", tree.require),
+        ("shape", tree.shape),
     ]
     fields = [(name, value) for name, value in fields if value.strip()]
     column = max((len(name) for name, _ in fields), default=0) + 2

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Check = Callable[[Section], Iterator[Finding]]
 
 LEVELS = 3
+FEWEST, MOST = 2, 4
+"""Options of a level in a tree of free shape; no host shows more."""
 _CODE = re.compile(r"[A-Z]{1,4}")
 _SHOWS = re.compile(
     r"(?:please )?(?:(?:let|give|tell|walk|take) (?:me|us)|i want to (?:see|know)"
@@ -32,6 +34,8 @@ _SHOWS = re.compile(
     re.IGNORECASE,
 )
 """What only wants to see something, by how it begins."""
+_SUMMARISES = re.compile(r"\{ *[A-Za-z_]|[.!?:;…。！？][\"'”’)\]]*\s+\S|\s[—–]\s")
+"""A slot, or more than one sentence."""
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 
@@ -135,7 +139,11 @@ def _options(tree: Tree) -> Iterator[Option]:
 
 @_rule("always-four", "error")
 def always_four(section: Section) -> Iterator[Finding]:
-    """Three named options and [OTH] on every level; two or three named ones under [OTH]."""
+    """Three named options and [OTH] on every level; two or three named ones under [OTH].
+
+    A tree of free shape has two to four options on a level, with or without [OTH].
+    """
+    free = section.tree.shape == "free"
     for level in levels(section.tree):
         other, named = other_of(level.options), len(named_of(level.options))
         if level.under_other:
@@ -144,7 +152,9 @@ def always_four(section: Section) -> Iterator[Finding]:
                 yield other, message
             if named > LEVELS:
                 yield level, f"{level.name} has {named} options; keep two or three under [OTH]"
-        elif named != LEVELS:
+        elif free and not FEWEST <= named <= MOST:
+            yield level, f"{level.name} has {count(named, 'option')}; Shape: free has two to four"
+        elif named != LEVELS and not free:
             has = f"{level.name} has {count(named, 'named option')}"
             remedy = "add another" if named < LEVELS else "move what is less common under [OTH]"
             yield level, f"{has} where three belong beside [OTH]; {remedy}"
@@ -212,7 +222,7 @@ def other_missing(section: Section) -> Iterator[Finding]:
     """The first level and every level under a named option have [OTH]."""
     for level in levels(section.tree):
         other = other_of(level.options)
-        if level.under_other:
+        if level.under_other or (other is None and section.tree.shape == "free"):
             continue
         if other is None:
             yield level, f"{level.name} has no [OTH]; add `- [OTH] Other` with two or three options"
@@ -344,8 +354,19 @@ _noted(
 _noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
 _noted("decision-missing", "options without a decision heading; put `## Decision: Name` above them")
 _noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
+_noted("shape-unknown", "Shape: {} is unknown, so the rule of four stands; write free")
 _noted("require-unknown", "Require: {} is unknown, so a person is required; write person")
 _noted("extras-format", "write extras as `Extras: A: text | B: text | C? text`")
+
+
+@_rule("question-summary", "warning")
+def question_summary(section: Section) -> Iterator[Finding]:
+    """A question that is asked in a form says in a sentence or a slot what it is about."""
+    tree = section.tree
+    for place, text in ((tree, tree.question), *((d, d.question) for d in tree.decisions)):
+        if text and tree.kind != "advisory" and not _SUMMARISES.search(text):
+            told = f"Question: “{shorten(text)}” says nothing about the situation"
+            yield place, f"{told}; put a sentence with {{slots}} before it"
 
 
 @_rule("extra-shows", "warning")
@@ -359,7 +380,7 @@ def extra_shows(section: Section) -> Iterator[Finding]:
 
 _noted(
     "key-unknown",
-    "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends, Require; "
+    "key {}: is not one of Trigger, Extras, Kind, Question, Keywords, Extends, Require, Shape; "
     "put an empty line above it if it is prose",
 )
 _noted("key-duplicate", "a second {}: line; the first one counts")

@@ -127,6 +127,8 @@ class Tree(Content, frozen=True, gc=False, eq=False):
     extends: str = ""
     require: Literal["", "person"] = ""
     """Who has to answer: only a person themselves, or also somebody on their behalf."""
+    shape: Literal["", "free"] = ""
+    """How many options a level has: three and Other, or, free, two to four with or without it."""
     bare: bool = False
     """Declared by a `## Decision:` heading alone, with no ¶ASK heading."""
     fenced: bool = False
@@ -137,7 +139,8 @@ class Tree(Content, frozen=True, gc=False, eq=False):
     @property
     def content(self) -> tuple[object, ...]:
         """The values that say something; what few trees say changes no digest of the others."""
-        return (*super().content, self.require) if self.require else super().content
+        rare = (self.require, self.shape) if self.shape else (self.require,)
+        return (*super().content, *rare) if any(rare) else super().content
 
     def decision(self, name: str) -> Decision | None:
         """The decision of that name."""
@@ -212,7 +215,7 @@ def extend(tree: Tree, base: Tree) -> Tree:
         replace(decision, options=tuple(_inherit(o, known) for o in decision.options))
         for decision in tree.decisions
     )
-    names = ("trigger", "extras", "kind", "question", "keywords", "require")
+    names = ("trigger", "extras", "kind", "question", "keywords", "require", "shape")
     values = {name: getattr(tree, name) or getattr(base, name) for name in names}
     return replace(tree, decisions=decisions or base.decisions, **values)
 

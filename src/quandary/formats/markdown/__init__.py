@@ -133,7 +133,7 @@ DEEPEST = 100
 _BEGINNING = re.compile(r"\n(?=#{1,6} ¶ASK_)")
 _TREE = re.compile(
     r"#{1,6} ¶ASK_([A-Z][A-Z0-9_]*)\n"
-    r"((?:(?:Trigger|Extras|Kind|Question|Keywords|Extends|Require): \S[^\n]*\n)*)"
+    r"((?:(?:Trigger|Extras|Kind|Question|Keywords|Extends|Require|Shape): \S[^\n]*\n)*)"
 )
 _DECISION = re.compile(r"\n*#{1,6} Decision: ([^\s\[{<#*_`][^\n#]*)\n")
 _OPTION = re.compile(
@@ -144,7 +144,7 @@ _OPTION = re.compile(
 _AFTER = re.compile(r"\n*(?:\Z|(?!(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$))\S)", re.MULTILINE)
 _LOUD = re.compile(
     r"\n[ \t>*+\-\d.)#_`]*(?:```|~~~|<[A-Za-z/!?]|¶ASK_"
-    r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends|require)\b)"
+    r"|(?i:decision|choose|trigger|extras|kind|question|keywords|extends|require|shape)\b)"
 )
 """What may begin a tree, belong to one, or hide one from sight; looked for from the end of the
 line above, because a search for a line's beginning would stop at every character."""
@@ -183,6 +183,7 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
     extras, sound = notation.read_extras(values["Extras"]) if "Extras" in values else ((), True)
     known = values.get("Kind", "advisory") in notation.KINDS
     known &= values.get("Require", notation.PERSON) == notation.PERSON
+    known &= values.get("Shape", notation.FREE) == notation.FREE
     if len(values) < len(keys) or not known or not sound:
         return None  # a rule has something to say about them
     decisions: list[Decision] = []
@@ -210,6 +211,7 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
         notation.read_keywords(values["Keywords"]) if "Keywords" in values else (),
         notation.plain_name(values["Extends"]) if "Extends" in values else "",
         "person" if "Require" in values else "",
+        "free" if "Shape" in values else "",
         line=line + 1,
     )
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from quandary.formats.markdown.blocks import Block
 
 MARK = "¶ASK_"
-KEYS = ("Trigger", "Extras", "Kind", "Question", "Keywords", "Extends", "Require")
+KEYS = ("Trigger", "Extras", "Kind", "Question", "Keywords", "Extends", "Require", "Shape")
 KINDS = ("transition", "advisory")
 PERSON = "person"
+FREE = "free"
 
 _BOLD = r"(?:\*\*|__)?"
 _KEY = re.compile(rf"{_BOLD}({'|'.join(KEYS)}){_BOLD}[ \t]?:{_BOLD}(?:[ \t]+|$)", re.IGNORECASE)

@@ -257,6 +257,8 @@ class Reader:
                 self.note("kind-unknown", key.line, key.column, key.value)
             elif key.name == "Require" and key.value.strip().casefold() != notation.PERSON:
                 self.note("require-unknown", key.line, key.column, key.value)
+            elif key.name == "Shape" and key.value.strip().casefold() != notation.FREE:
+                self.note("shape-unknown", key.line, key.column, key.value)
         line, column = self.place(opened.heading.line, opened.heading.column)
         tree = Tree(
             name=opened.name if not opened.bare else opened.decisions[0].name,
@@ -270,6 +272,7 @@ class Reader:
             extends=notation.plain_name(values.get("Extends", "")),
             # Whatever it says, somebody wanted this to be held to; so it is.
             require="person" if "Require" in values else "",
+            shape="free" if values.get("Shape", "").strip().casefold() == notation.FREE else "",
             bare=opened.bare,
             fenced=self.fences > 0,
             line=line,

@@ -36,6 +36,7 @@ def format(tree: Tree) -> str:
         "Question": tree.question,
         "Keywords": ", ".join(tree.keywords),
         "Require": tree.require,
+        "Shape": tree.shape,
     }
     values = [f"{name}: {value}" for name, value in keys.items() if value]
     if not tree.bare:
