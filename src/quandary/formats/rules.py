@@ -363,7 +363,9 @@ _noted("extras-format", "write extras as `Extras: A: text | B: text | C? text`")
 def question_summary(section: Section) -> Iterator[Finding]:
     """A question that is asked in a form says in a sentence or a slot what it is about."""
     tree = section.tree
-    for place, text in ((tree, tree.question), *((d, d.question) for d in tree.decisions)):
+    asked: list[tuple[Place, str]] = [(tree, tree.question)]
+    asked += [(decision, decision.question) for decision in tree.decisions]
+    for place, text in asked:
         if text and tree.kind != "advisory" and not _SUMMARISES.search(text):
             told = f"Question: “{shorten(text)}” says nothing about the situation"
             yield place, f"{told}; put a sentence with {{slots}} before it"
