@@ -19,10 +19,10 @@ from typing import Any
 ROUTES = re.compile(r"The routes:\n- (\".*\")")
 
 
-def main(name: str, folder: str) -> int:
+def main(name: str, folder: str, *words: str) -> int:
     """Take a prompt, note it, and reply."""
     given = sys.stdin.buffer.read()
-    number = note(name, folder, given.decode())
+    number = note(name, folder, given.decode(), words)
     reply = next_reply(name, folder, number, given.decode())
     plan: dict[str, Any] = {"says": reply}
     if isinstance(reply, dict) and "says" in reply:
@@ -34,13 +34,14 @@ def main(name: str, folder: str) -> int:
     return int(plan.get("status", 0))
 
 
-def note(name: str, folder: str, prompt: str) -> int:
-    """Keep the prompt; how many this agent had before."""
+def note(name: str, folder: str, prompt: str, words: tuple[str, ...]) -> int:
+    """Keep the prompt and further words; how many calls this agent had before."""
     with open(os.path.join(folder, "calls.jsonl"), "a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         before: int = sum(json.loads(line)["agent"] == name for line in file)
-        file.write(json.dumps({"agent": name, "prompt": prompt, "folder": os.getcwd()}) + "\n")
+        made = {"agent": name, "prompt": prompt, "folder": os.getcwd(), "words": words}
+        file.write(json.dumps(made) + "\n")
     return before
 
 

@@ -150,8 +150,10 @@ def test_votes_are_cast_at_the_same_time(house: House) -> None:
     """Four agents that take half a second need less than two together."""
     house.says("ANN", {"says": {"answer": "yes"}, "seconds": 0.5})
     fields = {"votes": "4"}
-    steps = (Step("a", "Ship it?", "decision", metadata=fields), task("b", cli="BEN"))
-    drawn = Chart("C", (Page("1", "", steps, (Route("a", "b", "yes"),)),))
+    ask = Step("a", "Ship it?", "decision", metadata=fields)
+    steps = (ask, task("b", cli="BEN"), task("c"))
+    routes = (Route("a", "b", "yes"), Route("a", "c", "no"))
+    drawn = Chart("C", (Page("1", "", steps, routes),))
     begin = time.monotonic()
     state = asyncio.run(house.driver.begin(lambda: house.begin(drawn)))
     assert time.monotonic() - begin < 1.9

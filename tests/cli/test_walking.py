@@ -176,7 +176,8 @@ def test_a_time_out_is_a_failed_attempt(outing: WalkProject) -> None:
 def test_a_process_is_validated_and_a_decision_is_not(outing: WalkProject) -> None:
     """The validator gets the default words, the task, the output, and its response type."""
     outing.settings('default_validate_cli = "EVA"\n')
-    outing.draw(lucid({"1": "Write the page", "2": "Go on?", "3": "End"}, "1>2 2>3:yes"))
+    steps = {"1": "Write the page", "2": "Go on?", "3": "End", "4": "Stop here"}
+    outing.draw(lucid(steps, "1>2 2>3:yes 2>4:no"))
     outing.says("ANN", 'I wrote it.\n{"completed": true}', {"answer": "yes"})
     result = outing.walk()["result"]
     assert outing.called == ["ANN", "EVA", "ANN"]
@@ -373,7 +374,7 @@ def test_the_nearest_word_counts(outing: WalkProject, monkeypatch: pytest.Monkey
     ("setting", "message"),
     [
         ("default_retry_count = -1", "default_retry_count is a whole number from 0 up, not -1"),
-        ("default_timeout = 0", "default_timeout is a whole number from 1 up, not 0"),
+        ("default_timeout = -1", "default_timeout is a whole number from 0 up, not -1"),
         ("max_visits = 0", "max_visits is a whole number from 1 up, not 0"),
         ("max_calls = -5", "max_calls is a whole number from 0 up, not -5"),
         ('on_exhausted = "stop"', "on_exhausted is fail or continue, not 'stop'"),
@@ -450,7 +451,7 @@ def test_a_plan_is_text_on_a_terminal(outing: WalkProject) -> None:
         "            by ANN, 1 retry, 600 s, checked by EVA\n",
         "            yes -> End\n",
         "            no -> Write the page\n",
-        f"  EVA: {shlex.join(outing.argv('EVA'))}\n",
+        f"  EVA (may change what its command lets it): {shlex.join(outing.argv('EVA'))}\n",
         f"At most {25 * (6 + 2)} calls for each item.\n",
     ):
         assert line in shown.out
@@ -472,6 +473,61 @@ def test_a_slot_that_no_item_fills_is_told(outing: WalkProject) -> None:
     assert outing.walk("--dry-run", "--set", "who=her")["warnings"] == []
     outing.walk("--set", "who=her", "--item", "1|x|Rome")
     assert outing.calls[0][1].startswith("Write to her at Rome\n")
+
+
+def test_a_slot_that_a_person_would_see_unfilled_is_refused(outing: WalkProject) -> None:
+    """An agent may be meant to see double braces; a person is not."""
+    outing.draw(lucid({"1": {"text": "Call {{who}}", "tags": "HUMAN"}}, ""))
+    ended = outing.call("walk", "c.csv", "--via", "relay")
+    assert ended.status == 1
+    assert "“Call {{who}}” uses {{who}}, a field that no item has; a person would see" in ended.err
+    state = outing.walk("--via", "relay", "--set", "who=Ann")
+    assert state["ask"]["tool_input"]["questions"][0]["question"].startswith("Call Ann")
+
+
+def test_agents_may_change_things_where_that_is_allowed_and_validators_never(
+    outing: WalkProject,
+) -> None:
+    """The plan says so of each agent, and a run that is resumed keeps it."""
+    fay = json.dumps(outing.argv("FAY"))
+    table = f'[agents.FAY]\nargv = {fay}\nsafe = ["--safe"]\nfull = ["--full"]\n'
+    outing.settings(table, cli="FAY")
+
+    def words() -> list[list[str]]:
+        lines = (outing.folder / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+        (outing.folder / "calls.jsonl").unlink()
+        return [json.loads(line)["words"] for line in lines]
+
+    assert outing.walk("--dry-run")["permissions"] == {
+        "FAY": {"work": "read-only", "check": "read-only"}
+    }
+    outing.walk()
+    assert words() == [["--safe"], ["--safe"]]
+    plan = outing.walk("--dry-run", "--allow-changes")
+    assert plan["permissions"] == {"FAY": {"work": "full", "check": "read-only"}}
+    assert plan["commands"]["FAY"][-1] == "--full"
+    shown = at_terminal("walk", "c.csv", "--dry-run", "--allow-changes")
+    assert "FAY (may change anything; read-only when it checks):" in shown.out
+    outing.walk("--allow-changes")
+    assert words() == [["--full"], ["--safe"]]
+    ready = {"text": "Ready?", "tags": "HUMAN"}
+    outing.draw(lucid({"1": ready, "2": "Write the page"}, "1>2"))
+    run = outing.walk("--allow-changes", "--via", "relay")["run"]
+    outing.call("reply", run, "Done")
+    outing.call("walk", "--resume", run)
+    assert words() == [["--full"], ["--safe"]]
+    ended = outing.call("walk", "--resume", run, "--allow-changes")
+    assert (ended.status, "does not go with --resume" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [(), ("--timeout", "0")])
+def test_a_timeout_of_0_in_the_settings_is_what_is_built_in(
+    outing: WalkProject, words: tuple[str, ...]
+) -> None:
+    """Nothing is given up at once."""
+    outing.settings("default_timeout = 0\n")
+    assert outing.walk("--dry-run", *words)["steps"][1]["timeout"] == 600.0
+    assert outing.walk(*words)["status"] == "done"
 
 
 def test_which_page_is_meant_has_to_be_clear(outing: WalkProject) -> None:
@@ -715,6 +771,21 @@ def test_progress_is_told_in_lines(outing: WalkProject) -> None:
     assert told[1].startswith("S2@1/run done in ")
     assert "S2@1/validate-1 not usable: There was no JSON object" in told[3]
     assert told[-1] == "done (1 of 1)"
+
+
+def test_progress_errors_and_summaries_name_the_item(outing: WalkProject) -> None:
+    """In lines, in the complaint at the end, and on a terminal."""
+    outing.draw(lucid({"1": "Start", "2": "Write {{title}}", "3": "End"}, "1>2 2>3"))
+    items = ("--item", "7|Dates|Dates are wrong", "--item", "8")
+    outing.says("ANN", DONE, GOOD, {"completed": False})
+    ended = outing.call("walk", "c.csv", *items, "--retries", "0")
+    lines = [line.partition("  ")[2] for line in ended.err.splitlines()]
+    assert lines[0] == "Dates are wrong: S2@1/run ANN Write Dates are wrong"
+    assert "item 8: failed (2 of 2)" in lines
+    assert "is failed: item 8: “Write" in ended.err
+    shown = at_terminal("walk", "c.csv", *items[:2], "--cli", "BEN")
+    assert "  Dates are wrong  done  2 calls" in shown.out
+    assert "Rounds: completed, for Dates are wrong" in shown.out
 
 
 def test_progress_is_a_table_on_a_terminal(outing: WalkProject) -> None:

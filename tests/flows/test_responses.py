@@ -267,24 +267,48 @@ def test_wrong_types_are_named(text: str, expects: Expects, problems: list[str])
 @pytest.mark.parametrize(
     "more",
     [
-        *('"secs_taken": "12"', '"secs_taken": -1', '"secs_taken": NaN', '"secs_taken": Infinity'),
-        *('"tokens_used": 1.5', '"tokens_used": true', '"tokens_used": 1' + "0" * 40),
-        *('"comments": {"a": 1}', '"secs_taken": {}'),
+        *('"secs_taken": "2m"', '"secs_taken": -1', '"secs_taken": NaN', '"secs_taken": Infinity'),
+        *('"tokens_used": "many"', '"tokens_used": true', '"tokens_used": 1' + "0" * 40),
+        *('"tokens_used": -5', '"tokens_used": "-1.2k"', '"comments": ""', '"secs_taken": {}'),
+        *('"comments": null', '"other": 1, "other": 2', '"comments": []'),
     ],
 )
 def test_only_completed_decides_whether_a_step_was_done(more: str) -> None:
-    """The other keys are information, and are read as far as they can be."""
+    """The other keys are information, and what cannot be read of them is left out."""
     assert read_response(f'{{"completed": true, {more}}}', "process").meaning == Process(
         completed=True
     )
 
 
-def test_what_cannot_be_read_beside_a_verdict_or_a_route_is_left_out() -> None:
+@pytest.mark.parametrize(
+    ("more", "read"),
+    [
+        ('"tokens_used": "~1.2k"', {"tokens_used": 1200}),
+        ('"tokens_used": 1500.5', {"tokens_used": 1500}),
+        ('"tokens_used": "about 1,500 tokens"', {"tokens_used": 1500}),
+        ('"tokens_used": "2M"', {"tokens_used": 2_000_000}),
+        ('"secs_taken": "12 s"', {"secs_taken": 12.0}),
+        ('"secs_taken": "~3.5"', {"secs_taken": 3.5}),
+        ('"comments": {"a": 1}', {"comments": '{"a": 1}'}),
+        ('"comments": ["x", {"a": 1}, 3]', {"comments": 'x\n{"a": 1}\n3'}),
+        ('"comments": 7', {"comments": "7"}),
+        ('"comments": "x", "comments": "y"', {"comments": "y"}),
+    ],
+)
+def test_what_stands_beside_completed_is_read_as_far_as_it_can_be(
+    more: str, read: dict[str, Any]
+) -> None:
+    """Numbers as people write them, and comments of any kind."""
+    meant = read_response(f'{{"completed": true, {more}}}', "process").meaning
+    assert meant == Process(completed=True, **read)
+
+
+def test_what_stands_beside_a_verdict_or_a_route_is_read_as_far_as_it_can_be() -> None:
     """The same for the two other kinds."""
     judged = read_response('{"fully_completed": true, "warnings": 3}', "validation")
-    assert judged.meaning == Validation(fully_completed=True)
-    chosen = read_response('{"answer": "a", "choices": [1]}', "decision")
-    assert chosen.meaning == Decision("a")
+    assert judged.meaning == Validation(fully_completed=True, warnings=("3",))
+    chosen = read_response('{"answer": "a", "choices": [1], "reasons": {}}', "decision")
+    assert chosen.meaning == Decision("a", ("1",), "{}")
 
 
 @pytest.mark.parametrize("expects", ["process", "decision", "validation"])

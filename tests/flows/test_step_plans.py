@@ -62,6 +62,15 @@ def test_numbers_are_read_as_people_and_programs_write_them() -> None:
     assert (blank.retries, blank.timeout, blank.problems) == (3, 600.0, ())
 
 
+def test_a_timeout_of_0_is_the_default() -> None:
+    """Of the settings, or what is built in where these say 0, too."""
+    for zero in ("0", "0.0", "0s"):
+        step = Step("a", "Do", metadata={"timeout": zero})
+        assert (alone(step).timeout, alone(step).problems) == (600.0, ())
+        assert alone(step, Defaults(timeout=30.0)).timeout == 30.0
+        assert alone(step, Defaults(timeout=0.0)).timeout == 600.0
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -71,7 +80,6 @@ def test_numbers_are_read_as_people_and_programs_write_them() -> None:
         ("retries", "²"),
         ("retries", "9" * 5000),
         ("retries", str(MOST_RETRIES + 1)),
-        ("timeout", "0"),
         ("timeout", "-3"),
         ("timeout", "nan"),
         ("timeout", "1e999"),

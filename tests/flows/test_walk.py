@@ -476,3 +476,81 @@ def test_a_run_with_a_task_in_a_terminator_that_began_before_goes_on() -> None:
         walk(drawn, cli="X")
     flow = start({"chart": msgspec.to_builtins(drawn), "defaults": {"cli": "X"}})
     assert isinstance(next(flow), Call)
+
+
+# -- what people see -------------------------------------------------------------------------------
+
+
+def test_a_person_sees_what_the_step_before_produced() -> None:
+    """And how it was decided since; not what the task says already."""
+    steps = (
+        task("a", "Write it"),
+        Step("b", "Good?", "decision"),
+        Step("c", "Read it", tags=("HUMAN",)),
+        Step("d", "Print {{steps.c.output}}", tags=("HUMAN",)),
+    )
+    drawn = chart(*steps, routes="a>b b>c:yes b>d:no c>d")
+    said: dict[str, object] = {
+        "Sa@1/run": {"completed": True, "comments": "A poem."},
+        "Sb@1/run": {"answer": "yes", "reasons": "It rhymes."},
+        "Sc@1/run": {"picked": ("DONE",), "comment": "Lovely."},
+    }
+    trip = ScriptedWalk(walk(drawn, cli="X"), said)
+    shown = trip.asks["Sc@1/run"].preamble.text
+    assert "What came of “Write it”:\n\nA poem." in shown
+    assert "“Good?”: yes (It rhymes.)" in shown
+    assert "What came of" not in trip.asks["Sd@1/run"].preamble.text
+
+
+def test_slots_are_filled_in_names_options_and_progress() -> None:
+    """The way that is taken is the one that is drawn, and codes do not depend on the item."""
+    steps = (
+        task("a", "Look at {{title}}"),
+        Step("q", "Is {{title}} fine: {{steps.a.output}}?", "decision", ("HUMAN",)),
+        task("y", "Send {{title}}"),
+        task("n", "Drop {{title}}"),
+    )
+    drawn = chart(*steps, routes="a>q q>y:Send-{{title}} q>n:Drop-{{title}}")
+    item = Item("7", title="the poem")
+    trip = ScriptedWalk(walk(drawn, item, cli="X"), {"Sq@1/run": "DROP-TITLE"})
+    assert trip.calls["Sa@1/run"].about == "Look at the poem"
+    (question,) = trip.asks["Sq@1/run"].questions
+    options = [(choice.label, choice.description) for choice in question.choices]
+    assert options == [
+        ("Send-the poem", "Next: Send the poem"),
+        ("Drop-the poem", "Next: Drop the poem"),
+    ]
+    assert [step["name"] for step in trip.steps] == [
+        "Look at the poem",
+        "Is the poem fine: done?",
+        "Drop the poem",
+    ]
+    assert trip.steps[1]["route"] == "Drop-the poem"
+    agents = chart(*steps[:1], Step("q", "Fine?", "decision"), *steps[2:])
+    agents = Chart("C", (Page("p", "", agents.pages[0].steps, drawn.pages[0].routes),))
+    trip = ScriptedWalk(walk(agents, item, cli="X"), {"Sq@1/run": {"answer": "drop-the poem"}})
+    assert trip.result is not None
+    assert trip.result["path"] == ["a", "q", "n"]
+
+
+def test_a_slot_of_a_branch_that_was_not_taken_is_empty_and_said() -> None:
+    """To the person who is asked next, and in the result; one of no step stays as it is."""
+    text = "Sum up: [{{steps.b.output}}] [{{steps.c.output}}] [{{steps.nobody.output}}]"
+    steps = (Step("a", "Which?", "decision"), task("b"), task("c"), task("d", text, "HUMAN"))
+    drawn = chart(*steps, routes="a>b:yes a>c:no b>d c>d")
+    trip = ScriptedWalk(walk(drawn, cli="X"), {"Sd@1/run": "DONE"})
+    assert trip.result is not None
+    ask = trip.asks["Sd@1/run"]
+    assert "Sum up: [done] [] [{{steps.nobody.output}}]" in ask.preamble.text
+    said = "“c” has handed nothing on, so its slot is empty."
+    assert said in [note.text for note in ask.notes]
+    assert trip.result["notes"] == [{"kind": "empty", "text": said, "item": "1"}]
+
+
+def test_what_goes_wrong_names_the_item() -> None:
+    """As many are walked at once."""
+    said: dict[str, object] = {"Sa@1/run": {"completed": False}}
+    for item, named in ((Item("7", title="Dates"), "Dates: “Do a”"), (Item("2"), "item 2: “Do a”")):
+        trip = ScriptedWalk(walk(chart(task("a")), item, cli="X", retries=0), said)
+        assert trip.error.startswith(named)
+    assert ScriptedWalk(walk(chart(task("a")), cli="X", retries=0), said).error.startswith("“Do a”")

@@ -49,6 +49,6 @@ def test_journals_of_every_flow_are_gone_on_with(tmp_path: Path, journal: Path) 
 def _meant(result: object) -> object:
     """A result without what only people read, and without whose hand it was, which is newer."""
     if isinstance(result, dict):
-        beside = ("labels", "by", "through", "notes")
+        beside = ("labels", "name", "by", "through", "notes")
         return {name: _meant(value) for name, value in result.items() if name not in beside}
     return [_meant(value) for value in result] if isinstance(result, list | tuple) else result

@@ -285,3 +285,10 @@ def test_any_path_is_understood_or_not(path: str) -> None:
     parts = parse_path(path)
     if parts is not None:
         list(follow({"a": [{"b": "a"}, []], "b": {"a": 1}}, parts))
+
+
+@pytest.mark.parametrize(("name", "key"), [("QODO", "QODO_API_KEY"), ("COPILOT", "GH_TOKEN")])
+def test_keys_reach_the_agents_that_they_are_for(name: str, key: str) -> None:
+    """And no other."""
+    agents = read_catalogue().agents.values()
+    assert [agent.name for agent in agents if key in agent.env] == [name]

@@ -23,7 +23,7 @@ from quandary.flows.responses import NONCE, Finding, clean, objects, read_respon
 from quandary.journal import chance
 from quandary.model.calls import Output, schema
 from quandary.model.text import shorten
-from quandary.settings.agents import ALWAYS, follow, parse_path, words
+from quandary.settings.agents import ALWAYS, follow, parse_path, permit, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
     Only a cancelled task raises; by then the program has been ended.
     """
     try:
-        agent = catalogue.find(call.agent)
+        agent = permit(catalogue.find(call.agent), changes=call.changes)
     except NotFound as error:
         return Output(call.key, error=str(error))
     if missing := obstacles(agent, around):

@@ -29,6 +29,7 @@ from quandary.desk.state import encode_state, end_what_expired
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
+from quandary.flows.walk import name_item
 from quandary.formats import sources as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
@@ -60,6 +61,7 @@ ROWS = 12
 """The most items that the table shows at once."""
 LONGEST = 200
 """Characters of a line about something that went wrong."""
+LONGEST_ITEM = 40
 SHOWN = 20
 """The most runs that are named when they were interrupted."""
 WALKING = "walking"
@@ -72,6 +74,7 @@ _NOT_FOR_WORKERS = {
     "jobs": "workers say with --concurrency how many runs they take on",
     "answers": "nobody is asked here",
     "proof": "nothing is decided here",
+    "allow_changes": "the settings of the workers say what their agents may change",
 }
 """What does not go with --fleet, and why."""
 
@@ -82,8 +85,9 @@ _NOT_FOR_WORKERS = {
 class Row:
     """One run as it goes."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, item: str) -> None:
         self.run = run
+        self.item = shorten(" ".join(item.split()), LONGEST_ITEM)
         self.step = self.agents = ""
         self.attempt = 1
         self.calls = self.tokens = 0
@@ -142,10 +146,14 @@ class Lines(Watcher):
 
     def _row(self, run: str) -> Row:
         self.logs.note(run)
-        return self.rows.setdefault(run, Row(run))
+        if run not in self.rows:
+            given = arguments_of(self.logs.store, run).get("item")
+            self.rows[run] = Row(run, name_item(msgspec.convert(given, Item)) if given else "")
+        return self.rows[run]
 
     def _say(self, run: str, what: str) -> None:
-        line = " ".join(printable(what).split())
+        item = self.rows[run].item
+        line = " ".join(printable(f"{item}: {what}" if item else what).split())
         tell(f"{run[-6:]}  {shorten(line, LONGEST)}")
 
 
@@ -173,7 +181,7 @@ class Table(Lines):
             if row.told != row.status:
                 row.told = row.status
                 spent = f"{row.calls} calls, {row.tokens} tokens, {row.taken:.1f} s"
-                tell(f"{row.run}  {row.status}  {spent}")
+                tell("  ".join(filter(None, (row.run, printable(row.item), row.status, spent))))
 
     def grid(self) -> Any:  # noqa: ANN401 - something that rich can draw
         """The table as it is now; drawn by a thread of its own, so that the time goes on."""
@@ -184,7 +192,8 @@ class Table(Lines):
         grid = Grid.grid(padding=(0, 2))
         for row in [row for row in list(self.rows.values()) if row.status == WALKING][-ROWS:]:
             spent = (f"{row.calls} calls", f"{row.tokens} tokens", f"{row.taken:.0f} s")
-            cells = (row.run[-6:], row.step, row.agents, f"attempt {row.attempt}", *spent)
+            attempt = f"attempt {row.attempt}"
+            cells = (row.run[-6:], row.item, row.step, row.agents, attempt, *spent)
             grid.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
         bar = ProgressBar(total=max(self.items, 1), completed=self.ended, width=30)
         grid.add_row(Text(f"{self.ended}/{self.items}"), bar)
@@ -229,7 +238,7 @@ class LocalAgents:
 
 def surroundings(folder: str, settings: Settings) -> Surroundings:
     """Where agents work, and with what."""
-    return Surroundings(folder, os.environ, float(settings.number("default_timeout", 600)))
+    return Surroundings(folder, os.environ, plans.usual_timeout(settings))
 
 
 class Session:
@@ -333,10 +342,15 @@ def show_states(
 @click.option("--retries", type=click.IntRange(0, 1000), help="Further attempts at a step.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0),
     callback=_require_finite,
     metavar="SECONDS",
-    help="How long one call may take.",
+    help="How long one call may take; 0 is as long as the settings say.",
+)
+@click.option(
+    "--allow-changes",
+    is_flag=True,
+    help="Let agents change files and run commands, all but those that check the others.",
 )
 @click.option("--max-calls", type=click.IntRange(min=0), help="Stop an item after so many calls.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Stop an item after so many tokens.")
@@ -480,7 +494,8 @@ def _for_workers(way: Way) -> Way:
     """How runs are asked that nobody drives here; what was said for such a walk is refused."""
     for name, why in _NOT_FOR_WORKERS.items():
         if _is_given(name):
-            raise click.UsageError(f"--{name} does not go with --fleet: {why}")
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} does not go with --fleet: {why}")
     if way.via == "terminal" and _is_given("via"):
         raise click.UsageError("--via terminal does not go with --fleet: nobody is asked here")
     place = place_of(way.where)

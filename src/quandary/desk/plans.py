@@ -11,14 +11,14 @@ import msgspec
 from quandary.desk.begin import Beginning
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import wording
-from quandary.flows.step_plans import Defaults, Planned, most_calls, plan
+from quandary.flows.step_plans import TIMEOUT, Defaults, Planned, most_calls, plan
 from quandary.flows.walk import Budget, Terms, values_of
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
 from quandary.model.chart import named
 from quandary.model.text import count, printable
 from quandary.settings import read_settings
-from quandary.settings.agents import words
+from quandary.settings.agents import permit, tell_permission, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,11 +41,13 @@ def defaults_of(settings: Settings, said: Mapping[str, Any]) -> Defaults:
         "validate_cli": settings.text("default_validate_cli"),
         "retry_cli": settings.text("default_retry_cli"),
         "retries": _number(settings, "default_retry_count", 3, 0),
-        "timeout": float(_number(settings, "default_timeout", 600, 1)),
+        "timeout": usual_timeout(settings),
         "max_visits": _number(settings, "max_visits", 25, 1),
         "on_exhausted": _one_of(settings, "on_exhausted", ("fail", "continue")),
         "on_interrupted": _one_of(settings, "on_interrupted", ("retry", "ask")),
     }
+    if said.get("timeout") == 0:
+        said = {**said, "timeout": None}
     given = {name: value for name, value in said.items() if value is not None and name in known}
     return msgspec.convert({**known, **given}, Defaults)
 
@@ -57,6 +59,11 @@ def budget_of(settings: Settings, said: Mapping[str, Any]) -> Budget:
         set_to = _number(settings, name, -1, 0) if said.get(name) is None else said[name]
         found[name] = None if set_to == -1 else set_to
     return Budget(**found)
+
+
+def usual_timeout(settings: Settings) -> float:
+    """The seconds for one call where nothing else is said; 0 stands for what is built in."""
+    return float(_number(settings, "default_timeout", 600, 0) or TIMEOUT)
 
 
 def _number(settings: Settings, name: str, usual: int, least: int) -> int:
@@ -87,6 +94,8 @@ class Plan(NamedTuple):
     warnings: list[str]
     unreachable: list[str]
     most_calls: int
+    permissions: dict[str, dict[str, str]]
+    """What each of them may change when it works, and when it checks others."""
 
     def require_sound(self) -> None:
         """Refuse a plan with errors in it, and say all of them."""
@@ -106,11 +115,29 @@ class Plan(NamedTuple):
             lines += [f"{'':<11} {line}" for line in _about(step)]
         if self.commands:
             lines += ["", "Commands:"]
-            lines += [f"  {name}: {shlex.join(line)}" for name, line in self.commands.items()]
+            lines += [
+                f"  {name} ({self._may(name)}): {shlex.join(line)}"
+                for name, line in self.commands.items()
+            ]
         lines += ["", f"At most {count(self.most_calls, 'call')} for each item."]
         return "\n".join(map(printable, lines)) + "\n"
 
+    def _may(self, name: str) -> str:
+        """What an agent may change, in words."""
+        told = self.permissions[name]
+        work, check = (_MAY.get(told.get(role, "")) for role in ("work", "check"))
+        return (
+            f"{work}; {check} when it checks"
+            if work and check and work != check
+            else (work or check or "")
+        )
 
+
+_MAY = {
+    "read-only": "read-only",
+    "full": "may change anything",
+    "unknown": "may change what its command lets it",
+}
 _SHOWN = (
     "id name kind page prompt validate_prompt cli validate_cli retry_cli retries timeout votes "
     "on_exhausted routes require"
@@ -188,9 +215,12 @@ def prepare_walk(
     defaults, budget = defaults_of(settings, said), budget_of(settings, said)
     codenames = [*agents.catalogue.names, HUMAN]
     steps = plan(loaded.chart, defaults, codenames)
-    commands, missing = _commands(steps, agents, folder if here else None)
+    allowed = bool(said.get("allow_changes"))
+    commands, permissions, missing = _commands(steps, agents, folder if here else None, allowed)
     errors = [loaded.said(problem) for problem in loaded.errors]
     errors += [problem for step in steps for problem in step.problems]
+    unfilled, refused = _unfilled(steps, items)
+    errors += refused
     warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
     calls = most_calls(loaded.chart, steps, defaults)
     planned = Plan(
@@ -198,11 +228,14 @@ def prepare_walk(
         steps,
         commands,
         list(dict.fromkeys([*errors, *missing])),
-        [*warnings, *_unfilled(steps, items)],
+        [*warnings, *unfilled],
         _unreachable(loaded.chart, steps),
         calls if budget.max_calls is None else min(calls, budget.max_calls),
+        permissions,
     )
     arguments = {"defaults": defaults, "codenames": codenames, "budget": budget, "workdir": folder}
+    if allowed:
+        arguments["allow_changes"] = True
     return Walk(planned, folder, msgspec.to_builtins(arguments), msgspec.to_builtins(loaded.chart))
 
 
@@ -216,7 +249,9 @@ def work_folder(workdir: str | None, *, here: bool = True) -> str:
 
 def commands_of(store: Store, run: str, agents: Agents, folder: str) -> dict[str, list[str]]:
     """The commands of a run under way; one whose agents are no longer there is refused."""
-    commands, missing = _commands(steps_of(store, run), agents, folder)
+    terms = _terms_of(store, run)
+    steps = plan(terms.chart, terms.defaults, terms.codenames)
+    commands, _, missing = _commands(steps, agents, folder, terms.allow_changes)
     if missing:
         raise Rejected(f"run {run} cannot go on: {'; '.join(missing)}")
     return commands
@@ -224,38 +259,49 @@ def commands_of(store: Store, run: str, agents: Agents, folder: str) -> dict[str
 
 def steps_of(store: Store, run: str) -> list[Planned]:
     """What was planned for each step when the run began."""
+    terms = _terms_of(store, run)
+    return plan(terms.chart, terms.defaults, terms.codenames)
+
+
+def _terms_of(store: Store, run: str) -> Terms:
     began, arguments = read_beginning(store, run)
     for name, digest in began.documents.items():
         arguments[name] = read_document(store.document(digest) or b"null", run)
     try:
-        terms = msgspec.convert(arguments, Terms)
+        return msgspec.convert(arguments, Terms)
     except msgspec.ValidationError:
         raise Rejected(f"run {run} cannot go on; `quandary log {run}` shows it") from None
-    return plan(terms.chart, terms.defaults, terms.codenames)
 
 
 def _commands(
-    steps: Iterable[Planned], agents: Agents, folder: str | None
-) -> tuple[dict[str, list[str]], list[str]]:
-    """The command line of every agent that may be asked, and why some cannot be."""
+    steps: Iterable[Planned], agents: Agents, folder: str | None, allowed: bool
+) -> tuple[dict[str, list[str]], dict[str, dict[str, str]], list[str]]:
+    """The command of every agent that may be asked, what each may change, why some cannot be."""
     commands: dict[str, list[str]] = {}
+    permissions: dict[str, dict[str, str]] = {}
     missing: list[str] = []
     for step in steps:
-        for codename in step.agents:
+        asked = [*(("work", name) for name in step.workers)]
+        for role, codename in (*asked, *(("check", name) for name in step.judges)):
             if not codename:
                 what = "tag the shape, give --cli, or set default_cli"
                 missing.append(f"“{step.name}” has no agent; {what}")
             if not codename or is_human(codename):
                 continue
             try:
-                agent = agents.catalogue.find(codename)
+                found = agents.catalogue.find(codename)
             except NotFound as unknown:
                 missing.append(f"“{step.name}”: {unknown}")
                 continue
-            if agent.name not in commands:
+            may = permissions.setdefault(found.name, {})
+            if role in may:
+                continue
+            agent = permit(found, changes=allowed and role == "work")
+            may[role] = tell_permission(agent)
+            if role == "work" or "work" not in may:
                 commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
-                missing += agents.obstacles(agent, folder) if folder is not None else []
-    return commands, list(dict.fromkeys(missing))
+            missing += agents.obstacles(agent, folder) if folder is not None else []
+    return commands, permissions, list(dict.fromkeys(missing))
 
 
 def _unreachable(chart: Chart, steps: Iterable[Planned]) -> list[str]:
@@ -265,17 +311,25 @@ def _unreachable(chart: Chart, steps: Iterable[Planned]) -> list[str]:
     return [named(s) for page in pages for s in page.steps if (page.id, s.id) not in reached]
 
 
-def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> Iterator[str]:
-    """Slots for a field that an item does not have; they would reach the agent as they are."""
-    wanting: dict[str, str] = {}
+def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> tuple[list[str], list[str]]:
+    """Slots for a field that an item lacks: those that reach an agent, and a person, as they are.
+
+    Double braces mean something in many languages, so an agent may be meant to see them.
+    """
+    wanting: dict[str, tuple[str, bool]] = {}
     for step in steps:
-        if "{{" in step.prompt or "{{" in step.validate_prompt:
-            fields, _ = wording.slots(f"{step.prompt}\n{step.validate_prompt}")
-            for field in fields:
-                wanting.setdefault(field, step.name)
-    for field, name in wanting.items():
+        seen = "\n".join((step.prompt, step.validate_prompt, *step.routes))
+        in_person = any(map(is_human, step.agents))
+        for field in wording.slots(seen)[0] if "{{" in seen else ():
+            if field not in wanting or in_person:
+                wanting[field] = (step.name, in_person)
+    told: tuple[list[str], list[str]] = ([], [])
+    for field, (name, in_person) in wanting.items():
         slot = f"{{{{{field}}}}}"
         bare = [item.id for item in items if wording.fill_prompt(slot, values_of(item), {}) == slot]
         if bare:
             which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
-            yield f"“{name}” uses {slot}, a field that {which}; it would stay as it is"
+            end = f"a person would see it so; give it with --set {field}=…"
+            end = end if in_person else "it would stay as it is"
+            told[in_person].append(f"“{name}” uses {slot}, a field that {which}; {end}")
+    return told

@@ -162,7 +162,11 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
         lines = [f"{result['phaseGated']}: {result['executed']}{where}"]
         lines += [f"“{result['text']}”"] if result.get("text") else []
     elif result and flow == "walk":
-        lines = [f"{result['chart']}: {result['outcome']}", *map(_step_line, result["steps"])]
+        item = result.get("item", "1")
+        whose = f", for {item}" if item != "1" else ""
+        lines = [f"{result['chart']}: {result['outcome']}{whose}"]
+        lines += map(_step_line, result["steps"])
+        lines += [note["text"] for note in result.get("notes", ())]
     elif result and flow == "prune":
         names = {"runs": "run", "entries": "entry", "documents": "document"}
         counts = [(result[many], many, one) for many, one in names.items()]

@@ -220,7 +220,8 @@ class Turn:
             self.calling += 1
             try:
                 log.debug("run %s: %s %s", self.run, call.key, call.agent, extra={"run": self.run})
-                return await make_call(call, catalogue, around)
+                # What agents may change on this machine is for its own settings to say.
+                return await make_call(replace(call, changes=False), catalogue, around)
             finally:
                 self.calling -= 1
                 if self.aside:

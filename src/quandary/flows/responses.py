@@ -7,7 +7,6 @@ something else: an object, a list, a string, a quotation. Several count if they 
 from __future__ import annotations
 
 import json
-import math
 import re
 from array import array
 from functools import cached_property
@@ -31,6 +30,8 @@ GAP = "[… {:,} bytes left out …]"
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _BARE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
+_WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)\b")
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -162,6 +163,7 @@ _KINDS = {
     "prose": "a text or a list of texts",
 }
 _REQUIRED = {expects: next(iter(fields)) for expects, fields in _FIELDS.items()}
+_DECIDING = {*_REQUIRED.values(), "should_retry", NONCE}
 TYPES: dict[Expects, type[Meaning]] = {
     "process": Process,
     "decision": Decision,
@@ -193,24 +195,34 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Find
 
 
 def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
-    """A value of that kind; nothing where it is of another.
+    """A value of that kind; nothing where it cannot be read as one.
 
-    A text alone is a list of one, and of a list of texts as prose each is a line.
+    A text alone is a list of one, and of a list of texts as prose each is a line. In either,
+    whatever is no text stands as JSON.
     """
     if kind == "flag":
         return value if isinstance(value, bool) else None
     if kind in ("number", "whole"):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        fitting = 0 <= value <= LARGEST and (kind == "number" or value == math.floor(value))
-        return (float(value) if kind == "number" else int(value)) if fitting else None
-    several = value if isinstance(value, list) and kind != "text" else [value]
-    if not all(isinstance(one, str) for one in several):
+        number = _number(value, kind)
+        return number if number is None or kind == "number" else int(number)
+    if kind == "text":
+        return clean(value) if isinstance(value, str) else None
+    several = value if isinstance(value, list) else [value]
+    texts = tuple(clean(one if isinstance(one, str) else json.dumps(one)) for one in several)
+    if value is None or texts == ("",):
         return None
-    texts = tuple(map(clean, several))
-    if kind == "texts":
-        return () if isinstance(value, str) and not value.strip() else texts
-    return "\n".join(texts)
+    return texts if kind == "texts" else "\n".join(texts)
+
+
+def _number(value: object, kind: str) -> float | None:
+    """A number of 0 or more, also as people write one: `~1.2k` tokens, `1,500`, `12 s`."""
+    if isinstance(value, str) and (found := _WRITTEN.match(value)):
+        times = _TIMES[found[2].casefold()]
+        minutes = kind == "number" and times > 1
+        value = None if minutes else float(found[1].replace(",", "")) * times
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= LARGEST else None
 
 
 def _shown(value: object) -> str:
@@ -251,7 +263,7 @@ _BROKEN = -1
 
 
 class Unclear(dict[str, Any]):
-    """An object that has a key twice, or is nested too deeply to be decoded."""
+    """An object that has a key twice which decides, or is nested too deeply to be decoded."""
 
 
 def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
@@ -416,4 +428,7 @@ def _decode(text: str, *, bare: bool = False) -> dict[str, Any]:
 
 def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    return found if len(found) == len(pairs) else Unclear(found)
+    if len(found) == len(pairs):
+        return found
+    deciding = [key for key, _ in pairs if key in _DECIDING]
+    return Unclear(found) if len(set(deciding)) < len(deciding) else found

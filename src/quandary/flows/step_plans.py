@@ -83,11 +83,18 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def agents(self) -> tuple[str, ...]:
         """Everybody who may be asked, each once; an empty name where none was given."""
-        if not self.asks:
-            return ()
+        return tuple(dict.fromkeys((*self.workers, *self.judges)))
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Those who may be asked to do the step, or to choose a way."""
         retry = (self.retry_cli,) if self.retries and not self.votes else ()
-        judge = (self.validate_cli,) if self.validates else ()
-        return tuple(dict.fromkeys((*(self.votes or (self.cli,)), *retry, *judge)))
+        return (*(self.votes or (self.cli,)), *retry) if self.asks else ()
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Whoever is asked whether it was done."""
+        return (self.validate_cli,) if self.validates else ()
 
     @property
     def most_calls(self) -> int:
@@ -160,7 +167,7 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
         validate_cli=judge or cli,
         retry_cli=retry,
         retries=read("retries", _retries, otherwise=defaults.retries),
-        timeout=read("timeout", _seconds, otherwise=defaults.timeout),
+        timeout=read("timeout", _seconds, otherwise=0.0) or defaults.timeout or TIMEOUT,
         votes=votes,
         on_exhausted=read("on_exhausted", _exhausted, otherwise=defaults.on_exhausted),
         routes=tuple(way.label for way in choices),
@@ -203,9 +210,9 @@ def _seconds(text: str) -> float:
     try:
         seconds = float(text.removesuffix("s"))
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise ValueError("a number of seconds above 0")
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError("a number of seconds, or 0 for the usual one")
     return seconds
 
 

@@ -33,6 +33,8 @@ LONGEST_REASON = 2000
 """Characters of what was held against the last attempt, where the run says why it failed."""
 LONGEST_SHOWN = 20_000
 """Characters of a text that a person is shown; nobody reads more before an answer."""
+MOST_BEFORE = 3
+"""Of the steps before a person's, so many are told of."""
 DONE, NOT_DONE = "DONE", "NOT"
 ACCEPT, AGAIN, REJECT = "ACC", "AGN", "REJ"
 STOP = "STP"
@@ -91,11 +93,13 @@ class Visit:
     hands: tuple[Hand, ...] = ()
     """Whose the answers were where a person was asked."""
 
-    def __init__(self, walk: Walk, plan: Planned, task: str, prefix: str, number: int) -> None:
+    def __init__(self, walk: Walk, drawn: Planned, plan: Planned, prefix: str, number: int) -> None:
         self.terms, self.spent, self.chooser = walk.terms, walk.spent, walk.chooser
-        self.plan, self.cli = plan, plan.cli
-        self.task = task
-        """The step's prompt, with its slots filled."""
+        self.before = walk.steps
+        """What came of the steps before."""
+        self.drawn = drawn
+        """What is planned, with its slots as they are."""
+        self.plan, self.cli, self.task = plan, plan.cli, plan.prompt
         self.prefix, self.number = prefix, number
         self.critiques: list[str] = []
 
@@ -280,7 +284,8 @@ class Visit:
         """A call, one of so many at once."""
         plan = self.plan
         seconds = self.spent.time(plan.timeout, calls)
-        return Call(key, agent, prompt, expects, plan.routes, seconds, part, plan.name)
+        changes = self.terms.allow_changes and part.role != "check"
+        return Call(key, agent, prompt, expects, plan.routes, seconds, part, plan.name, changes)
 
     def _pay(self, output: Output) -> None:
         tokens = tokens_of(output)
@@ -318,7 +323,7 @@ class Visit:
     def _choose_in_person(self, name: str, role: Role, why: str = "") -> Steps[Decision]:
         """Have a person choose the way. Words that name none are kept as their reasons."""
         plan = self.plan
-        codes = route_codes(plan.routes)
+        codes = dict(zip(route_codes(self.drawn.routes), plan.routes, strict=True))
         ways = zip(codes, plan.routes, plan.targets, strict=True)
         choices = tuple(Choice(code, label, f"Next: {target}") for code, label, target in ways)
         code, words = yield from self._ask(name, role, choices, "Which route?", why)
@@ -385,14 +390,15 @@ class Visit:
         comments = self.chooser.remarks_on(terms.item.id).comments
         before = len(comments)
         feedback = f"Feedback so far:\n\n{shorten(self.critiques[-1])}" if self.critiques else ""
-        blocks = (f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback)
+        earlier = self._tell_before() if role in ("work", "vote", "tie") else ""
+        blocks = (earlier, f"Step “{plan.name}”:\n\n{shorten(self.task)}", block, feedback)
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
             text=wording.summary(shorten(self.task)) or plan.name,
             asked=ending,
             choices=choices,
-            id=keys.joined(terms.chart.name, plan.name),
+            id=keys.joined(terms.chart.name, self.drawn.name),
             item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
             blocks=tuple(filter(None, blocks)),
             why=why,
@@ -403,6 +409,19 @@ class Visit:
         chosen = yield from self.chooser.inquire(inquiry)
         self.hands += chosen.hands
         return chosen.code, "\n".join(comments[before:])
+
+    def _tell_before(self) -> str:
+        """What the step before produced, and how it was decided since, if the task lacks it."""
+        told: list[str] = []
+        for step in reversed(self.before[-MOST_BEFORE:]):
+            if step["route"]:
+                why = f" ({shorten(step['reasons'])})" if step.get("reasons") else ""
+                told.append(f"“{step['name']}”: {step['route']}{why}")
+            elif output := (step["output"] or "").strip():
+                if output not in self.task:
+                    told.append(f"What came of “{step['name']}”:\n\n{shorten(output)}")
+                break
+        return "\n\n".join(reversed(told))
 
 
 def route_codes(routes: tuple[str, ...]) -> dict[str, str]:

@@ -7,6 +7,7 @@ with a route or a failure. The walk itself only goes from step to step.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -20,7 +21,8 @@ from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
 from quandary.model.calls import fold
-from quandary.model.chart import DOUBTFUL_TASK, QUIET, Chart, Map, Page, check
+from quandary.model.chart import DOUBTFUL_TASK, LONGEST_NAME, QUIET, Chart, Map, Page, check
+from quandary.model.text import shorten as cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +63,8 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether somebody can be asked where agents cannot agree."""
     require: Required = ""
     """Who has to answer wherever somebody is asked."""
+    allow_changes: bool = False
+    """Whether agents may change things, all but those that judge."""
 
     @property
     def about(self) -> str:
@@ -73,6 +77,11 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
         about = self.item.title or self.item.label
         head = f"**{self.chart.name}**" + (f", for {about}" if about else "")
         return "\n\n".join(filter(None, (head, shorten(self.item.context))))
+
+
+def name_item(item: Item) -> str:
+    """An item in a message; nothing where a chart is walked for nothing in particular."""
+    return "" if item == Item("1") else item.title or item.label or f"item {item.id}"
 
 
 def values_of(item: Item) -> dict[str, str]:
@@ -131,6 +140,7 @@ def walk(
     limits: Limits | None = None,
     person: bool = True,
     require_person: bool = False,
+    allow_changes: bool = False,
 ) -> Flow:
     """Walk a chart once, for one item: yields Calls for agents and Asks for people.
 
@@ -141,7 +151,8 @@ def walk(
     budget = Budget(max_calls, max_tokens, max_seconds)
     names, shown = tuple(codenames), limits or Limits()
     who: Required = "person" if require_person else ""
-    return _flow(Terms(chart, item or Item("1"), defaults, names, budget, shown, person, who))
+    own = item or Item("1")
+    return _flow(Terms(chart, own, defaults, names, budget, shown, person, who, allow_changes))
 
 
 def _flow(terms: Terms, tolerated: str = "") -> Flow:
@@ -184,7 +195,8 @@ class Walk:
         try:
             yield from self._page(self.terms.chart.first or Page(), "", 0)
         except ended as end:
-            raise Failed(str(end), self._result(end.outcome) | end.again) from None
+            why = ": ".join(filter(None, (name_item(self.terms.item), str(end))))
+            raise Failed(why, self._result(end.outcome) | end.again) from None
         return self._result("completed")
 
     def _result(self, outcome: Outcome) -> dict[str, Any]:
@@ -199,7 +211,7 @@ class Walk:
             "seconds": round(self.spent.seconds, 3),
             **self.chooser.remarks_on(self.terms.item.id).as_result(),
         }
-        if notes := (*self.notes, *self.chooser.notes):
+        if notes := dict.fromkeys((*self.notes, *self.chooser.notes)):
             result["notes"] = [msgspec.to_builtins(note) for note in notes]
         return result
 
@@ -236,8 +248,7 @@ class Walk:
             yield from self._page(called, inner, depth + 1)
             if not plan.routes:
                 return ""
-        filled = replace(plan, validate_prompt=self._fill(ways, plan.validate_prompt))
-        visit = Visit(self, filled, self._fill(ways, plan.prompt), prefix, number)
+        visit = Visit(self, plan, self._fill_plan(ways, step, plan), prefix, number)
         ended = yield from visit.flow()
         self.steps.append(visit.record())
         if ended.output is not None:
@@ -248,22 +259,61 @@ class Walk:
         if ended.stopped:
             raise _End("stopped", ended.why, retry=visit.first)
         if ended.why:
-            why = f"“{plan.name}”: {ended.why}"
+            why = f"“{visit.plan.name}”: {ended.why}"
             # What a person has to let pass, or a way that nobody chose, is not passed over.
             if plan.on_exhausted != "continue" or plan.routes or plan.require:
                 raise _End("failed", why, retry=visit.first)
             self.notes.append(Note("exhausted", why, self.terms.item.id))
-        return ended.route
+        shown = visit.plan.routes
+        return plan.routes[shown.index(ended.route)] if ended.route else ""
 
     # -- slots -----------------------------------------------------------------------------------
 
+    def _fill_plan(self, ways: Map, step: Step, plan: Planned) -> Planned:
+        """What is done at a step, with every slot filled that an agent or a person would see."""
+        targets = map(ways.follow, ways.choices(step))
+        routes = tuple(self._fill_line(ways, route) for route in plan.routes)
+        if not all(routes) or len(set(routes)) < len(routes):
+            routes = plan.routes  # which can be told apart
+        return replace(
+            plan,
+            name=self._name(ways, step),
+            prompt=self._fill(ways, plan.prompt),
+            validate_prompt=self._fill(ways, plan.validate_prompt),
+            routes=routes,
+            targets=tuple(self._name(ways, target) for target in targets),
+        )
+
+    def _name(self, ways: Map, step: Step) -> str:
+        return cut(self._fill_line(ways, step.title), LONGEST_NAME) or step.id
+
+    def _fill_line(self, ways: Map, text: str) -> str:
+        return " ".join(self._fill(ways, text).split()) if "{{" in text else text
+
     def _fill(self, ways: Map, text: str) -> str:
-        """A text with the item's fields and earlier outputs put in, as they are."""
+        """A text with the item's fields and earlier outputs put in, as they are.
+
+        The slot of a step that has handed nothing on, as one on a way not taken, is left empty.
+        """
         if "{{" not in text:
             return text
-        _, names = wording.slots(text)
-        known = {n: output for n in names if (output := self._output(ways, n)) is not None}
+        known: dict[str, str] = {}
+        for name in wording.slots(text)[1]:
+            output = self._output(ways, name)
+            if output is None and (ways.named(name) or fold(name) in self._names):
+                output = ""
+                said = f"“{name}” has handed nothing on, so its slot is empty."
+                note = Note("empty", said, self.terms.item.id)
+                if note not in self.notes:
+                    self.notes.append(note)
+                    self.chooser.notes.append(note)
+            if output is not None:
+                known[name] = output
         return wording.fill_prompt(text, values_of(self.terms.item), known)
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {fold(step.name) for page in self.terms.chart.pages for step in page.steps}
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""

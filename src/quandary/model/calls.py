@@ -120,6 +120,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     """Which part of a walk it is."""
     about: str = ""
     """What it is for, in words for whoever watches."""
+    changes: bool = False
+    """Whether the agent may change things for it, whatever the settings say."""
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):

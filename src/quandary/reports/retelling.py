@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows.step_plans import Defaults, plan_step
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
-from quandary.flows.walk import DEEPEST, Outcome
-from quandary.flows.wording import critique_of
+from quandary.flows.walk import DEEPEST, Outcome, values_of
+from quandary.flows.wording import critique_of, fill_prompt
 from quandary.journal.entries import Answered, Asked, Began, Called, Noted, Returned, readable
 from quandary.journal.history import Standing, fold, merge
 from quandary.model import keys
@@ -99,6 +99,8 @@ class Teller:
         self._places: dict[str, Here] = {}
         self._routes: dict[str, tuple[str, ...]] = {}
         """What the calls for a decision can be answered with."""
+        self._called: dict[str, str] = {}
+        """What steps were called when agents were asked."""
         self._asks: dict[str, tuple[Question, ...]] = {}
         self._spoken: dict[str, list[tuple[Answered, tuple[Answer, ...]]]] = {}
         """What was answered to each of them, and to what it amends."""
@@ -140,7 +142,12 @@ class Teller:
         elif isinstance(body, Returned):
             if body.key in self.exchanges:
                 before, routes = self.exchanges[body.key], self._routes.get(body.key, ())
-                self.exchanges[body.key] = _add_output(before, routes, body, matter)
+                after = _add_output(before, routes, body, matter)
+                if (here := self._places.get(body.key)) and after.route in routes:
+                    # What was chosen is known by what is drawn, where slots were filled in it.
+                    drawn = here.plan.routes or routes
+                    after = replace(after, route=drawn[routes.index(after.route)])
+                self.exchanges[body.key] = after
         elif isinstance(body, Noted):
             self._note(body, matter)
         else:
@@ -178,6 +185,7 @@ class Teller:
         exchange = Exchange(key=body.key, agent=agent, asked=body.at, pruned=request is None)
         if isinstance(request, Call):
             self._routes[body.key] = request.routes
+            self._called[body.key] = request.about
             exchange = replace(exchange, expects=request.expects, prompt=request.prompt)
         elif request is not None:
             self._asks[body.key] = request.questions
@@ -291,7 +299,7 @@ class Teller:
     def place(self, key: str) -> str:
         """The name of the step at which something was asked."""
         here = self._places.get(key)
-        return here.plan.name if here is not None else key
+        return self._name(here) if here is not None else key
 
     @property
     def _outcome(self) -> Outcome | None:
@@ -339,21 +347,29 @@ class Teller:
         return Stop(
             number=number,
             id=here.step.id,
-            name=here.plan.name,
+            name=self._name(here),
             kind=here.plan.kind,
             page=here.ways.page.id,
             depth=here.depth,
             visit=here.visit,
             cli=", ".join(dict.fromkeys(voters)) or (working[-1].agent if working else ""),
-            route=here.route,
+            route=self._fill(here.route),
             attempts=attempts,
             validation=next(filter(None, reversed(checked)), None),
-            output=here.route or _find_output(working),
+            output=self._fill(here.route) or _find_output(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.standing.status == "failed" else error,
             current=stands and self.standing.status != "done",
         )
+
+    def _name(self, here: Here) -> str:
+        """What a step was called when it was asked for, or as far as its slots can be filled."""
+        told = (self._called[key] for key in here.keys if self._called.get(key))
+        return next(told, "") or self._fill(here.plan.name)
+
+    def _fill(self, text: str) -> str:
+        return fill_prompt(text, values_of(self.item), {}) if "{{" in text else text
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
         """What was tried at a visit, each time with what came of it."""

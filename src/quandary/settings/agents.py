@@ -90,6 +90,18 @@ def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[s
     return (*chosen[:place], *more, *chosen[place:])
 
 
+def permit(agent: Agent, *, changes: bool) -> Agent:
+    """The agent as it is asked; where it may make changes, it may do whatever it likes."""
+    return replace(agent, permissions="full") if changes else agent
+
+
+def tell_permission(agent: Agent) -> str:
+    """What is known of what it can change."""
+    if agent.permissions == "full":
+        return "full"
+    return "read-only" if agent.safe or agent.safe_values or agent.tried else "unknown"
+
+
 _PART = re.compile(r"(?=[^.])([^.\[\]=]*)(?:\[([^\[\]=]+)=([^\[\]=]*)\])?")
 _PATH = re.compile(rf"{_PART.pattern}(?:\.{_PART.pattern})*")
 _NUMBER = re.compile(r"-?\d{1,9}")
