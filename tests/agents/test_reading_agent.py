@@ -175,6 +175,16 @@ def test_settings_that_cannot_be_meant_are_refused(project: Read, wrong: str) ->
     assert "[reading]" in ended.err
 
 
+def test_a_run_starts_no_agent_that_the_settings_here_do_not_name(project: Read) -> None:
+    """Somebody else may have begun it, in a store that several share."""
+    run = project.begin()
+    project.set_reader("")
+    state = project.reply(run, WORDS)
+    assert outcome(state)["path"] == f"OTH/custom:{WORDS}"
+    assert "your settings name no agent for that" in state["notes"][0]["text"]
+    assert project.calls == []
+
+
 def test_doctor_knows_the_setting(project: Read) -> None:
     """In the user's file it is checked, and in a repository's it is said to be ignored."""
     (project.folder / "quandary.toml").write_text('[reading]\nagent = "ANN"\n', encoding="utf-8")

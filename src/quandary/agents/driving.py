@@ -24,7 +24,7 @@ from quandary.journal import runs
 from quandary.journal.entries import sha256
 from quandary.model.asks import Note
 from quandary.model.calls import Decision, Output, fold
-from quandary.settings import state_folder, user_settings
+from quandary.settings import reading_agent, state_folder, user_settings
 from quandary.settings.agents import read_catalogue
 from quandary.settings.files import read_text, write_text
 
@@ -226,8 +226,12 @@ def read_replies(store: Store, run: str) -> State:
 async def _read_once(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
     """What an agent makes of a prompt; it is not asked again for what it has read before.
 
-    What is kept is the route that it chose, by a digest, and not a word of the person's.
+    Others can write into a shared store, so that only whom the settings here name is asked. What is
+    kept is the route that it chose, by a digest, and not a word of the person's.
     """
+    if fold(call.agent) != fold(own := reading_agent()):
+        why = f"your settings name {own or 'no agent'} for that ([reading])"
+        return Output(call.key, error=f"{call.agent} reads no replies here; {why}")
     asked = msgspec.json.encode((catalogue.agents.get(fold(call.agent)), call.prompt))
     path = os.path.join(state_folder(), "readings", sha256(asked).hexdigest())
     with contextlib.suppress(OSError, QuandaryError):
