@@ -43,7 +43,14 @@ def bucket_question(*keys: str) -> Question:
         *((text, "DEF") for text in ("Defer to follow-up (TODOs / next version)", "B) Defer")),
         *(
             (text, "CUT")
-            for text in ("C.", "cut it", "Cut entirely", "cut E1", "Let's cut this one")
+            for text in (
+                "C.",
+                "cut it",
+                "Cut entirely",
+                "cut E1",
+                "Let's cut this one",
+                "yes, cut it",
+            )
         ),
         *((text, "CUT") for text in ("cut the Slack DM bot", "cut it from v1", "cut - too dear")),
         *((text, "HLD") for text in ("D", "hold on", "Hold — stop the chain, discuss first")),
@@ -68,9 +75,23 @@ def test_a_bucket_is_known_by_its_leading_word_its_letter_and_the_requirements_w
             "Cut down the scope",
             "cut E3",
         ),
-        *("include in v2", "include later", "include the cost", "include only if it is cheap"),
+        *(
+            "include in v2",
+            "include later",
+            "include the cost",
+            "include only if it is cheap",
+            "defer to your judgement",
+        ),
         *("include or cut", "include, and cut E2", "include but defer the tests", "A) Cut"),
-        *("cut half of it", "cut nothing", "defer maybe", "A, B", "a bot would be nice", "cut it?"),
+        *(
+            "cut half of it",
+            "cut for now",
+            "cut nothing",
+            "defer maybe",
+            "A, B",
+            "a bot would be nice",
+            "cut it?",
+        ),
     ],
 )
 def test_what_says_more_than_a_bucket_is_none(text: str, mode: Mode) -> None:

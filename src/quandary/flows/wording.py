@@ -279,10 +279,16 @@ _DESCRIPTIONS: dict[Bucket, str] = {
     "cut": "It is dropped for good",
 }
 _WORDINGS = {
-    "INC": ("Include in this scope",),
-    "DEF": ("Defer to …", "Defer until …", "Defer till …", "Defer the rest"),
-    "CUT": ("Cut entirely", "Cut completely", "Cut out", "Cut from …", "Cut the rest", "Cut more"),
-    HOLD: ("Hold on", "Hold off"),
+    "INC": ("Include in this scope", "Include now"),
+    "DEF": (
+        *("Defer to …", "Defer until …", "Defer till …", "Defer by …", "Defer past …"),
+        *("Defer for later", "Defer for now", "Defer indefinitely", "Defer the rest"),
+    ),
+    "CUT": (
+        *("Cut entirely", "Cut completely", "Cut for good", "Cut permanently", "Cut out"),
+        *("Cut from …", "Cut the rest", "Cut more"),
+    ),
+    HOLD: ("Hold on", "Hold off for now"),
     "CON": ("Continue with it", "Resume"),
     "ALL": ("Proceed with the full split", "One by one"),
     "NAR": ("Narrow scope first",),

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from quandary.model.asks import Choice, Question, Reading
 
-_OPENING = wordset("please pls ok okay just so then well lets id i we would should say option")
+_OPENING = wordset(
+    "please pls ok okay yes yeah yep just so then well lets id i we would should say option"
+)
 _FILLER = _OPENING | wordset(
-    "it this that them these those the one ones item feature thing all for now here too"
+    "it this that them these those the one ones item feature thing all for here too"
 )
 _NEGATORS = wordset("not dont never")
 _LIMITS = _NEGATORS | wordset(
@@ -23,6 +25,8 @@ _LIMITS = _NEGATORS | wordset(
     "depending whether without wait actually unsure sure half part partly partially"
 )
 """Words that make a choice depend on something, or take some of it back."""
+_OTHERS = wordset("you your me my judgement judgment opinion opinions call decision")
+"""Whoever defers to these leaves the choice to somebody."""
 _AROUND = re.compile(
     r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
 )
@@ -94,7 +98,7 @@ def _belongs(said: tuple[str, ...], choice: Choice, own: AbstractSet[str]) -> bo
     """Whether words say nothing that the action does not; behind an open wording all may follow."""
     opened = {words(name)[-1] for name in choice.also if name.endswith("…")}
     beyond = next((word for word in said if word in opened or word not in own), "")
-    return not beyond or beyond in opened
+    return not beyond or (beyond in opened and _OTHERS.isdisjoint(said))
 
 
 def _words_of(*names: str) -> set[str]:
