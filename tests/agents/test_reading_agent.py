@@ -265,3 +265,17 @@ def test_a_key_pressed_while_an_agent_reads_confirms_nothing(project: Read) -> N
     assert "OTH/custom:slowly, in the dark" in see(host, "custom")
     assert program.wait(30) == 0
     os.close(host)
+
+
+def test_an_advisor_answers_what_the_person_asks_back(project: Read) -> None:
+    """`--advisor` names the agent, and the answer says whose it is."""
+    says = json.dumps([sys.executable, "-c", "print('The web team.')"])
+    project.set_reader(f"[agents.SAGE]\nargv = {says}\n")
+    run = project.begin("--advisor", "sage", "--extra", "A? Show the plan")
+    for reply, asked in (("Q: who wrote it?", "who wrote it?"), ("A", "Show the plan")):
+        state = project.reply(run, reply)
+        told = f"You asked: {asked}\n\nSAGE: The web team."
+        assert state["ask"]["preamble"].startswith(told)
+    refused = project.call("ask", "t.md", "--context", "x", "--advisor", "NOBODY")
+    assert refused.status == 2
+    assert "there is no agent NOBODY" in refused.err

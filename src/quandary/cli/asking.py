@@ -22,6 +22,8 @@ from quandary.desk.notices import send_notice
 from quandary.desk.reply import play_script
 from quandary.formats import sources as given
 from quandary.formats import tracks
+from quandary.settings import user_settings
+from quandary.settings.agents import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,12 +147,21 @@ def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
 @click.option("--context", metavar="TEXT", default="", help="What is decided and why. Required.")
 @click.option("--question", metavar="TEXT", default="", help="The question; {slots} are filled.")
 @click.option(
-    "--extra", "extra_texts", multiple=True, metavar="'A: text'", help="A further way to answer."
+    "--extra",
+    "extra_texts",
+    multiple=True,
+    metavar="'A: text'",
+    help="A further way to answer; 'A? text' only to see something first.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["transition", "advisory"]),
     help="Ask with a form, or with text that disturbs less.",
+)
+@click.option(
+    "--advisor",
+    metavar="CODENAME",
+    help="The agent of yours that answers what the person asks back; else whoever asks does.",
 )
 @asking_options
 def ask_command(
@@ -161,6 +172,7 @@ def ask_command(
     question: str,
     extra_texts: tuple[str, ...],
     kind: Literal["transition", "advisory"] | None,
+    advisor: str | None,
     way: Way,
 ) -> int:
     """Ask a person about one or many items, with the tree that SOURCE names.
@@ -180,7 +192,9 @@ def ask_command(
         values=way.values,
         require_person=bool(way.require),
     )
-    return begin(way, desk.decide(wanted, way.showing))
+    if advisor:
+        advisor = read_catalogue(user_settings().table("agents")).find(advisor).name
+    return begin(way, desk.decide(wanted, way.showing, advisor or ""))
 
 
 @click.command(epilog="Exit status: 0 waiting or done, 1 declined or failed, 2 wrong usage.")

@@ -136,7 +136,8 @@ def ask_once(store: Store, state: State) -> State:
     reply = terminal.ask(replace(state.ask, notes=state.notes))
     state = desk.record_reply(store, PERSON, state.run, reply, to=state.key)
     if state.flow != "walk" and state.calls:
-        tell(f"{state.calls[0].agent} reads what you wrote …")
+        call = state.calls[0]
+        tell(f"{call.agent} {'reads what you wrote' if call.expects else 'is asked'} …")
         state = have_replies_read(store, state)
         terminal.drop_typed_ahead()
     if isinstance(reply, Outcome) and state.status == "waiting":

@@ -248,8 +248,11 @@ def prepare(
 # -- flow by flow --------------------------------------------------------------------------------
 
 
-def decide(wanted: Asking, showing: Showing) -> Beginning:
-    """Questions from a tree; a tree that is given as text may be one of several there."""
+def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
+    """Questions from a tree; a tree that is given as text may be one of several there.
+
+    The advisor is an agent that answers what the person asks back.
+    """
     from quandary.flows.decide import Terms, require_slots_filled  # noqa: PLC0415 - one at a time
 
     if not wanted.context.strip():
@@ -272,6 +275,7 @@ def decide(wanted: Asking, showing: Showing) -> Beginning:
         kind=kind,
         limits=showing.limits(as_text=(kind or tree.kind) == "advisory"),
         trees=tuple(others),
+        advisor=advisor,
         values=wanted.values,
         require=_required(wanted),
     )
