@@ -55,7 +55,7 @@ _FENCE = re.compile(r"(?ms)^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _RUN = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 _DIGEST = re.compile(r"\b(\d+)-[0-9a-f]{64}\b")
-_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(\.\d+)?Z")
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d([T ])\d\d:\d\d(:\d\d)?(\.\d+)?(Z?)")
 _COMMAND = re.compile(r"(?m)(?:^|[ \"'(])quandary (?P<rest>[a-z-].*)")
 
 
@@ -98,8 +98,9 @@ class Disguise:
 
 def _moment(found: re.Match[str]) -> str:
     """Always the same one, written as it was found."""
-    between, seconds, fraction = found.groups()
-    return f"2027-03-02{between}09:15{':00' if seconds else ''}{'.000000' if fraction else ''}Z"
+    between, seconds, fraction, zone = found.groups()
+    parts = (between, "09:15", seconds and ":00", fraction and ".000000", zone)
+    return "2027-03-02" + "".join(part or "" for part in parts)
 
 
 def blocks(text: str) -> list[Block]:

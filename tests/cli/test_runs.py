@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from program import at_terminal
+from quandary.formats.drawings import cells
 from runs import CONTEXT, Project
 
 if TYPE_CHECKING:
@@ -28,16 +30,56 @@ def test_a_list_says_what_each_run_is_about(project: Project) -> None:
     run = project.ask()
     line = project.call("runs").out
     assert line.startswith(f"{run}  waiting    ")
-    assert line.endswith(f"Z  STEP: {CONTEXT}\n")
+    assert line.endswith(f"  STEP: {CONTEXT}\n")
     assert project.state("runs", "--format", "json")["runs"][0]["about"] == f"STEP: {CONTEXT}"
 
 
 def test_a_list_fits_the_screen(project: Project) -> None:
     """One run is one line there."""
     project.ask()
-    shown = at_terminal("runs", env={"COLUMNS": "80", "NO_COLOR": "1"}).out
-    assert len(shown.rstrip("\n")) <= 80
-    assert shown.rstrip().endswith("…")
+    project.ask("--context", "計画は書かれています。" * 5)
+    for columns in (100, 80, 60, 40):
+        for words in (("runs",), ("runs", "--all")):
+            shown = at_terminal(*words, env={"COLUMNS": str(columns), "NO_COLOR": "1"}).out
+            assert max(map(cells, shown.splitlines())) <= columns
+            assert all(line.endswith("…") for line in shown.splitlines())
+
+
+def test_a_list_of_every_project_says_which(project: Project, tmp_path: Path) -> None:
+    """By the name of its folder; a list of one has no use for that."""
+    project.ask()
+    assert f"  {tmp_path.name[:15]}" in project.call("runs", "--all").out
+    assert tmp_path.name[:15] not in project.call("runs").out
+
+
+def test_a_list_tells_the_time_of_whoever_looks(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of the journal, which is in UTC."""
+    run = project.ask()
+    with closing(sqlite3.connect(project.store)) as raw, raw:
+        raw.execute("UPDATE run SET since = '2027-03-02T23:15:00.000000Z'")
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert project.call("runs").out.startswith(f"{run}  waiting    2027-03-03 04:45  STEP")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_where_there_are_no_runs_the_others_are_counted(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody takes a folder without runs for a store without any."""
+    project.decided()
+    (tmp_path / "other" / ".quandary").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "other")
+    assert project.call("runs").err == "no runs here; 1 run elsewhere: --all lists them\n"
+    assert project.call("log").err == "no runs here; 1 run elsewhere: --all lists them\n"
+    done = project.call("runs", "--status", "done").err
+    assert done == "no done runs here; 1 done run elsewhere: --all lists them\n"
+    assert project.call("runs", "--status", "failed").err == "no failed runs\n"
 
 
 def test_what_has_expired_is_not_listed_as_waiting(project: Project) -> None:

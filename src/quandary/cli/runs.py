@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from math import isnan
@@ -32,6 +33,7 @@ from quandary.desk.timeline import (
     answer_text,
     events_with_words,
     given_answers,
+    local_moment,
     moment,
     search,
     words_in,
@@ -39,12 +41,13 @@ from quandary.desk.timeline import (
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import sources as given
+from quandary.formats.drawings import cells
 from quandary.journal import runs
 from quandary.journal.archive import WHOSE, find
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome
-from quandary.model.text import cut, printable, shorten
+from quandary.model.text import count, cut, printable, shorten
 from quandary.reading import question_from_options
 from quandary.settings.files import read_input
 
@@ -201,22 +204,49 @@ def runs_command(
     if form == "json":
         put(encode_runs(store, rows) + b"\n")
         return 0
-    put("".join(_run_line(row, about(store, row.id)) for row in rows))
+    names = [_project_name(row) for row in rows] if everywhere else []
+    longest = min(max(map(len, names), default=0), _NARROWEST)
+    put("".join(_run_line(row, about(store, row.id), longest) for row in rows))
     if not rows:
-        tell("no runs here yet; `quandary ask` begins one")
+        tell(_no_runs(store, chosen, elsewhere=not everywhere))
     return 0
 
 
-def _run_line(row: Run, what: str) -> str:
-    """A run on one line, which on a screen ends where the screen does."""
-    state = f"{row.status:9}"
-    since = moment(row.since)
-    room = width() - len(row.id) - len(state) - len(since) - 6
+def _no_runs(store: Store, status: Status | None = None, *, elsewhere: bool) -> str:
+    """What is said where nothing is listed: how much there is in other projects."""
+    if elsewhere and (others := store.count_runs(status)):
+        kind = f"{status} run" if status else "run"
+        return f"no {kind}s here; {count(others, kind)} elsewhere: --all lists them"
+    return f"no {status} runs" if status else "no runs here yet; `quandary ask` begins one"
+
+
+_NARROWEST = 16
+"""Columns that what a run is about needs at least, and its project at most."""
+
+
+def _run_line(row: Run, what: str, longest: int) -> str:
+    """A run on one line, which on a screen ends where the screen does.
+
+    Names of projects, if there is a `longest`, have a column of their own. A narrow screen shows
+    neither when nor where, but always which run and what it is about.
+    """
+    columns = [row.id, f"{row.status:9}", local_moment(row.since)]
+    if longest:
+        columns.append(f"{shorten(_project_name(row), longest):{longest}}")
     told = " ".join(printable(what).split())
-    if len(told) > room and sys.stdout.isatty():
-        told = shorten(told, max(room, 1))
-    shown = paint(state, bold=row.status == "waiting")
-    return f"{row.id}  {shown}  {since}  {told}".rstrip() + "\n"
+    if sys.stdout.isatty():
+        while len(columns) > 2 and len("  ".join(columns)) + 2 + _NARROWEST > width():
+            del columns[2]
+        room = length = max(width() - len("  ".join(columns)) - 2, 1)
+        while length and cells(shorten(told, length)) > room:
+            length -= 1
+        told = shorten(told, length)
+    columns[1] = paint(columns[1], bold=row.status == "waiting")
+    return "  ".join([*columns, told]).rstrip() + "\n"
+
+
+def _project_name(row: Run) -> str:
+    return printable(os.path.basename(row.project)) or "-"
 
 
 @click.command()
@@ -347,7 +377,7 @@ def log_command(
     else:
         put("\n".join(_timeline(name, found) for name, found in logs))
     if not logs:
-        tell("nothing found" if words else "no runs here yet; `quandary ask` begins one")
+        tell("nothing found" if words else _no_runs(store, elsewhere=not everywhere))
     return 0
 
 

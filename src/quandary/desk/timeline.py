@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from itertools import chain, islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
@@ -130,6 +131,11 @@ def _candidates(store: Store, words: list[str], project: str | None, watch: Watc
 def moment(at: str, *, seconds: bool = False) -> str:
     """When something happened, for people; the journal's clock is in UTC, and so is this."""
     return f"{at[:10]} {at[11 : 19 if seconds else 16]}Z" if at else "?"
+
+
+def local_moment(at: str) -> str:
+    """When something happened, by the clock of whoever looks."""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M") if at else "?"
 
 
 def about(store: Store, run: str) -> str:

@@ -457,6 +457,11 @@ class Store(ABC):
         """How many entries there are."""
         return int(self._rows("SELECT count(*) FROM entry")[0][0])
 
+    def count_runs(self, status: Status | None = None) -> int:
+        """How many runs there are, of all projects; of one status, or of any."""
+        where, values = (" WHERE status = ?", (status,)) if status else ("", ())
+        return int(self._rows(f"SELECT count(*) FROM run{where}", values)[0][0])  # noqa: S608
+
     def strays(self) -> list[str]:
         """Names of runs that have entries and no row."""
         rows = "SELECT 1 FROM run WHERE id = entry.run"
