@@ -415,9 +415,10 @@ def test_who_answers_in_person_has_the_next_question_before_them(home: Path) -> 
 
 def test_the_link_leads_to_the_server_that_runs(home: Path) -> None:
     """As long as it runs; the settings may know better where a browser finds it."""
-    assert notices.server_address() == ""
-    with notices.announce("http://127.0.0.1:8420"):
-        assert notices.server_address() == "http://127.0.0.1:8420"
+    store = opened(home)
+    assert notices.server_address(store, "") == ""
+    with notices.announce("http://127.0.0.1:8420", store, ""):
+        assert notices.server_address(store, "") == "http://127.0.0.1:8420"
         say(home, own_program(home, "{link}"))
         run = ask()["run"]
         (line,) = soon(lambda: told(home))
@@ -426,18 +427,38 @@ def test_the_link_leads_to_the_server_that_runs(home: Path) -> None:
         run = ask()["run"]
         assert soon(lambda: len(told(home)) == 2)
         assert told(home)[1]["words"] == [f"https://q.example.org/runs/{run}"]
-    assert notices.server_address() == ""
+    assert notices.server_address(store, "") == ""
+
+
+def opened(home: Path) -> SqliteStore:
+    """The store of the user."""
+    return SqliteStore(home / "journal.db")
+
+
+def test_a_link_leads_to_the_server_that_has_the_run(home: Path) -> None:
+    """Of two with the same store, to the one of the project; never to one with another store."""
+    store, other = opened(home), SqliteStore(home / "other.db")
+    folder = home / "data" / "quandary"
+    with notices.announce("http://127.0.0.1:1", store, "/one"):
+        second = json.loads((folder / f"serve-{os.getpid()}.json").read_text())
+        second |= {"address": "http://127.0.0.1:2", "process": os.getppid(), "project": "/two"}
+        (folder / f"serve-{os.getppid()}.json").write_text(json.dumps(second))
+        assert notices.server_address(store, "/one") == "http://127.0.0.1:1"
+        assert notices.server_address(store, "/two") == "http://127.0.0.1:2"
+        assert notices.server_address(store, "/three") in ("http://127.0.0.1:1", second["address"])
+        assert notices.server_address(other, "/one") == ""
+    assert notices.server_address(store, "/one") == "http://127.0.0.1:2"
+    (home / "link.db").symlink_to(home / "journal.db")
+    assert notices.server_address(SqliteStore(home / "link.db"), "") == "http://127.0.0.1:2"
 
 
 def test_a_server_that_was_killed_is_not_linked_to(home: Path) -> None:
-    """Nor does a second one take back what the first said."""
-    path = home / "data" / "quandary" / "serve.json"
-    with notices.announce("http://127.0.0.1:1"):
-        process = json.loads(path.read_text())["process"]
-        assert process == os.getpid()
-        gone = {"address": "http://127.0.0.1:2", "process": 2**22 + 1}
-        path.write_text(json.dumps(gone))
-        assert notices.server_address() == ""
-    assert path.exists()
-    path.write_text("nonsense")
-    assert notices.server_address() == ""
+    """What it said of itself is forgotten; what nobody can read is passed over."""
+    store, folder = opened(home), home / "data" / "quandary"
+    with notices.announce("http://127.0.0.1:1", store, ""):
+        said = json.loads((folder / f"serve-{os.getpid()}.json").read_text())
+    gone = folder / "serve-0.json"
+    gone.write_text(json.dumps(said | {"process": 2**22 + 1}))
+    (folder / "serve-1.json").write_text("nonsense")
+    assert notices.server_address(store, "") == ""
+    assert not gone.exists()

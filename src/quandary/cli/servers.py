@@ -136,11 +136,11 @@ def serve_command(
     store = console.open_journal(where, notify=False)
     keys.bind(f"{store.address} {bound.getsockname()[:2]}")
     notices.watch_store(store, in_background)
-    walks = walks_of(store)
+    walks, scope = walks_of(store), scope_of(os.curdir)
     app = create_app(
         store,
         keys,
-        scope_of(os.curdir),
+        scope,
         hosts=LOOPBACK | own | named,
         addresses=not near,
         strangers=not elsewhere and not require_login,
@@ -163,7 +163,7 @@ def serve_command(
         log.info(NO_CODE)
     else:
         tell(NO_CODE)
-    with notices.announce(here):
+    with notices.announce(here, store, scope.project):
         _run(app, bound, walks)
     return 0
 

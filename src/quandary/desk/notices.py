@@ -73,6 +73,7 @@ def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) ->
         table = user_settings().table("notify")
         if table:
             said = notice(run, ask) | {"newest": store.anchor()}
+            said["link"] = server_address(store, run.project)
             see_it_end = _start({"table": table, "notice": said}, run.id)
             if watch is not None:
                 watch(see_it_end)
@@ -195,7 +196,7 @@ def main() -> int:
 
 def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
     """Use all means at once; each that fails leaves a line in the log. Whether none did."""
-    address = (means.address or server_address()).rstrip("/")
+    address = (means.address or notice.get("link", "")).rstrip("/")
     notice = {**notice, "link": f"{address}/runs/{notice['run']}" if address else ""}
     body = msgspec.json.encode(notice)
     told = {name: str(notice[name]) for name in WORDS}
@@ -314,12 +315,16 @@ class Announcement(msgspec.Struct, frozen=True):
 
     address: str
     process: int
+    store: str
+    project: str
+    """The one that it serves to whoever has not logged in."""
 
 
 @contextmanager
-def announce(address: str) -> Iterator[None]:
-    """Within it, others on this machine know the address of the server that runs here."""
-    path, own = _announced(), Announcement(address, os.getpid())
+def announce(address: str, store: Store, project: str) -> Iterator[None]:
+    """Within it, others on this machine know of the server that runs here."""
+    own = Announcement(address, os.getpid(), _identity(store), project)
+    path = os.path.join(data_folder(), f"serve-{own.process}.json")
     with suppress(OSError):  # without it there are no links, and all else works
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "wb") as file:
@@ -327,34 +332,47 @@ def announce(address: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if _announcement() == own:
-            with suppress(OSError):
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def server_address(store: Store, project: str) -> str:
+    """The address of a server on this machine that has the runs of a store, rather the one that
+    serves the project; nothing where there is none.
+    """
+    found = [server for server in _announced() if server.store == _identity(store)]
+    found.sort(key=lambda server: server.project != project)
+    return found[0].address if found else ""
+
+
+def _identity(store: Store) -> str:
+    """What a store is known by, whatever way leads there; no secret."""
+    return store.path if "://" in store.path else os.path.realpath(store.address)
+
+
+def _announced() -> Iterator[Announcement]:
+    """The servers that run. One that was killed has not said goodbye, which is done now."""
+    folder = data_folder()
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if not name.startswith("serve-"):
+            continue
+        path = os.path.join(folder, name)
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            with open(path, "rb") as file:
+                found = msgspec.json.decode(file.read(), type=Announcement)
+            if _is_running(found.process):
+                yield found
+            else:
                 os.unlink(path)
 
 
-def server_address() -> str:
-    """The address of a server that runs on this machine; nothing where there is none."""
-    found = _announcement()
-    if found is None or found.process <= 0:
-        return ""
+def _is_running(process: int) -> bool:
     try:
         with suppress(PermissionError):
-            os.kill(found.process, 0)  # a server that was killed has not said goodbye
+            os.kill(process, 0)
     except (OSError, OverflowError):
-        return ""
-    return found.address
-
-
-def _announced() -> str:
-    return os.path.join(data_folder(), "serve.json")
-
-
-def _announcement() -> Announcement | None:
-    try:
-        with open(_announced(), "rb") as file:
-            return msgspec.json.decode(file.read(), type=Announcement)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        return False
+    return process > 0
 
 
 # -- what went wrong where nobody could be told ----------------------------------------------------
