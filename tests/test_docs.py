@@ -73,6 +73,8 @@ class Disguise:
     """What differs each time is shown the same each time, and a command may name it as shown."""
 
     def __init__(self) -> None:
+        self.variables: list[str] = []
+        """What was set on the way, which later commands see."""
         self.shown: dict[str, str] = {}
         """The real names of runs and digests of stores, with what a page shows in their place."""
 
@@ -138,8 +140,11 @@ def session(shown: str, folder: Path, disguise: Disguise | None = None) -> str:
     disguise = disguise or Disguise()
     status, output = 0, ""
     for line in typed(shown):
+        before = "\n".join([*disguise.variables, f"(exit {status})"])
+        if re.match(r"[A-Z]+=\$\(", line):
+            disguise.variables.append(line)
         ended = subprocess.run(
-            ["sh", "-c", f"(exit {status})\n{disguise.off_page(line)}"],
+            ["sh", "-c", f"{before}\n{disguise.off_page(line)}"],
             cwd=folder,
             env=surroundings(folder),
             stdin=subprocess.DEVNULL,
@@ -204,6 +209,20 @@ def test_consoles_show_what_happens(name: str) -> None:
     """What a page shows as a terminal or as a picture is what the program puts out."""
     text = (ROOT / name).read_text(encoding="utf-8")
     assert text == played(text)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_a_block_can_be_pasted_whole(name: str) -> None:
+    """It names no run that only the page has, stops at nothing that runs for ever, and has no
+    second way of doing what it did.
+    """
+    found = blocks((ROOT / name).read_text(encoding="utf-8"))
+    for block in found:
+        lines = typed(block.body) if block.language == "console" else block.body.splitlines()
+        if block.language in ("console", "sh"):
+            assert not [line for line in lines if _RUN.search(line)]
+            assert not [line for line in lines[:-1] if line.startswith("quandary serve")]
+            assert len([line for line in lines if line.startswith("pip install")]) <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)

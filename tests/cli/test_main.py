@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -372,3 +373,40 @@ def test_public_names_are_there() -> None:
         assert getattr(quandary, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = quandary.nothing
+
+
+# completion
+
+
+def offered(words: str, monkeypatch: pytest.MonkeyPatch, shell: str = "bash") -> list[str]:
+    """What a shell is told to offer for the last of these words."""
+    env = {"COMP_WORDS": f"quandary {words}", "COMP_CWORD": str(len(words.split(" ")))}
+    env |= {"_QUANDARY_COMPLETE": f"{shell}_complete"}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    return start().out.splitlines()
+
+
+def test_runs_are_completed_by_their_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were begun on one day begin alike; wherever a command takes a run."""
+    monkeypatch.setenv("QUANDARY_STORE", "journal.db")
+    asking = ("ask", "t.md", "--context", "c", "--via", "relay")
+    runs = [json.loads(call(capsys, *asking).out)["run"] for _ in range(2)]
+    assert runs[0][-5:] != runs[1][-5:]
+    for words in ("reply", "ask t.md --from"):
+        assert offered(f"{words} {runs[0][-5:].lower()}", monkeypatch) == [f"plain,{runs[0]}"]
+    newest_first = [f"plain,{run}" for run in reversed(runs)]
+    assert offered("next ", monkeypatch) == newest_first
+    assert offered(f"export {runs[0][:6]}", monkeypatch) == newest_first
+
+
+def test_trees_and_files_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name of a tree, by a file, and by a name in a file."""
+    assert offered("ask ask_dep", monkeypatch) == ["plain,DEPLOY"]
+    assert offered("show ", monkeypatch) == ["plain,DEPLOY", "plain,t.md"]
+    assert offered("show t.md#d", monkeypatch) == ["plain,t.md#DEPLOY"]
+    for words in ("show ./", "ask DEPLOY --items ", "store copy a "):
+        assert offered(words, monkeypatch)[0].startswith("file,")
+    assert offered("gate ", monkeypatch)[0].startswith("dir,")

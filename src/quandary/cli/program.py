@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -49,6 +50,10 @@ class Commands(click.Group):
         gc.enable()
         # One that is mostly used without click is made only now.
         command: click.Command = found if isinstance(found, click.Command) else found()
+        if "_QUANDARY_COMPLETE" in os.environ:
+            from quandary.cli.completion import complete_values  # noqa: PLC0415 - for a shell only
+
+            complete_values(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

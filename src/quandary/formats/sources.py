@@ -160,6 +160,11 @@ def _loose(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_").lstrip("¶§").removeprefix("ask_")
 
 
+def matches_name(name: str, typed: str) -> bool:
+    """Whether a tree's name begins as somebody has begun to type it."""
+    return _loose(name).startswith(_loose(typed)) or "¶ASK_".casefold().startswith(typed.casefold())
+
+
 _MANY = 8
 """So many names are listed."""
 MOST_INHERITED = 100_000
