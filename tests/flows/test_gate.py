@@ -286,6 +286,29 @@ def test_a_word_that_go_back_begins_with_moves_nothing_back(text: str, mode: Mod
     assert "BAK" not in read(text, asked, mode).codes
 
 
+@pytest.mark.parametrize("text", ["the plan is good", "as planned", "looks as planned, go", "plan"])
+def test_the_name_of_a_phase_moves_nothing(text: str) -> None:
+    """What was said of the plan does not lead back to the phase of that name."""
+    asked = Drive(gate(track())).ask.questions[0]
+    assert "BAK" not in read(text, asked, "plain").codes
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("third", "BAK"),
+        ("ok let's go back", "BAK"),
+        ("please proceed to test", "PRC"),
+        ("let's walk through it", "WLK"),
+        ("skip ahead then", "OTH/SKP"),
+    ],
+)
+def test_what_a_choice_does_is_said_in_words(text: str, code: str) -> None:
+    """In text, a place in the list or the word that the label begins with is enough."""
+    asked = Drive(gate(track())).ask.questions[0]
+    assert read(text, asked, "plain").codes == (code,)
+
+
 @pytest.mark.parametrize(
     ("text", "label"),
     [

@@ -337,6 +337,9 @@ class Decider(Asking[Level]):
     """The items of one run, and what has been settled about them."""
 
     skips = True
+    idle: tuple[str, ...] = ()
+    """Where choosing does something at once, the codes that do nothing; all others are picked
+    outright or not at all."""
 
     def __init__(
         self,
@@ -447,6 +450,9 @@ class Decider(Asking[Level]):
             named=further,
             above=_way_up(place),
             menu=bool(place.menu and place.menu.options) and not place.among,
+            outright=tuple(
+                c.code for c in (*shown, *further) if self.idle and c.code not in self.idle
+            ),
             extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
             gathered=place.gathered,

@@ -17,6 +17,7 @@ from quandary.errors import QuandaryError, Rejected
 from quandary.flows import decide, send, tell_hands, wording
 from quandary.model import keys
 from quandary.model.asks import (
+    MORE,
     Answer,
     Ask,
     Choice,
@@ -163,6 +164,7 @@ class _Gate:
         extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
         asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
         self.asking = decide.Decider(asked, take_only=False)
+        self.asking.idle = (WALK, CUSTOM, MORE)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
         self.shown = terms.shown

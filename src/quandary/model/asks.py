@@ -86,6 +86,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     name where it means nothing of the level itself."""
     menu: bool = False
     """Whether there is anything behind Other."""
+    outright: tuple[str, ...] = ()
+    """Codes that only a name, the word that the label begins with, or a number picks: at a gate,
+    what moves a phase. The names of phases in such labels tell nothing."""
     value: str = ""
     """What is to be typed, where a value is asked for: it is read as nothing else, and a blank
     leaves it out."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quandary.model.asks import BACK, MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
-from quandary.reading.words import ARTICLES, fold, slips, trim, words
+from quandary.reading.words import ARTICLES, fold, slips, trim, words, wordset
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
@@ -31,6 +31,10 @@ _OTHERS = frozenset({"other", OTHER.casefold()})
 _BACK = {("back",), ("go", "back"), ("up",)}
 _GO = ("go",)
 """What begins `Go back` and `Go ahead` alike, and names neither."""
+_PLACING = wordset(
+    "the first second third fourth fifth last one two three four five option choice number i ill "
+    "take pick choose go with please lets"
+)
 _LONGEST_YES = 40
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
@@ -251,7 +255,19 @@ def _read_loosely(bare: str, question: Question) -> Reading | None:
     from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
     found = Sentences(bare, question).read()
+    if found.kind == "pick" and not _is_outright(bare, found.codes, question):
+        return None
     return found if found.kind != "own-words" else None
+
+
+def _is_outright(bare: str, codes: tuple[str, ...], question: Question) -> bool:
+    """Whether words say what an option does, or its place, where less is not enough to pick it."""
+    said = {word for word in words(bare) if not word.isdigit()}
+    if not question.outright or _PLACING.issuperset(said):
+        return True
+    labels = {c.code: words(c.label) for c in question.every if c.code in question.outright}
+    # `Go back` is told by its second word, which `Go ahead` has not.
+    return all(label[label[:1] == _GO] in said for c, label in labels.items() if c in codes)
 
 
 def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
