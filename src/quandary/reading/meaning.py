@@ -38,8 +38,6 @@ class Meaning(NamedTuple):
     codes: Words = ()
     firm: bool = True
     """Said so that it cannot well be anything else."""
-    listed: bool = False
-    """Several were named one by one, or all."""
 
 
 def options_of(codes: Iterable[str], *, firm: bool = True) -> Meaning:
@@ -177,7 +175,7 @@ class Interpreter:
         if self.question.multi and len(codes) > 1:  # `both chocolates`, `all monthly ones`
             every = {"all", "every", "ones"} | ({"both"} if len(codes) == 2 else set())
             if not every.isdisjoint(said):
-                return Meaning("pick", codes, listed=True)
+                return Meaning("pick", codes)
         # `fix it today` is not `Fix it later`
         times = {"now", "today"}.intersection(said) if said[-2:] != ("for", "now") else set()
         own = self.lexicon.find_words(codes[0]) if times and len(codes) == 1 else set()
@@ -245,7 +243,7 @@ class Interpreter:
             return None
         if place.every:
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
-            every = Meaning("pick", self.every, listed=True)
+            every = Meaning("pick", self.every)
             return None if own else every if self.question.multi else Meaning("none")
         number = cardinal(core[0]) if len(core) == 1 else None
         if place.beyond or number is not None:
@@ -254,7 +252,7 @@ class Interpreter:
         rivals = self.names.beginning(core) if len(core) == 1 else ()
         if rivals or (place.alternatives and not (self.question.multi and "or" not in core)):
             return options_of((*found, *rivals))
-        return Meaning("pick", found, place.explicit, listed=len(found) > 1)
+        return Meaning("pick", found, place.explicit)
 
     def _count(self, core: Words, number: int | None, placed: Words) -> Meaning:
         """A number that is a place, unless a label has it as well; else one that labels have."""
@@ -346,12 +344,15 @@ class Interpreter:
     def _several(self, said: Words) -> Words:
         """Every option that words joined by "and" or "or" name; none when one names nothing."""
         whole = (self._named(said) or self._phrased(said)) if said else None
-        named = whole is not None and whole.how in NAMING
-        parts = [said] if named else _part(said, WORDS.joints | WORDS.alternatives)
+        joints = WORDS.joints | WORDS.alternatives
+        named = self._name_each([said] if whole and whole.how in NAMING else _part(said, joints))
+        return tuple(dict.fromkeys(code for meant in named for code in meant.codes))
+
+    def _name_each(self, parts: list[Words]) -> list[Meaning]:
+        """What each part names; nothing where one names nothing."""
         meanings = [self.name(part) for part in parts]
-        codes = [code for m in meanings if m and m.how in NAMING for code in m.codes]
-        whole_list = all(m is not None and m.how in NAMING for m in meanings)
-        return tuple(dict.fromkeys(codes)) if whole_list else ()
+        named = [meant for meant in meanings if meant is not None and meant.how in NAMING]
+        return named if len(named) == len(parts) else []
 
     def _either(self, said: Words) -> Meaning | None:
         """`1 or 2`, `either the train or the car`."""
@@ -360,17 +361,14 @@ class Interpreter:
 
     def _list(self, said: Words) -> Meaning | None:
         """`tests and docs`: every part names something, and one of them by its label."""
-        parts = _part(said, WORDS.joints)
-        if self.question.multi and len(said) > 1 and all(map(self.names.code, said)):
-            parts = [(word,) for word in said]
-        meanings = [self.name(part) for part in parts] if len(parts) > 1 else []
-        named = [m for m in meanings if m is not None and m.how in NAMING]
-        if len(named) < len(parts) or not any(meant.firm for meant in named):
+        coded = self.question.multi and all(map(self.names.code, said))
+        parts: list[Words] = [(word,) for word in said] if coded else _part(said, WORDS.joints)
+        named = self._name_each(parts) if len(parts) > 1 else []
+        codes = tuple(dict.fromkeys(code for meant in named for code in meant.codes))
+        if not any(meant.firm for meant in named):
             return None
-        codes = dict.fromkeys(code for meant in named for code in meant.codes)
-        if any(meant.how == "either" for meant in named):
-            return options_of(codes)
-        return Meaning("pick", tuple(codes), listed=True)
+        either = any(meant.how == "either" for meant in named)
+        return options_of(codes) if either else Meaning("pick", codes)
 
 
 def _part(said: Words, joints: frozenset[str]) -> list[Words]:
