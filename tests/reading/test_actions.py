@@ -114,6 +114,14 @@ def test_a_letter_that_is_an_options_key_names_no_bucket() -> None:
     assert [read(text, question, "strict").kind for text in ("B", "C")] == ["own-words", "pick"]
 
 
+def test_an_option_whose_title_begins_like_a_bucket_is_only_named() -> None:
+    """Its title does not say what should become of it."""
+    options = [quandary.Candidate(f"E{n}", "Cut the price") for n in range(5)]
+    question = next(quandary.split(options)).questions[0]  # type: ignore[union-attr]
+    texts = ("Cut the price", "cut it", "Include cut the price")
+    assert codes(question, "strict", *texts) == ["", "CUT", "INC"]
+
+
 def ask_after(*said: str, **ties: dict[str, tuple[str, ...]]) -> Question:
     """What is asked when these were the answers so far."""
     options = [

@@ -65,7 +65,8 @@ def read_action(text: str, question: Question) -> Reading | None:
     if others:
         return None if _NEGATORS & every else reading((chosen.code, *others), question)
     head, *behind = _BREAK.split(bare, maxsplit=1)
-    if (_LIMITS - own) & every or not _belongs(words(head), chosen, own):
+    titled = words(question.title)[-len(words(bare)) :] == words(bare)  # “Cut the price”
+    if titled or (_LIMITS - own) & every or not _belongs(words(head), chosen, own):
         return OWN
     remark = "".join(behind) or ("" if own.issuperset(words(head)) else head)
     return reading((chosen.code,), question, comment=remark.strip() or None)
