@@ -359,6 +359,10 @@ def test_a_chart_of_words_and_arrows_keeps_its_first_step(name: str) -> None:
     assert (steps(chain), edges(chain)) == (["x", "y", "z"], ["x>y", "y>z:ok"])
     ways = line.format(8, "x", "a", "Yes"), line.format(9, "x", "b", "No")
     assert steps(rows("2|Page||", A, B, words[0], *ways)) == ["a", "b", "x"]
+    mixed = line.format(8, "x", "a", ""), line.format(9, "a", "y", "")
+    assert steps(rows("2|Page||", A, *words[:2], *mixed)) == ["a", "x", "y"]
+    remark = line.format(10, "z", "y", ""), line.format(11, "b", "a", "")
+    assert steps(rows("2|Page||", A, B, *words[1:], *mixed, *remark)) == ["a", "b", "y", "z"]
 
 
 def test_a_task_in_a_connector_is_warned_about() -> None:

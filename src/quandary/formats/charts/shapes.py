@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from quandary.model.chart import STARTS, Page, Problem, Route, Scenery, Step, loosened, named
+from quandary.model.chart import ENDS, STARTS, Page, Problem, Route, Scenery, Step, loosened, named
 from quandary.model.text import shorten
 
 if TYPE_CHECKING:
@@ -179,16 +179,24 @@ class Sheet:
         """The texts that are steps, as some people draw with nothing but words and arrows.
 
         They say Start, an arrow leads to them, or from them to another text, or they have several
-        ways out with labels. A text with an arrow to a box may as well be a note on that.
+        ways out with labels. A text with an arrow to a box may as well be a note on that; where
+        other texts are tasks and nothing else leads to the box, it is the step before it.
         """
-        texts = [self.shapes[place] for place, kind in self.doubtful.items() if kind == "note"]
-        ids, arrows = {text.id for text in texts}, self._arrows
+        notes = (self.shapes[place] for place, kind in self.doubtful.items() if kind == "note")
+        texts, arrows = {text.id: loosened(text.text) for text in notes}, self._arrows
         labelled = Counter(route.source for route in arrows if route.label.strip())
-        return (
-            {text.id for text in texts if loosened(text.text) in STARTS or labelled[text.id] > 1}
-            | {route.target for route in arrows if route.target in ids}
-            | {route.source for route in arrows if {route.source, route.target} <= ids}
-        )
+        entered = Counter(route.target for route in arrows)
+        words = any(text not in ENDS for key, text in texts.items() if entered[key])
+        leading = {
+            route.source
+            for route in arrows
+            if route.target in texts or (words and entered[route.target] == 1)
+        }
+        return {
+            key
+            for key, text in texts.items()
+            if text in STARTS or labelled[key] > 1 or entered[key] or key in leading
+        }
 
     def _in_lane(self, step: Step) -> Step:
         """The step with the title of its innermost lane; of several titles, none is sure."""
