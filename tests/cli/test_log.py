@@ -40,7 +40,7 @@ def test_a_timeline_tells_what_happened_from_the_beginning(project: Project) -> 
         "began     STEP: The plan has two steps. None has begun.",
         f"asked     1.1: Tokens expire. Step: Auth design?; 1.2: {CONTEXT} Step: Caching?",
         "answered  Auth design: Fine — “rename it”; Caching: Leave it out",
-        "ended     done: Auth design: OK; Caching: CUT",
+        "ended     done: Auth design: Fine (OK); Caching: Leave it out (CUT)",
     ]
 
 

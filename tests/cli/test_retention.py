@@ -62,7 +62,7 @@ def test_what_is_old_is_pruned_and_what_was_decided_stays(
     assert project.state("next", run)["result"] == result
     log = project.call("log", run).out
     assert "answered  1.1: OK — “rename it”; 1.2: CUT  — agent (relay)" in log
-    assert "ended     done: Auth design: OK; Caching: CUT" in log
+    assert "ended     done: Auth design: Fine (OK); Caching: Leave it out (CUT)" in log
     assert CONTEXT not in log
     assert CONTEXT in project.call("log", new).out
     assert "the archive (agent, command)" in project.call("log", told["run"]).out

@@ -94,7 +94,10 @@ def test_a_finished_run_is_told_in_words_at_a_terminal(project: Project) -> None
     """JSON is for programs; with --via relay a person gets it too."""
     run = project.decided()
     ended = at_terminal("next", run)
-    assert (ended.status, "Auth design: OK\nCaching: CUT\n" in ended.out) == (0, True)
+    assert (ended.status, "Auth design: Fine (OK)\nCaching: Leave it out (CUT)\n" in ended.out) == (
+        0,
+        True,
+    )
     assert "{" not in ended.out
     assert at_terminal("next", run, "--via", "relay").out.startswith("{")
 

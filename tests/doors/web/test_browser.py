@@ -255,7 +255,7 @@ def test_without_scripts(world: World) -> None:
         send(page)
         question(page).locator("label.card", has_text="Drop it").click()
         send(page)
-        expect(page.get_by_text("Cache: OTH/DRP").first).to_be_visible()
+        expect(page.get_by_text("Cache: Drop it (OTH/DRP)").first).to_be_visible()
     assert world.result(run) == ["OK", "OTH/DRP"]
 
 

@@ -282,8 +282,8 @@ def test_a_batch_with_follow_ups(site: Site) -> None:
         assert page.count("<fieldset") == 1
         assert send(visitor, state.run, pick_0="TST", comment_0="for the cache").status_code == 303
         page = visitor.get(f"/runs/{state.run}").text
-        assert "Login: OK" in page
-        assert "Cache: NO/TST" in page
+        assert "Login: Looks good (OK)" in page
+        assert "Cache: Tests are missing (NO/TST)" in page
         assert "for the cache" in page
     assert site.sources(state.run) == [("person", "web", "")] * 2
 
