@@ -81,7 +81,9 @@ _PUT_BACK = _insert("entry", TABLES["entry"])
 _INCREMENTAL = 2
 """What SQLite calls `auto_vacuum = INCREMENTAL`."""
 _STEP = 1024
-"""So many pages are given back to the disk at once, and so many of the index are written anew."""
+"""So many pages are given back to the disk at once."""
+_MERGED = 128
+"""So many pages of the index of words are written anew at once."""
 _BRIEFLY = 1.0
 """Seconds that a searcher waits for a file that others hold; it can do without the index."""
 _UNWRITTEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
@@ -337,9 +339,9 @@ class SqliteStore(Store):
             self._db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
             return self._db.total_changes - before
 
-        pages = -_STEP  # the first step has all of it be written anew
+        pages = -_MERGED  # the first step has all of it be written anew
         while self._write(partial(merge, pages), secure=True) > 1:
-            pages = _STEP
+            pages = _MERGED
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
         def action() -> None:
