@@ -34,6 +34,16 @@ load: compiled
 stress: compiled
 	@PYTHONPATH=tests $(BIN)/python -m stress $(ARGS)
 
+# The journal under faults, each history from one seed: `make simulate SEED=123`, `PLANT=all`.
+SEEDS ?= 1000
+SEED ?=
+ONLY ?=
+PLANT ?=
+.PHONY: simulate
+simulate: compiled
+	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) \
+		--only '$(ONLY)' --plant '$(PLANT)'
+
 # Every picture of the documentation, taken from the real program.
 pictures: compiled .venv/.chromium
 	@$(BIN)/python examples/pictures.py

@@ -22,7 +22,7 @@ from quandary.errors import Diverged
 from quandary.journal import chance, policy, pruning, runs
 from quandary.journal.chance import stamp
 from quandary.journal.entries import Answered, Source
-from quandary.journal.history import KEEPS, Wanted
+from quandary.journal.history import KEEPS, Wanted, look_at
 from quandary.journal.pruning import Amount
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -316,3 +316,12 @@ def test_a_run_that_cannot_be_read_stops_nobody(store: Store, path: Path | str) 
     assert prune(store).result["runs"] == 1
     assert "asked" in texts(store, broken)
     assert "asked" not in texts(store, whole)
+
+
+def test_a_look_that_a_prune_overtakes_shows_the_end(store: Store) -> None:
+    """It found the run waiting; by the time it reads the question, that is gone."""
+    state = small_flows.begin(store, questions=1)
+    row = store.require_run(state.run)
+    small_flows.answer(store, state)
+    prune(store)
+    assert look_at(store, row) == runs.look(store, state.run)

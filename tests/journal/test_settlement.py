@@ -61,6 +61,14 @@ def test_an_answer_that_was_given_here_gives_way(store: Store) -> None:
     assert (found[0].through, found[1].picked) == ("hook", ("NO",))
 
 
+def test_what_is_reported_twice_is_recorded_once(store: Store) -> None:
+    """Two reports of one answer may come at the same moment, each before the other is seen."""
+    state = begin(store, questions=1)
+    first = settled(store, state, pick(state.key))
+    assert settled(store, state, pick("1:")) == first
+    assert kinds(store, state) == ["began", "asked", "answered", "ended"]
+
+
 def test_what_was_not_offered_is_refused(store: Store) -> None:
     """Nothing changes then, nor for a run that is not there."""
     state = begin(store, questions=1)

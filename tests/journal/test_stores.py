@@ -291,6 +291,17 @@ def test_texts_are_pruned_of_runs_that_are_over_and_as_they_were(store: Store) -
     assert verify(store).pruned == 2
 
 
+def test_a_run_that_was_pruned_is_not_taken_up_again(store: Store) -> None:
+    """Whoever read it before that, to amend it, would leave a question that nobody can answer."""
+    state = small_flows.answer(store, small_flows.begin(store, questions=1))
+    row = store.require_run(state.run)
+    assert store.prune([(row, (1, 2))]) == [row]
+    writer = Writer(row, Source("person", "web"))
+    writer.add(Noted(kind="late", **writer.said))
+    with pytest.raises(Moved):
+        writer.append(store)
+
+
 def test_documents_are_forgotten_but_those_that_a_new_run_needs(store: Store) -> None:
     """What began while somebody counted is not taken from."""
 

@@ -15,8 +15,7 @@ from quandary.desk.authority import require_may
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import sources
-from quandary.journal import runs
-from quandary.journal.chance import now
+from quandary.journal import chance, runs
 from quandary.journal.entries import sha256
 from quandary.model.asks import Limits
 from quandary.settings import project_of, read_settings, reading_agent
@@ -180,7 +179,7 @@ def begin(
         documents=beginning.documents,
         project=project,
         **caller.source,
-        expires=now() + age(expires) if expires else None,
+        expires=chance.now() + age(expires) if expires else None,
         origin=runs.find_run(store, origin) if origin else None,
         name=f"asked:{caller.by} {key}" if key else "",
         once=bool(key),
@@ -202,7 +201,7 @@ def age(text: str) -> timedelta:
         raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")
     try:
         total = sum((timedelta(**{_UNITS[u]: int(number)}) for number, u in parts), timedelta())
-        _ = now() + total, now() - total
+        _ = chance.now() + total, chance.now() - total
     except (OverflowError, ValueError):
         short = text[:20]
         raise QuandaryError(f"{short!r} is longer than the calendar; write a shorter age") from None

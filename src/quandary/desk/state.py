@@ -12,8 +12,7 @@ from quandary.desk.authority import may_see_files
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected, StoreError
 from quandary.flows.wording import show_file
-from quandary.journal import runs
-from quandary.journal.chance import now, stamp
+from quandary.journal import chance, runs
 from quandary.model.asks import Note
 from quandary.model.calls import Do, Done
 from quandary.model.text import reveal
@@ -141,7 +140,7 @@ def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
 def end_what_expired(store: Store) -> None:
     """Withdraw every run whose time is up, so that lists do not show it as waiting."""
     with suppress(StoreError):  # where nobody can write, the lists are as old as the store
-        for run in store.due(stamp(now())):
+        for run in store.due(chance.stamp(chance.now())):
             runs.look(store, run)
 
 

@@ -525,6 +525,8 @@ def look_at(store: Store, row: Run, *, after: int = 0) -> State:
             notes.append(Note(body.kind, matter.text, body.item))
         elif isinstance(body, Ended):
             result, error = matter.result, matter.error or None
+    if row.waits == "person" and ask is None and (now := store.require_run(row.id)).n > row.n:
+        return look_at(store, now, after=after)  # it was over and pruned meanwhile
     return _state(row, ask, sent.values(), result, error, notes)
 
 

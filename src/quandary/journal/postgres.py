@@ -28,6 +28,7 @@ from quandary.journal.connections import (
 from quandary.journal.entries import sha256
 from quandary.journal.store import (
     IS_OVER,
+    IS_WHOLE,
     NEWEST,
     TABLES,
     Moved,
@@ -94,12 +95,13 @@ _FEW = 4
 lists. What is appended to a run under way are hardly ever more."""
 
 _NEWEST = f"{NEWEST.replace('runs', 'runs, (SELECT version FROM quandary)')} FOR UPDATE"  # noqa: S608
-_MOVE = """
+_MOVE = f"""
     UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)b,
         since = %(since)s, status = %(status)s, waits = %(waits)s
-    WHERE id = %(id)s AND n = %(seen)s AND (SELECT version FROM quandary) = %(version)s
+    WHERE id = %(id)s AND n = %(seen)s AND {IS_WHOLE}
+        AND (SELECT version FROM quandary) = %(version)s
     RETURNING id
-"""
+"""  # noqa: S608 - our own words
 _BEGIN = f"""
     INSERT INTO run ({", ".join(TABLES["run"])})
     VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])}) RETURNING id

@@ -21,6 +21,7 @@ from quandary.journal.store import (
     CREATE,
     INDEXES,
     IS_OVER,
+    IS_WHOLE,
     NEWEST,
     TABLES,
     Moved,
@@ -69,12 +70,12 @@ def _insert(table: str, columns: Sequence[str]) -> str:
 
 _ADD_RUN, _ADD_ENTRY = _insert("run", TABLES["run"]), _insert("entry", TABLES["entry"][1:])
 _STAY = (
-    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "
-    "WHERE id = ? AND n = ? AND status = ? AND waits IS ?"
+    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "  # noqa: S608 - our own words
+    f"WHERE id = ? AND n = ? AND status = ? AND waits IS ? AND {IS_WHOLE}"
 )
 _MOVE = (
-    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "
-    "WHERE id = ? AND n = ?"
+    "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "  # noqa: S608
+    f"WHERE id = ? AND n = ? AND {IS_WHOLE}"
 )
 _TAKE_OUT = f"DELETE FROM entry WHERE run = ? RETURNING {', '.join(TABLES['entry'])}"  # noqa: S608
 _PUT_BACK = _insert("entry", TABLES["entry"])

@@ -111,6 +111,11 @@ RUN = ", ".join(TABLES["run"])
 ENTRY = ", ".join(TABLES["entry"][1:])
 NEWEST = "SELECT id, first, runs FROM last"
 IS_OVER = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
+IS_WHOLE = (
+    "(status = 'waiting' OR EXISTS (SELECT 1 FROM entry "
+    "WHERE entry.run = run.id AND entry.n = 1 AND matter IS NOT NULL))"
+)
+"""Of a run that is over, no text was pruned; one that was is not taken up again."""
 _RECORDED = (
     "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
     "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned', 'noted') ORDER BY n"
@@ -584,7 +589,10 @@ class Store(ABC):
 
     @abstractmethod
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        """Add entries and put the row in its new state; `Moved` unless the count is `seen`."""
+        """Add entries and put the row in its new state.
+
+        `Moved` unless the count is `seen`, and where the run was pruned meanwhile.
+        """
 
     @abstractmethod
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
