@@ -80,7 +80,7 @@ def test_ages_add_up(parts: dict[str, int]) -> None:
             age(text)
 
 
-@pytest.mark.parametrize("text", ["99999999999d", "900000w", "9" * 5000 + "s"])
+@pytest.mark.parametrize("text", ["99999999999d", "900000w", "9" * 900 + "s"])
 def test_an_age_that_never_ends_is_refused(text: str) -> None:
     """With words, not with an internal error."""
     with pytest.raises(QuandaryError, match="longer than the calendar"):
