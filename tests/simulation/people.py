@@ -78,6 +78,13 @@ def questions(count: int, size: int, tree: int, *, require: bool) -> Beginning:
     return found._replace(arguments=found.arguments | {"limits": {"questions": size}})
 
 
+@cache
+def options(count: int) -> Beginning:
+    """A list of so many options to include, defer or cut."""
+    listed = [{"key": f"k{n}", "title": f"Option {n}"} for n in range(count)]
+    return begin.split(begin.Splitting(listed, "The plan is written."), begin.Showing())
+
+
 def view_of(state: State) -> View:
     """A state as the oracle speaks of it."""
     asks: tuple[tuple[str, str], ...] = ()
@@ -179,6 +186,8 @@ class Asker(Actor):
         wanted = questions(
             draw.randint(1, 4), draw.randint(1, 3), draw.randint(1, 5), require=draw.random() < 0.2
         )
+        if draw.random() < 0.15:
+            wanted = options(draw.randint(2, 6))
         expires = draw.choice(["", "", "", "1m", "10m"])
         origin = draw.choice([*self.town.begun]) if self.town.begun and draw.random() < 0.25 else ""
         if origin and draw.random() < 0.8:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from unittest.mock import patch
 
 from quandary.desk import authority, begin
+from quandary.journal import runs
 from quandary.journal.progress import key_of, rebuild
 from quandary.journal.verify import verify
+from quandary.model.asks import Answer, Reply
 from simulation import people
 from simulation.oracle import Oracle, Wrong, read_entry
 from simulation.plants import planted
@@ -35,6 +37,8 @@ CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
 )
 """Everybody who may act, and how likely they are there."""
 _ENTRIES = "SELECT run, n, body, matter, digest FROM entry WHERE seq > ? ORDER BY seq"
+_MOST = 20
+"""No run asks more often than that when every question is answered."""
 _PRUNED = "SELECT DISTINCT run FROM entry WHERE matter IS NULL AND seal IS NOT NULL"
 
 
@@ -138,6 +142,20 @@ class Town:
                 raise Wrong(f"verify: {problem.text} {problem.run}")
         rows = self.database.execute(_ENTRIES, (0,))
         self.oracle.compare(read_entry(*row) for row in rows)
+        self.finish()
+
+    def finish(self) -> None:
+        """When nothing strikes any more, whatever waits for a person can be answered to its end."""
+        for row in self.aside.runs(waits="person"):
+            state = runs.look(self.aside, row.id)
+            for _ in range(_MOST):
+                if state.ask is None:
+                    break
+                answers = tuple(Answer(q.key, (q.choices[0].code,)) for q in state.ask.questions)
+                reply, to = Reply(answers), state.key
+                state = runs.advance(self.aside, row.id, reply, to=to, who="person", through="web")
+            else:
+                raise Wrong(f"{row.id} comes to no end")
 
 
 def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
