@@ -104,8 +104,6 @@ class Sent:
     token: str = ""
     seen: tuple[str, str] | None = None
     """With an amendment: the question, and the code that its sender saw there."""
-    began: int = 0
-    """How many entries there were when it was sent first."""
     clock: float = 0.0
     under_way: int = 0
     """How many of those that were sent may still come to something."""
@@ -188,7 +186,6 @@ class Oracle:
     def send(self, sent: Sent, clock: float) -> Sent:
         """Somebody sends something, for the first time or again."""
         if sent not in self.sent:
-            sent.began = len(self.entries)
             self.sent.append(sent)
         sent.clock = clock
         sent.under_way += 1
@@ -218,13 +215,16 @@ class Oracle:
             right = view == after or any(moment.is_pruned for moment in moments)
             _require(right, f"{sent.actor} is told {view} after a {sent.act}, not {after}")
         elif came == "ok" and sent.act == "report":
-            found = [r for name, r in self.names.items() if sent.token in name]
+            found = [r for name, r in self.names.items() if sent.token in name.split()]
             codes = {
                 c for m in self._between(self.runs[found[0]], since) for c, _ in m.answers.values()
             }
             _require(codes >= {*sent.answers.values()}, f"the report {sent.token} is not recorded")
         elif came == "ok":
             _require(sent.entry, f"{sent.actor}'s {sent.act} is acknowledged and not recorded")
+            known = [moment.view for moment in run.moments] if run else []
+            right = view in known or any(moment.is_pruned for moment in moments)
+            _require(right, f"{sent.actor} is told {view} after a {sent.act}, not {known}")
         elif came == "pruned":
             _require(any(m.is_pruned for m in moments), f"run {sent.run} was never pruned")
         else:
@@ -331,7 +331,7 @@ class Oracle:
         told = [
             s for s in self.sent
             if s.under_way and s.hand == hand and not s.run
-            and s.act in ("begin", "report", "prune") and s.token in name
+            and s.act in ("begin", "report", "prune") and (not s.token or s.token in name.split())
         ]  # fmt: skip
         _require(told, f"{hand} began {run}, and did not act")
         told[0].run = run
@@ -435,7 +435,7 @@ class Oracle:
             s for s in self.sent
             if s.under_way and s.act in acts and not s.entry
             and (s.run == run.id and s.hand == hand if s.act != "report"
-                 else s.token in run.name and hand in (HOST, HOOK))
+                 else s.token in run.name.split() and hand in (HOST, HOOK))
         ]  # fmt: skip
 
     def _called(self, run: Run, body: dict[str, Any], _: dict[str, Any], __: Hand) -> None:

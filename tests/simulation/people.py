@@ -553,7 +553,7 @@ class Planner(Actor):
             "codenames": ["CLAUDE", "HUMAN"],
         }
         chart = {"chart": msgspec.to_builtins(walks.RELEASE)}
-        name, source = f"asked:{token}", self.source
+        name, source = f"asked:{self.name} {token}", self.source
         how: dict[str, Any] = {"project": "sim", "name": name, "once": True, **source._asdict()}
 
         def work(store: Store) -> State:
