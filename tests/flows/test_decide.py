@@ -587,6 +587,20 @@ def test_another_tree_is_asked_inline() -> None:
     assert result["chosenItems"][0]["asides"] == [{"tree": "DEPTH", "path": "HIGH"}]
 
 
+def test_what_is_said_in_an_aside_is_kept_with_it() -> None:
+    """A tag belongs to the outcome of the tree in which it was given."""
+    _, result = drive(
+        decide(tree(STEP), items(1), context=CONTEXT, trees=[tree(TAGS)]),
+        pick(tree="Tags"),
+        pick(prefix="tag", argument="later"),
+        pick("TAG"),
+        pick("OK"),
+    )
+    [chosen] = result["chosenItems"]
+    assert chosen["asides"] == [{"tree": "Tags", "path": "TAG", "tags": ["later"]}]
+    assert "tags" not in chosen
+
+
 def test_an_aside_says_why_it_is_shown() -> None:
     """Nobody has to guess where the other question comes from."""
     asks, _ = drive(

@@ -678,6 +678,18 @@ def test_reviews_of_earlier_gates_count() -> None:
     assert [question.title for question in drive.ask.questions] == ["b.md"]
 
 
+def test_what_is_said_beside_a_choice_is_kept() -> None:
+    """Tags and questions come with the result, and those of a piece of work with its review."""
+    drive = Drive(gate(track()), House(files={"a.md": "1"}))
+    drive.say("#later", "Q: who pays?", "WLK", "#draft", "Q: whose is it?", "RWK", "PRC")
+    assert drive.result is not None
+    assert drive.result["tags"] == ["later"]
+    assert drive.result["questions"] == ["who pays?"]
+    [review] = drive.result["review"]
+    assert (review["path"], review["tags"]) == ("RWK", ["draft"])
+    assert review["notes"] == ["whose is it?"]
+
+
 def test_a_walk_through_of_nothing() -> None:
     """An empty folder is said, and the menu comes again."""
     drive = Drive(gate(track())).say("WLK")

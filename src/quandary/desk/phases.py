@@ -630,8 +630,9 @@ def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
     artifacts = [_artifact(folder, path, first_line=first_lines) for path in found[:MOST]]
     for artifact in artifacts:
         if said := reviewed.get((artifact["path"], artifact["digest"])):
+            known = ("item", "path", "digest")
+            artifact |= {name: word for name, word in said.items() if name not in known}
             artifact["reviewed"] = said["path"]
-            artifact |= {name: said[name] for name in ("by", "through") if name in said}
     now, more = chance.stamp(chance.now()), max(len(found) - MOST, 0)
     listed = {"now": now, "artifacts": artifacts, "more": more}
     listed["digests"] = digest_artifacts(store, folder)
@@ -701,9 +702,9 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     return {"path": path, "digest": _digest(whole)[:16], "about": about_it}
 
 
-def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, str]]:
+def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, Any]]:
     """What was chosen for each artifact, as it was then, at earlier gates of the track."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in store.runs(status="done", limit=_GATES, newest=True):
         if row.flow != "gate" or arguments_of(store, row.id).get("folder") != folder:
             continue

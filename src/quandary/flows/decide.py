@@ -242,7 +242,7 @@ class Record(msgspec.Struct):
 
     item: Item
     parts: dict[int, list[Part]] = {}
-    asides: list[dict[str, str]] = []
+    asides: list[dict[str, Any]] = []
     hands: dict[int, list[Hand]] = {}
 
     def add(self, root: int, part: Part) -> None:
@@ -640,8 +640,9 @@ class Decider(Asking[Level]):
             return self.again(place, f"{tree.name} cannot be asked: {error}.")
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
+        known = ("item", "itemId", "labels")
         self.records[place.item.id].asides += [
-            {"tree": name} | {said: one[said] for said in ("path", "by", "through") if said in one}
+            {"tree": name} | {said: one[said] for said in one if said not in known}
             for one in result["chosenItems"]
         ]
         return [replace(place, why=f"{tree.name} is decided. Back to the question.")]

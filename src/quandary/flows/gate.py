@@ -65,6 +65,8 @@ _REVIEW = (
 _RIGHT = "Is {title} right as it is?"
 PLAN_REVIEW = Tree("PLAN_REVIEW", (Decision("Plan Review", _REVIEW),), question=_RIGHT)
 """What a walk-through asks about each piece of work."""
+_BESIDE = ("comment", "tags", "notes", "proposals", "by", "through")
+"""What is kept of a review beside its path."""
 
 
 class Custom(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -168,9 +170,9 @@ class _Gate:
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
         self.shown = terms.shown
-        self.reviews: dict[tuple[str, str], dict[str, str]] = {}
-        """Paths, and whose they are, by the title of a piece and by its digest, or the id that the
-        caller gave it."""
+        self.reviews: dict[tuple[str, str], Result] = {}
+        """Paths, and what was said with them, by the title of a piece and by its digest, or the id
+        that the caller gave it."""
         self.rounds = 0
         """How often pieces were walked through."""
         self.why = ""
@@ -272,8 +274,7 @@ class _Gate:
         further = {
             "notes": [msgspec.to_builtins(note) for note in self.asking.notes],
             "text": text,
-            "comment": "\n".join(self.asking.remarks_on(self.item.id).comments),
-            "proposals": self.asking.remarks_on(self.item.id).proposals,
+            **self.asking.remarks_on(self.item.id).as_result(),
             "review": [
                 {"item": title, "digest": digest, **review}
                 for (title, digest), review in self.reviews.items()
@@ -393,9 +394,9 @@ class _Gate:
         said = [f"- {which[0]}: {self.reviews.get(which, unsaid)['path']}" for which, _ in pieces]
         self.why = "\n".join([f"{head}. The answers:", *said])
 
-    def _keep_review(self, which: tuple[str, str], path: str, said: Mapping[str, str]) -> None:
-        hands = {name: said[name] for name in ("by", "through") if name in said}
-        self.reviews[which] = {"path": path, **hands}
+    def _keep_review(self, which: tuple[str, str], path: str, said: Mapping[str, Any]) -> None:
+        beside = {name: said[name] for name in _BESIDE if name in said}
+        self.reviews[which] = {"path": path, **beside}
 
     def _pieces(self) -> Steps[list[tuple[tuple[str, str], Item]]]:
         """What the caller gave, else the files of the track, with what was said of them before."""
