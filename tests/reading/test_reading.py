@@ -528,11 +528,9 @@ def test_words_of_an_option_said_of_something_else_are_own_words(text: str) -> N
         ("break it up", "SPLIT"),
         ("a second reviewer", "ASK"),
         ("the second", "TEST"),
-        ("number 4 first", "ASK"),
         ("the one before last", "LEAVE"),
         ("last but one", "LEAVE"),
         ("don't touch it", "LEAVE"),
-        ("3 please and thank you", "LEAVE"),
         ("the answer is 2", "TEST"),
         ("answer: 2", "TEST"),
         ("between 1 and 3", "?SPLIT,LEAVE"),
@@ -565,7 +563,6 @@ LIMITS = question(
         ("two", "L"),
         ("just pay it", "own-words"),
         ("make it 100 mb", "L"),
-        ("25, hmm, make it 3", "XL"),
     ],
 )
 def test_numbers_and_the_no_of_a_label(text: str, expected: str) -> None:
@@ -875,9 +872,7 @@ def test_what_is_denied_and_what_it_hangs_on(text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("not the docs, all the rest", "?TST,CHL,TAG"),
-        ("1 2 3, leave out 2", "TST,CHL"),
         ("first two and the last", "TST,DOC,TAG"),
-        ("one of the first two", "?TST,DOC"),
         ("both changelogs", "CHL,TAG"),
         ("no docs no tests", "?CHL,TAG"),
     ],

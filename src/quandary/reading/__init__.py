@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
@@ -27,7 +27,7 @@ HEAD = 400
 _BESIDE_A_LETTER = 8
 """How long a reply is at least that is more than a letter and what stands around it."""
 OWN = Reading("own-words")
-_OTHERS = frozenset({"other", OTHER.casefold()})
+_OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
 _GO = ("go",)
 """What begins `Go back` and `Go ahead` alike, and names neither."""
@@ -92,14 +92,12 @@ def _read_confirmation(bare: str, question: Question) -> Reading:
     "No, deploy now" is that option, and "yes, deploy now" is neither.
     """
     bald = tuple(Choice(choice.code, choice.label) for choice in question.choices)
-    options = replace(question, choices=(), confirms=None)
-    sense = read(bare, Question("", "", "", bald), "plain")
-    if sense.kind != "pick":
-        return read(bare, options, "strict")
-    other = read(sense.comment, options, "strict") if sense.comment else OWN
-    if other.kind != "pick":
-        return sense
-    return other if sense.codes == (bald[-1].code,) else OWN
+    sense = read(bare, Question("", "", "", bald))
+    rest = bare if sense.kind != "pick" else sense.comment or ""
+    other = read(rest, replace(question, choices=(), confirms=None), "strict") if rest else OWN
+    if sense.kind == "pick" and other.kind == "pick" and sense.codes != (bald[-1].code,):
+        return OWN
+    return sense if sense.kind == "pick" != other.kind else other
 
 
 def vetoes(question: Question, text: str, code: str) -> str | None:
@@ -107,9 +105,9 @@ def vetoes(question: Question, text: str, code: str) -> str | None:
 
     What it rules out, makes depend on something or asks about is not what it chooses.
     """
-    from quandary.reading.sentences import find_veto  # noqa: PLC0415 - exact answers need none
+    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
-    return find_veto(text, question, code)
+    return Sentences(text, question).find_veto(code)
 
 
 def question_from_options(
@@ -135,14 +133,14 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     for mark, prefix in _MARKS.items():
         if not bare.startswith(mark):
             continue
-        argument = bare[len(mark) :].strip()
         if prefix == "tag" and mode == "plain" and re.match(_NUMBERED, bare):
             return None
-        # A mark alone is half a thought: the question comes again.
-        spaced = prefix in {"tag", "reference"} and bare[1:2].isspace()
+        argument = bare[len(mark) :].strip()
         if prefix in {"force", "add"}:
             argument = re.sub(_BRACKETED, r"\1", argument)
-        if spaced or (prefix == "add" and argument and not _adds(argument, question)):
+        # A mark alone is half a thought: the question comes again.
+        own = bare[1:2].isspace() if prefix != "add" else argument and not _adds(argument, question)
+        if own and prefix in {"tag", "reference", "add"}:
             return OWN
         return Reading("prefix", prefix=prefix, argument=argument)
     return None
@@ -154,13 +152,9 @@ def _adds(argument: str, question: Question) -> bool:
     Where only one may be chosen, a code cannot be added, but it is no answer in their own words
     either: the question comes again and says so.
     """
-    if not re.fullmatch(_ADDED, argument):
-        return False
-    known = option_names((*question.choices, *question.named))
-    parts = [part for part in re.split(r"[+,&\s]+", argument) if part]
-    if question.multi and len(parts) == 1:
-        return True
-    return bool(parts) and all(known.code(part) for part in parts)
+    parts = re.findall(r"[^+,&\s]+", argument) if re.fullmatch(_ADDED, argument) else []
+    known = names_of(question)
+    return bool(parts) and ((question.multi and not parts[1:]) or all(map(known.code, parts)))
 
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
@@ -175,9 +169,9 @@ def _read_extra(bare: str, question: Question) -> Reading | None:
 
 def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
-    known = option_names((*question.choices, *question.named))
+    known = names_of(question)
     # A question mark that no option has wonders: `canary?`.
-    if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.spellings:
+    if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.exact:
         return None
     found = known.code(bare) or known.label(bare)
     if found and mode == "plain" and trim(bare).casefold() in _SENSES:
@@ -244,7 +238,7 @@ def _read_yes(bare: str, question: Question) -> Reading | None:
 
 def _read_strictly(bare: str, question: Question) -> Reading | None:
     """The beginning of a label in whole words, or a whole label with a slip."""
-    known = option_names((*question.choices, *question.named))
+    known = names_of(question)
     found = known.beginning(words(bare)) if len(bare) <= HEAD else ()
     found = found or (known.find_mistyped(bare) if len(bare) <= HEAD else ())
     return reading(found, question) if found else None
@@ -296,10 +290,9 @@ def reading(
     comment: str | None = None,
 ) -> Reading:
     """A pick of one option, or of several together; else the options that fit equally well."""
-    order = {c.code: at for at, c in enumerate((*question.choices, *question.named))}
-    codes = tuple(sorted(set(codes), key=order.__getitem__))
-    labels = {c.code: c.label or c.code for c in (*question.choices, *question.named)}
-    matched = ", ".join(labels[code] for code in codes)
+    chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
+    codes = tuple(dict.fromkeys(c.code for c in chosen))
+    matched = ", ".join(c.label or c.code for c in chosen)
     if len(codes) == 1 or (together and question.multi and MORE not in codes):
         return Reading("pick", codes, matched, comment)
     return Reading("ambiguous", codes, matched)
@@ -307,19 +300,6 @@ def reading(
 
 _AROUND = 300
 """How much punctuation may stand around a name."""
-
-
-class _Name(NamedTuple):
-    """What one option is called: its label as it is, and without what makes no difference."""
-
-    code: str
-    label: str
-    exact: str
-    folded: str
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return words(self.label)
 
 
 class Names:
@@ -333,24 +313,15 @@ class Names:
         self.codes: dict[str, list[str]] = {}
         for name, code in (*whole, *last):
             self.codes.setdefault(name, []).append(code)
-
-    @cached_property
-    def spellings(self) -> frozenset[str]:
+        self.exact: dict[str, list[str]] = {}
         """The labels as they are spelt, in any case."""
-        return frozenset(choice.label.casefold() for choice in self.choices)
+        for choice in choices:
+            self.exact.setdefault(choice.label.strip().casefold(), []).append(choice.code)
 
     @cached_property
-    def names(self) -> tuple[_Name, ...]:
-        """What each option is called."""
-        labels = ((c.code, c.label) for c in self.choices)
-        return tuple(_Name(c, e, e.strip().casefold(), fold(_bare(e))) for c, e in labels)
-
-    @cached_property
-    def listed(self) -> list[tuple[str, str]]:
-        """What stands for an option in a list: the labels, the longest first, and the codes."""
-        labels = ((name.folded, name.code) for name in self.names if name.folded)
-        codes = ((fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1)
-        return [*sorted(labels, key=lambda pair: -len(pair[0])), *codes]
+    def names(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """The code of each option, its label without what makes no difference, and its words."""
+        return [(c.code, fold(_bare(c.label)), words(c.label)) for c in self.choices]
 
     def code(self, text: str) -> tuple[str, ...]:
         """The options with that code, in any case."""
@@ -365,25 +336,24 @@ class Names:
         if len(text) > self.longest:
             return ()
         exact, folded = text.strip().casefold(), fold(_bare(text))
-        found = tuple(name.code for name in self.names if exact and name.exact == exact)
-        found = found or tuple(n.code for n in self.names if folded and n.folded == folded)
+        found = tuple(self.exact.get(exact, ()) if exact else ())
+        found = found or tuple(code for code, name, _ in self.names if folded and name == folded)
         return found or self.match(words(text))
 
     def match(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label has just these words, however they are joined."""
         squashed = "".join(said)
-        return tuple(n.code for n in self.names if squashed and "".join(n.words) == squashed)
+        return tuple(code for code, _, e in self.names if squashed and "".join(e) == squashed)
 
     def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label begins with these whole words, two of them perhaps as one."""
         if not said or ARTICLES.issuperset(said) or said == _GO:
             return ()
-        long = len(said)
         return tuple(
-            n.code
-            for n in self.names
-            if (len(n.words) > long and n.words[:long] == said)
-            or (long == 1 and len(n.words) > 2 and n.words[0] + n.words[1] == said[0])
+            code
+            for code, _, label in self.names
+            if (label[: len(said)] == said != label)
+            or (len(said) == 1 and len(label) > 2 and label[0] + label[1] == said[0])
         )
 
     def find_mistyped(self, text: str, *, wordwise: bool = False) -> tuple[str, ...]:
@@ -394,23 +364,25 @@ class Names:
         folded = fold(_bare(text[: self.longest]))
         typed = words(folded)
         near: dict[str, int] = {}
-        for name in self.names:
-            distance = slips(folded, name.folded) if folded else None
-            if distance is None or name.code == MORE:
+        for code, name, label in self.names:
+            distance = slips(folded, name) if folded and code != MORE else None
+            if distance is None:
                 continue
-            apart = wordwise and distance > 1 and len(typed) == len(name.words)
-            pairs = zip(typed, name.words, strict=True) if apart else ()
+            apart = wordwise and distance > 1 and len(typed) == len(label)
+            pairs = zip(typed, label, strict=True) if apart else ()
             if all(slips(a, b, least=2 if len(b) > 5 else 1) is not None for a, b in pairs):
-                near[name.code] = distance
+                near[code] = distance
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
     def split(self, text: str) -> tuple[str, ...]:
         """Several whole labels or codes joined by commas or "and", the longest label first."""
         rest = fold(text).strip() if len(text) < self.longest * (len(self.names) + 1) else ""
+        labels = sorted(((name, code) for code, name, _ in self.names if name), key=_by_length)
+        codes = [(fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1]
         found: list[str] = []
         while rest:
-            for name, code in self.listed:
+            for name, code in (*labels, *codes):
                 joint = re.match(_JOINT, rest[len(name) :]) if rest.startswith(name) else None
                 if joint:
                     found.append(code)
@@ -425,5 +397,14 @@ def _bare(label: str) -> str:
     return trim(label) or label.strip()
 
 
+def _by_length(named: tuple[str, str]) -> int:
+    return -len(named[0])
+
+
 option_names = lru_cache(maxsize=128)(Names)
 """The names of these choices; the last few are kept."""
+
+
+def names_of(question: Question) -> Names:
+    """The names of what a question offers."""
+    return option_names((*question.choices, *question.named))

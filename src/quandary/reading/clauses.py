@@ -6,7 +6,7 @@ import re
 from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.reading.numbers import cardinal, counts
+from quandary.reading.numbers import cardinal
 from quandary.reading.phrases import CUT, SAYINGS, SHORT, WORDS
 from quandary.reading.words import opens, spans
 
@@ -26,11 +26,7 @@ def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()
     first, last = 0, len(said)
     while first < last and said[first] in front and (said[first] != "and" or not first):
         first += 1
-    while last > first and not (back and to_whom(said, last)):
-        behind = said[last:]
-        joint = said[last - 1] == "and" and behind and WORDS.interjections.issuperset(behind)
-        if said[last - 1] not in back and not joint:
-            break
+    while last > first and said[last - 1] in back and not to_whom(said, last):
         last -= 1
     return said[first:last]
 
@@ -57,15 +53,13 @@ def is_statement(said: Words, lexicon: Lexicon) -> bool:
     """Whether a clause tells how things are: `I have to leave`, `the logs we still need`."""
     if said[0] in WORDS.others - lexicon.label_words or said in SAYINGS.pleas:
         return True
-    for one, two in pairwise(said):
-        away = one == "im" and two in WORDS.where
-        if away or (two == "of" and one in WORDS.parts - lexicon.label_words and one != said[0]):
-            return True
     if to_whom(said, len(said)) and not lexicon.verbatim(said[-2:]):
         return True
-    for long in (2, 3, 4):
-        if said[:long] in SAYINGS.owning and said[long:] and said[long] not in WORDS.declaring:
-            return True
+    parts = WORDS.parts - lexicon.label_words
+    if any(two == "of" and one in parts for one, two in pairwise(said[1:])):
+        return True
+    if find(SAYINGS.away, said) or opens(said, SAYINGS.owning):
+        return True
     return any(_tells_of(said, at, lexicon) for at in range(1, len(said) - 1))
 
 
@@ -130,22 +124,6 @@ def follows_up(said: Words) -> bool:
     while len(said) > 2 and said[0] in WORDS.turns:
         said = said[1:]
     return said[0] in WORDS.following or (said[0] in WORDS.speakers and said[1] in WORDS.modals)
-
-
-def is_hedge(said: Words, lexicon: Lexicon) -> bool:
-    """Whether the person says that they do not know, or do not mind."""
-    said = said[1:] if said[0] == "only" else said
-    # What others do not know or mind is no hedge: `users don't mind`.
-    first = said.index("dont") if "dont" in said else 0
-    around = WORDS.neutral | WORDS.function | lexicon.label_words
-    others = first and said[first - 1] not in around
-    return find(SAYINGS.hedges, said[:first] if others else said) is not None
-
-
-def cut_hedge(said: Words) -> Words:
-    """The words without the hedge among them."""
-    hedge = find(SAYINGS.hedges, said) or slice(0, 0)
-    return (*said[: hedge.start], *said[hedge.stop :]) or said
 
 
 def find(known: frozenset[Words], said: Words) -> slice | None:
@@ -233,8 +211,6 @@ def _cut(
             gap = " "
         if before and (joint := _join(gap, before, word)):
             yield joint, start, start
-        if "#" in gap and word.isdigit():
-            yield "number", start, start
         yield word, start, stop
         before, end = word, stop
 
@@ -275,27 +251,23 @@ def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
             continue
         following = words[at + long : at + long + 1] or (".",)
         denied = phrase[-1] == "no" and following[0] not in WORDS.saying | _MARKS
-        rather = phrase == ("rather",) and (at or following[0] in {"than", "."})
-        if rather or (denied and not cardinal(following[0])):  # `actually no sushi`
+        if denied and not cardinal(following[0]):  # `actually no sushi`
             continue
         if long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
-    here, behind, then = (*words[at : at + 3], "", "")[:3]
-    if (here, behind) == ("make", "it") and (counts(then) or then == "the"):
-        return 2
-    numbers = at and cardinal(words[at - 1]) and cardinal(behind)
-    halt = here == "wait" and not at and behind in _MARKS and here not in kept
-    return 1 if (here == "no" and numbers) or halt else 0
+    # `wait, 3`
+    halt = words[at] == "wait" and not at and words[1] in _MARKS and "wait" not in kept
+    return int(halt)
 
 
 def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
     """Whether another thought begins here, unless it is the "but" of "anything but"."""
     if words[at] not in WORDS.reasons | {"but"} or {*words[at - 1 : at + 2]} <= kept:
         return False
-    if words[at] != "but" or words[at - 1 : at + 2] == ("last", "but", "one"):
-        return words[at] != "but"
+    if words[at] != "but":
+        return True
     each = words[max(at - 2, 0)] in {"any", "every", "all"}
-    return not each and words[at - 1] not in WORDS.quantifiers | {"nothing"}
+    return not each and words[at - 1] not in WORDS.quantifiers | {"nothing", "last"}
 
 
 def _refuses(words: Words, at: int) -> bool:

@@ -22,11 +22,7 @@ _DERIVATIONS = (
     *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
     *("ly", "al", "or", "ate", "ity", "ive"),
 )
-_LOOKALIKES = {
-    "s": ("ss", "us", "is"),
-    "ed": ("eed",),
-    "ing": ("thing",),
-}
+_LOOKALIKES = ("ss", "us", "is", "eed", "thing")
 """Word endings that are no inflection."""
 _VOWELS = frozenset("aeiouy")
 
@@ -39,8 +35,6 @@ def stem(word: str) -> str:
         return word[:-2]
     if len(word) <= 3 or not word.isalpha():
         return word
-    if word.endswith(("nsion", "nsions")):  # of a verb: `extension`, `suspension`
-        word = word[: word.rindex("nsion")] + "nd"
     word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
     if word.endswith("at") and len(word) > 6:
         word = word[:-2]
@@ -52,12 +46,10 @@ def stem(word: str) -> str:
 
 
 def _without(word: str, endings: tuple[str, ...], least: int) -> str:
-    for ending in endings:
-        if not word.endswith(ending) or len(word) - len(ending) < least:
+    for ending in () if word.endswith(_LOOKALIKES) else endings:
+        rest = word.removesuffix(ending)
+        if rest == word or len(rest) < least:
             continue
-        if word.endswith(_LOOKALIKES.get(ending, ())):
-            continue
-        rest = word[: -len(ending)]
         if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh", "o")):
             return word[:-1]
         if not _VOWELS.isdisjoint(rest):
@@ -69,12 +61,9 @@ def _resembles(typed: str, meant: str) -> bool:
     """A word typed with a slip, or cut short, such as `genric`, `prod`, `deps` or `postgers`."""
     if not typed.isalpha() or len(typed) < 4 or typed[0] not in meant[:2]:
         return typed == meant
-    more = len(meant) - len(typed)
     if meant.startswith(typed):
-        return more > 2 or len(typed) > 4
-    plural = typed.endswith("s") and meant.startswith(typed[:-1]) and more > 3
-    begun = len(typed) >= 7 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1
-    return plural or begun or slips(typed, meant) is not None
+        return len(meant) - len(typed) > 2 or len(typed) > 4
+    return slips(typed, meant) is not None
 
 
 # -- the options -----------------------------------------------------------------------------------
@@ -84,6 +73,7 @@ _REACH = 3
 """How many telling words a "not" reaches."""
 _EMPTY = WORDS.negators | frozenset(map(stem, WORDS.function | WORDS.stating))
 _REFUSING = frozenset(map(stem, WORDS.refusals))
+_TIMES = frozenset(map(stem, WORDS.times))
 _SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
 _DESCRIPTION = 0.5
 """What a word of a description weighs, held against one of a label."""
@@ -114,6 +104,9 @@ class Lexicon:
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         """What options do, as far as their labels open with it."""
         first = {stem(label[0]) for label in labels if label}
+        self.refusing = {e.code for e in self.entries if e.undoing in _REFUSING}
+        stems = {e.code: {*e.label, *e.description} for e in self.entries}
+        self.later = {c for c, has in stems.items() if has & _TIMES and not has & {"now", "today"}}
         self.things = self.label_stems - first
         """What stands further on in labels, and so is hardly a deed: `the flag`."""
         self.joins = frozenset(
@@ -174,35 +167,23 @@ class Lexicon:
             carried = len(tokens) > 2 or self._carries(told)
         else:  # words that say little one by one, but stand together in just one option
             carried = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
-        return Fit(codes, label=False) if carried or self.describe(said) else None
-
-    def describe(self, said: Words) -> Words:
-        """The options with these words in their description, where they are all of one."""
-        tokens = _tokens(said)
-        whole = len(tokens) > 1 and any(e.description == tokens for e in self.entries)
-        return tuple(e.code for e in self.entries if whole and _within(tokens, e.description))
+        return Fit(codes, label=False) if carried else None
 
     def account(self, said: Words, also: frozenset[str] = frozenset()) -> Fit | None:
         """The options that account for every telling word, the better ones only.
 
         `also` are words of the question itself: they pass where a whole label is said.
         """
-        told = [
-            (token, word) for token, word in zip(_sign(said), said, strict=True) if self.tells(word)
-        ]
-        alike = len({token for token, _ in told}) < len(told)  # `revert the revert`
-        if not told or alike:
-            return None
+        told = [pair for pair in zip(said, _sign(said), strict=True) if self.tells(pair[0])]
+        tokens = dict(told) if len({*told}) == len(told) else {}  # not `revert the revert`
         brief = len(said) < 4
-        meant = [self._meanings(token, word, brief=brief) for token, word in told]
-        weak = all(word in WORDS.neutral | WORDS.modifiers for _, word in told)
+        meant = [self._meanings(token, word, brief=brief) for word, token in tokens.items()]
+        weak = (WORDS.neutral | WORDS.modifiers).issuperset(tokens)
         best = self._best(meant, {stem(word) for word in also}, weak=weak)
-        if best is None or not (best.label or self._carries([word for _, word in told])):
-            return None
-        if not self._counts_alike(best, said):
+        if best is None or not (best.label or self._carries([*tokens])):
             return None
         best = best._replace(codes=self.closest(best.codes, said))
-        return self._check(best, set().union(*meant))
+        return self._check(best, set().union(*meant)) if self._counts_alike(best, said) else None
 
     def closest(self, codes: Words, said: Words) -> Words:
         """Of several, those with most of the small words: `all` tells in `merge them all`."""
@@ -233,18 +214,12 @@ class Lexicon:
         for number, noun in pairwise(said):
             if not self.tells(noun) or (number not in WORDS.one and cardinal(number) is None):
                 continue
-            counted = [one for line in lines for one, two in pairwise(line) if two == stem(noun)]
-            others = [one for one in counted if one in WORDS.whole or one.isdigit()]
-            if number in WORDS.one and others == counted != []:
-                return False
-            at = [
-                (line, place)
-                for line in lines
-                for place, one in enumerate(line)
-                if one == stem(number)
-            ]
-            behind = [token for line, place in at for token in line[place + 1 : place + 4]]
-            if number not in WORDS.one and behind and stem(noun) not in behind:
+            counts = {one for line in lines for one, two in pairwise(line) if two == stem(noun)}
+            counts = {one for one in counts if one in WORDS.whole or one.isdigit()}
+            figure = stem(number)
+            behind = {t for e in lines if figure in e for t in e[e.index(figure) + 1 :][:3]}
+            other = number not in WORDS.one and behind and stem(noun) not in behind
+            if other or (counts and figure not in counts):
                 return False
         return True
 
@@ -254,14 +229,6 @@ class Lexicon:
         return (
             None if fit.label and len(verbs) == 1 and verbs[0] and verbs[0] not in tokens else fit
         )
-
-    def find_words(self, code: str) -> set[str]:
-        """The stems of an option's words."""
-        return {*(token for e in self._entries((code,)) for token in e.label + e.description)}
-
-    def find_refusing(self, codes: Words) -> set[str]:
-        """Those of the options that refuse what they name: `no refund` is `Deny the refund`."""
-        return {e.code for e in self._entries(codes) if e.undoing in _REFUSING}
 
     def _meanings(self, token: str, word: str, *, brief: bool) -> frozenset[str]:
         """The word as the options have it; where none has it, what it may be a slip of.

@@ -14,7 +14,7 @@ from quandary.model.tree import OTHER
 from quandary.reading import option_names
 from quandary.reading.clauses import FILLERS, edges, is_statement, strip
 from quandary.reading.lexicon import Fit, lexicon, stem
-from quandary.reading.numbers import cardinal, counts, is_ordinal, places
+from quandary.reading.numbers import cardinal, counts, is_all, is_ordinal, places
 from quandary.reading.phrases import SAYINGS, WORDS, is_everyday
 from quandary.reading.words import opens, words
 
@@ -28,7 +28,6 @@ Words = tuple[str, ...]
 NAMING = frozenset(("pick", "either"))
 """How words say which options are meant."""
 _LONGEST = 60
-_TIMES = frozenset(map(stem, WORDS.times))
 
 
 class Meaning(NamedTuple):
@@ -74,11 +73,7 @@ class Interpreter:
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
         said = clause.words[:_LONGEST]
-        tail = next((n for n in (5, 4, 3, 2) if said[-n:] in SAYINGS.tails and len(said) > n), 0)
-        said = said[:-tail] if tail and not self.lexicon.verbatim(said) else said
-        while len(said) > 1 and (
-            said[0] in WORDS.leading or (said[0] in WORDS.dropping and said[0] in self.asked)
-        ):
+        while len(said) > 1 and said[0] in WORDS.leading:
             said = said[1:]
         if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
             return options_of(code)
@@ -108,7 +103,6 @@ class Interpreter:
         core = edges(said, FILLERS - {"a", "an"})
         begun = stem((*core, "")[0]) in self.lexicon.openings
         deed = core[1:] in SAYINGS.it and stem(core[0]) in self.lexicon.things
-        deed = deed and not self.lexicon.verbatim(core)
         whom = begun and core[1:2] in SAYINGS.whom and core[1] not in self.lexicon.label_words
         thing = core[:1] in SAYINGS.one and stem(core[-1]) in self.lexicon.openings
         return is_statement(said, self.lexicon) or deed or thing or whom
@@ -177,9 +171,9 @@ class Interpreter:
             if not every.isdisjoint(said):
                 return Meaning("pick", codes)
         # `fix it today` is not `Fix it later`
-        times = {"now", "today"}.intersection(said) if said[-2:] != ("for", "now") else set()
-        own = self.lexicon.find_words(codes[0]) if times and len(codes) == 1 else set()
-        return None if own & _TIMES and not own & times else options_of(codes, firm=fit.label)
+        hurried = said[-2:] != ("for", "now") and not {"now", "today"}.isdisjoint(said)
+        later = hurried and self.lexicon.later.issuperset(codes)
+        return None if later else options_of(codes, firm=fit.label)
 
     def _is_deed(self, said: Words) -> bool:
         """`pay it`, `a bike`: something of their own, not the `bike shop` of a description."""
@@ -229,26 +223,24 @@ class Interpreter:
         """A place in the list, or several."""
         core = edges(said, FILLERS - WORDS.placing, WORDS.endings - WORDS.placing)
         core = bare if len(bare := strip(said)) == 1 and bare[0].isdigit() else core
-        if core[:2] == ("one", "of"):
-            those = self.place(core[2:])
-            return those and options_of(those.codes)
-        count = len(self.shown), len(self.real)
-        place = places(core, count[0], real=count[1], nouns=self.nouns)
-        ends = {"top", "bottom", "middle"} & self.lexicon.label_words
-        labelled = len(core) == 1 and core[0] in ends
-        one_more = any(one in {"a", "an"} and is_ordinal(two) for one, two in pairwise(said))
-        polite = edges(said, WORDS.interjections, WORDS.interjections)
-        loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
-        if place is None or labelled or one_more or loose:
-            return None
-        if place.every:
+        if is_all(core, len(self.real)):
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
             every = Meaning("pick", self.every)
             return None if own else every if self.question.multi else Meaning("none")
-        number = cardinal(core[0]) if len(core) == 1 else None
-        if place.beyond or number is not None:
-            return self._count(core, number, () if place.beyond else (self.shown[place.at[0]],))
+        place = places(core, len(self.shown), self.nouns)
+        ends = {"top", "bottom", "middle"} & self.lexicon.label_words
+        one_more = any(one in {"a", "an"} and is_ordinal(two) for one, two in pairwise(said))
+        polite = edges(said, WORDS.interjections, WORDS.interjections)
+        loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
+        if place is None or (len(core) == 1 and core[0] in ends) or one_more or loose:
+            return None
         found = tuple(self.shown[at] for at in place.at)
+        labelled = [self.lexicon.find_in_labels((word,)) for word in core if cardinal(word)]
+        valued = len(labelled) > 1 and all(labelled) and not self.question.multi  # `3 or 6` nodes
+        number = cardinal(core[0]) if len(core) == 1 else None
+        if number is not None or not (found or valued):
+            return self._count(core, number, found)
+        found = tuple(code for codes in labelled for code in codes) if valued else found
         rivals = self.names.beginning(core) if len(core) == 1 else ()
         if rivals or (place.alternatives and not (self.question.multi and "or" not in core)):
             return options_of((*found, *rivals))
@@ -293,9 +285,10 @@ class Interpreter:
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
         core = edges(after, frozenset(("the", "a")), WORDS.interjections) if other else strip(after)
         dropped = (*self._several(after), *self.lexicon.find_in_labels(core))
-        kept = self.lexicon.find_refusing(dropped) if negator in WORDS.excluders else set()
-        dropped = tuple(code for code in dropped if code not in kept) or dropped
-        return self._leave(before, dropped) if dropped else None
+        # `no refund` is `Deny the refund`
+        named = negator not in WORDS.excluders or any(map(cardinal, after))
+        left = [code for code in dropped if named or code not in self.lexicon.refusing]
+        return self._leave(before, tuple(left) or dropped) if dropped else None
 
     def _find_excluded(self, said: Words) -> tuple[Words, Words, str] | None:
         """What stands before and after the first word that leaves something out.
@@ -322,9 +315,7 @@ class Interpreter:
         All but something is never a plain pick: what is left is asked about.
         """
         quantity = {*before} - WORDS.function - FILLERS
-        if {*before[-2:-1]} & WORDS.quantifiers and not self.name(before[-1:]):
-            quantity.discard(before[-1])  # `any day`
-        if quantity <= WORDS.quantifiers | {"options", "ones"}:
+        if quantity <= WORDS.quantifiers | WORDS.quantified:
             return Meaning("not", dropped)
         meant = self.name(before)
         left = [code for code in meant.codes if code not in dropped] if meant else []
@@ -333,7 +324,6 @@ class Interpreter:
     def read_drop(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
         core = edges(said, FILLERS)
-        core = ("drop", *core[2:]) if core[:2] == ("leave", "out") else core
         known = core and (stem(core[0]) in self.lexicon.label_stems or core[0] in self.asked)
         verb = len(core) > 1 and core[0] in WORDS.dropping and not known
         codes = self._several(core[1:]) if verb else ()
@@ -437,7 +427,7 @@ def sides(question: Question, sense: Sense) -> Words:
     codes = tuple(o.code for o in (plain or found))
     if codes or sense == "yes" or len(options) != 2:
         return codes
-    yes = sides(question, "yes")
+    yes = sides(question, "yes") or [o.code for o in options if words(o.label)[:1] != ("hold",)]
     return tuple(o.code for o in options if o.code not in yes) if len(yes) == 1 else ()
 
 

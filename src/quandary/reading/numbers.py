@@ -24,46 +24,28 @@ _JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "t
 
 
 class Places(NamedTuple):
-    """Places in the list, counted from 0."""
+    """Places in the list, counted from 0; none where a number is beyond it."""
 
     at: tuple[int, ...]
-    alternatives: bool = False
-    """Joined by "or": one of them, but which?"""
+    end: int = 0
     explicit: bool = True
     """It can be nothing but a place: `the second one`, `option 2`, not a bare `second`."""
-    every: bool = False
-    """All that there are."""
-    beyond: bool = False
-    """A number that no choice has."""
+    alternatives: bool = False
+    """Joined by "or": one of them, but which?"""
 
 
-class _Item(NamedTuple):
-    at: tuple[int, ...]
-    end: int
-    explicit: bool
+def is_all(words: Words, count: int) -> bool:
+    """Whether words say all that there are: `everything`, `all three`, `both`."""
+    bare = words[1:] if words[:1] == ("the",) else words
+    numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == count
+    return bool({words, bare} & SAYINGS.every) or numbered or (bare in SAYINGS.both and count == 2)
 
 
-def places(
-    words: Words,
-    count: int,
-    *,
-    real: int,
-    nouns: frozenset[str] = frozenset(),
-) -> Places | None:
+def places(words: Words, count: int, nouns: frozenset[str]) -> Places | None:
     """The places that these words name, or None when they say anything else as well.
 
-    `real` leaves out places at the end that "all" does not mean, such as More and Other. `nouns`
-    are words that may stand for "option" here, such as `visa` in "the second visa".
+    `nouns` are words that may stand for "option" here, such as `visa` in "the second visa".
     """
-    for tail in (*SAYINGS.of_all, ("of", "the", str(real))):
-        if words[-len(tail) :] == tail and len(words) > len(tail):
-            words = words[: -len(tail)]
-    bare = words[1:] if words[:1] == ("the",) else words
-    numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == real
-    if {words, bare} & SAYINGS.every or numbered or (bare in SAYINGS.both and real == 2):
-        return Places(tuple(range(real)), every=True)
-    if words[-1:] == ("first",) and len(words) > 1 and cardinal(words[-2]) is not None:
-        words = words[:-1]
     words = tuple(word for word in words if word not in {"both", "very"})
     found: list[int] = []
     joints, explicit, at = set[str](), True, 0
@@ -78,51 +60,31 @@ def places(
             at += 1
     if not found or words[-1] in _JOINTS:
         return None
-    if any(not 0 <= place < count for place in found):
-        return Places((), beyond=True)
-    distinct = tuple(dict.fromkeys(found))
-    return Places(distinct, "or" in joints, explicit or len(distinct) > 1)
+    distinct = tuple(dict.fromkeys(found)) if 0 <= min(found) <= max(found) < count else ()
+    return Places(distinct, at, explicit or len(distinct) > 1, "or" in joints)
 
 
-def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> _Item | None:
-    """One place, or several that belong together."""
+def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> Places | None:
+    """One place, or several that belong together: `first two`, `last three options`, `1 to 3`."""
     begun = at
     while at < len(words) and words[at] in _BEFORE:
         at += 1
-    lead = words[begun:at]
-    if at == len(words):
-        return None
-    if several := _read_several(words, at, count):
-        return several
-    number = cardinal(words[at])
+    lead, (here, behind, then) = words[begun:at], (*words[at : at + 3], "", "", "")[:3]
+    number, many, last = cardinal(here), cardinal(behind), cardinal(then)
+    if many and behind != "one" and 1 < many <= count and here in WORDS.counting:
+        first = 0 if here in {"first", "top"} else count - many
+        return Places(tuple(range(first, first + many)), at + 2 + (then in WORDS.after))
+    if number and last and behind in WORDS.spanning and number <= last <= number + 100:
+        return Places(tuple(range(number - 1, last)), at + 3)
     if number is not None and words[at : at + 3] not in _FROM_END:
-        counted = words[at] != "one" or "the" not in lead
         explicit = "the" not in lead or bool(WORDS.numbering.intersection(lead))
-        return _Item((number - 1,), at + 1, explicit) if counted else None
-    place, end = _read_ordinal(words, at, count)
+        bare = here != "one" or "the" not in lead
+        return Places((number - 1,), at + 1, explicit) if bare else None
+    place, end = _read_ordinal(words, at, count) if here else (None, at)
     after = end
     while after < len(words) and (words[after] in WORDS.after or words[after] in nouns):
         after += 1
-    dated = words[at] in {"last", "next"} and not WORDS.spans_of_time.isdisjoint(words[end:])
-    bare = words[at] in {"top", "bottom", "middle", "final"} and after == end
-    loose = dated or (bare and (len(words) > 1 or words[at] == "final"))
-    if place is None or (loose and "the" not in lead):
-        return None
-    return _Item((place,), after, after > end or bool(lead))
-
-
-def _read_several(words: Words, at: int, count: int) -> _Item | None:
-    """`first two`, `last three options`, `1 to 3`."""
-    here, behind, then = (*words[at : at + 3], "", "")[:3]
-    many, number, last = cardinal(behind), cardinal(here), cardinal(then)
-    if many and behind != "one" and 1 < many <= count and here in WORDS.counting:
-        first = 0 if here in {"first", "top"} else count - many
-        return _Item(
-            tuple(range(first, first + many)), at + 2 + (then in WORDS.after), explicit=True
-        )
-    if number and last and behind in WORDS.spanning and number <= last <= number + 100:
-        return _Item(tuple(range(number - 1, last)), at + 3, explicit=True)
-    return None
+    return None if place is None else Places((place,), after, after > end or bool(lead))
 
 
 def _read_ordinal(words: Words, at: int, count: int) -> tuple[int | None, int]:
@@ -130,11 +92,10 @@ def _read_ordinal(words: Words, at: int, count: int) -> tuple[int | None, int]:
     for long in (4, 3, 2, 1):
         if words[at : at + long] in _FROM_END and len(words) >= at + long:
             return count - _FROM_END[words[at : at + long]], at + long
-    if (nth := _nth(words[at])) is not None:
-        return nth - 1, at + 1
     named = {"top": 0, "middle": count // 2 if count % 2 and count > 1 else None}
     named |= {"former": 0, "latter": 1} if count == 2 else {}
-    return named.get(words[at]), at + 1
+    nth = _nth(words[at])
+    return (named.get(words[at]) if nth is None else nth - 1), at + 1
 
 
 def _nth(word: str) -> int | None:

@@ -10,11 +10,10 @@ from quandary.model.tree import OTHER
 from quandary.reading import HEAD, OWN, reading
 from quandary.reading.clauses import (
     Clause,
-    cut_hedge,
+    find,
     follows_up,
     has_condition,
     is_chatter,
-    is_hedge,
     is_question,
     limits,
     split,
@@ -34,17 +33,6 @@ _WITH = r"(?i)\bw/"
 _ADDRESS = r":\s*\w+://"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
-
-
-def find_veto(text: str, question: Question, code: str) -> str | None:
-    """Why a text cannot mean an option, if so."""
-    said = Sentences(text, question)
-    if "?" in said.head or any(is_question(clause.words) for clause in said.clauses):
-        return "it asks something"
-    if any(said.hinges(at, clause) for at, clause in enumerate(said.clauses)):
-        return "it sets a condition"
-    excluded = any(said.excludes(clause, code) for clause in said.clauses)
-    return "it rules that option out" if excluded else None
 
 
 class Sentences:
@@ -73,7 +61,7 @@ class Sentences:
         # `watch this: https://…`: what stands before an address speaks of that.
         if asking or not self.clauses or re.search(_ADDRESS, self.head):
             return OWN
-        hedging = any(is_hedge(clause.words, self.lexicon) for clause in self.clauses)
+        hedging = any(find(SAYINGS.hedges, clause.words) for clause in self.clauses)
         if "?" not in self.head:
             if any(self.hinges(at, clause) for at, clause in enumerate(self.clauses)):
                 return OWN
@@ -91,9 +79,10 @@ class Sentences:
     def _read_one(self) -> Meaning | None:
         """What the only clause names in the very words of an option."""
         said = self.clauses[0].words
-        if whole := self.lexicon.describe(said) or self.interpreter.names.match(said):
+        if whole := self.interpreter.names.match(said):
             return options_of(whole)
-        phrase = self.lexicon.phrase(said) if len(said) > 2 else None
+        long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
+        phrase = self.lexicon.phrase(said) if long else None
         return options_of(phrase.codes, firm=phrase.label) if phrase else None
 
     def hinges(self, at: int, clause: Clause) -> bool:
@@ -106,7 +95,16 @@ class Sentences:
         sequel = said[0] == "then" and (self.question.multi or not self.lexicon.mentions(said))
         return not sequel and not (said[0] == "only" and self.interpreter.clause(clause))
 
-    def excludes(self, clause: Clause, code: str) -> bool:
+    def find_veto(self, code: str) -> str | None:
+        """Why the text cannot mean an option, if so."""
+        if "?" in self.head or any(is_question(clause.words) for clause in self.clauses):
+            return "it asks something"
+        if any(self.hinges(at, clause) for at, clause in enumerate(self.clauses)):
+            return "it sets a condition"
+        excluded = any(self._excludes(clause, code) for clause in self.clauses)
+        return "it rules that option out" if excluded else None
+
+    def _excludes(self, clause: Clause, code: str) -> bool:
         """Whether a clause says "not" to an option, or drops it."""
         meant = self.interpreter.clause(clause)
         if meant is not None and meant.how in {"not", "drop", "pick", "either"}:
@@ -119,7 +117,8 @@ class Sentences:
         """Undecided between options that were named, or just undecided; `1 or 2?` says no more."""
         codes: list[str] = []
         for clause in self.clauses:
-            cut = clause._replace(words=cut_hedge(clause.words))
+            hedge = find(SAYINGS.hedges, said := clause.words) or slice(0, 0)
+            cut = clause._replace(words=(*said[: hedge.start], *said[hedge.stop :]) or said)
             meant = self.interpreter.clause(clause) or self.interpreter.clause(cut)
             if meant is not None and meant.how in NAMING and meant.firm:
                 codes.extend(meant.codes)
