@@ -178,6 +178,8 @@ class Oracle:
         self.names: dict[str, str] = {}
         self.walking: dict[str, str] = {}
         """Who walks a run, while an agent of theirs is at work."""
+        self.cut_off: set[str] = set()
+        """Processes whose lock was lost; they find out within seconds, and make no call twice."""
         self.newest = 0.0
         """What the clock said when something was last recorded."""
 
@@ -277,13 +279,19 @@ class Oracle:
 
     def start_agent(self, process: str, run: str, key: str) -> None:
         """An agent is started for a call."""
-        walker = self.walking.setdefault(run, process)
-        _require(walker == process, f"{run} is walked by {process} and by {walker}")
+        if process not in self.cut_off:
+            walker = self.walking.setdefault(run, process)
+            _require(walker == process, f"{run} is walked by {process} and by {walker}")
         known = self.runs[run]
         waits = key in known.calls or known.status != "waiting"  # who ended it came between
         _require(waits, f"an agent is asked {key}, which waits for none")
         _require(key not in known.made, f"{key} is called again")
         known.made.add(key)
+
+    def lose_lock(self, process: str) -> None:
+        """The connection broke that held the lock of a run."""
+        self.cut_off.add(process)
+        self.stop_agents(process)
 
     def stop_agents(self, process: str) -> None:
         """The process has ended what it had started, or has ended itself."""

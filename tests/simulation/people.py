@@ -599,6 +599,15 @@ class Walker(Actor):
 
         driver = Driver(store, read_catalogue({}), Surroundings("/", {}))
         driver.make_call = make_call
+
+        def lose_lock() -> None:
+            if self.world.locks.get(run) is process:
+                del self.world.locks[run]
+                self.world.tell(f"{process.name}: the lock of {run[-4:]} is lost")
+                oracle.lose_lock(process.name)
+
+        if draw.random() < 0.2:
+            loop.call_later(draw.uniform(0, 30), lose_lock)
         patience = draw.uniform(0, 60) if draw.random() < 0.3 else None
         try:
             return loop.run(driver.drive(run, again=self.source), patience)

@@ -53,6 +53,11 @@ class SimulatedStore(SqliteStore):
             if locks.get(run) is process:
                 del locks[run]
 
+    def has_lost(self, run: str) -> bool:
+        """Whether somebody else has taken it since; what nobody has taken is taken again."""
+        process = self._process
+        return process is not None and process.world.locks.setdefault(run, process) is not process
+
     def is_locked(self, run: str) -> bool:
         self._point("read", f"asking who drives {run[-4:]}")
         return self._process is not None and run in self._process.world.locks
