@@ -55,9 +55,9 @@ def test_a_decision_is_told_its_routes() -> None:
 def test_a_retry_has_every_earlier_critique() -> None:
     """The task, one section for each attempt, and the same keys as before."""
     prompt = run_prompt("Write it.", (), ["No tests.", "Still no tests."])
-    assert in_order(
-        prompt, "Write it.", "Attempt 1", "No tests.", "Attempt 2", "Still no tests.", "`completed`"
-    )
+    sections = [f"Previous validation feedback, attempt {number}:" for number in (1, 2)]
+    told = ("Write it.", sections[0], "No tests.", sections[1], "Still no tests.", "`completed`")
+    assert in_order(prompt, *told)
     decided = run_prompt("Which?", ["A", "B"], ["C is no route."])
     assert in_order(decided, "Which?", "C is no route.", '- "A"\n- "B"', "`answer`")
 
@@ -80,11 +80,11 @@ def test_whoever_was_not_understood_is_told_why() -> None:
 
 
 def test_a_critique_has_the_warnings() -> None:
-    """Each on its line, after the verdict."""
+    """Each on its line, after the verdict, which says no more than the validator did."""
+    verdict = "Validation did not pass (fully_completed: false)."
     judged = Validation(fully_completed=False, partially_completed=True, warnings=("A", " ", "B"))
-    assert critique_of(judged).endswith("(fully_completed: false).\n- A\n- B")
-    assert "in part" in critique_of(judged)
-    assert "in part" not in critique_of(Validation(fully_completed=False))
+    assert critique_of(judged) == f"{verdict} The task is done in part.\n- A\n- B"
+    assert critique_of(Validation(fully_completed=False)) == verdict
 
 
 @given(_TEXTS, _TEXTS)

@@ -187,7 +187,7 @@ def run_prompt(task: str, routes: Sequence[str] = (), critiques: Sequence[str] =
     """The prompt for a step, or with routes for a decision; with critiques for another attempt."""
     parts = [task]
     for number, critique in enumerate(critiques, start=1):
-        parts.append(f"Attempt {number} was not accepted. The feedback on it:\n{fenced(critique)}")
+        parts.append(f"Previous validation feedback, attempt {number}:\n{fenced(critique)}")
     if critiques:
         parts.append("Do the task again, and act on all of this feedback.")
     if routes:
@@ -213,9 +213,8 @@ def again_prompt(prompt: str, problem: str) -> str:
 def critique_of(validation: Validation) -> str:
     """What a validator held against an attempt, as feedback for the next one."""
     found = [f"- {warning}" for warning in validation.warnings if warning.strip()]
-    degree = "in part" if validation.partially_completed else "not at all"
-    verdict = f"The task was found to be done {degree} (fully_completed: false)."
-    return "\n".join([verdict, *found])
+    degree = " The task is done in part." if validation.partially_completed else ""
+    return "\n".join([f"Validation did not pass (fully_completed: false).{degree}", *found])
 
 
 def show_file(path: str, text: str) -> str:
