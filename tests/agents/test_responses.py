@@ -57,6 +57,11 @@ TRIED: list[tuple[str, str, Unwrapped]] = [
         Unwrapped("", None, "it does not say why"),
     ),
     (
+        "CLAUDE",
+        json.dumps({"type": "result", "is_error": True, "errors": ["Reached maximum turns"]}),
+        Unwrapped("", None, "Reached maximum turns"),
+    ),
+    (
         "CODEX",
         lines(
             {"type": "thread.started", "thread_id": "x"},
@@ -115,6 +120,11 @@ TRIED: list[tuple[str, str, Unwrapped]] = [
         "QWEN",
         json.dumps([{"type": "system"}, {**CLAUDE, "structured_result": {"completed": False}}]),
         Unwrapped('{"completed": false}', 120),
+    ),
+    (
+        "QWEN",
+        json.dumps([{"type": "result", "is_error": True, "error": {"message": "No auth type"}}]),
+        Unwrapped("", None, "No auth type"),
     ),
     (
         "LLM",
@@ -237,6 +247,13 @@ def test_a_failure_in_the_envelope_counts_though_the_program_ended_well() -> Non
     failed = json.dumps({"c": DONE, "bad": "Not logged in"})
     output = output_of(CALL, JSON, ran(failed))
     assert (output.error, output.meaning) == ("X failed: Not logged in", None)
+
+
+def test_a_failure_that_is_told_on_standard_error_is_the_reason() -> None:
+    """As JSON behind other lines, of which the last one is only a bracket."""
+    told = json.dumps({"session_id": "x", "error": {"message": "No key", "code": 41}}, indent=2)
+    output = output_of(CALL, read_catalogue().find("GEMINI"), ran("", f"Loading\n{told}\n", 41))
+    assert output.error == "GEMINI ended with status 41: No key"
 
 
 def test_what_was_cut_says_so() -> None:

@@ -250,7 +250,8 @@ def _error(agent: Agent, ran: Ran, said: Unwrapped) -> str:
         names = {-one: one.name for one in signal.Signals}
         number = names.get(ran.status, -ran.status)
         how = f"status {ran.status}" if ran.status > 0 else f"signal {number}"
-        reason = said.failure or _last_line(ran.err) or _last_line(said.text)
+        aside = _told(_failures(agent, _documents(agent, ran.err)))
+        reason = said.failure or aside or _last_line(ran.err) or _last_line(said.text)
         return f"{agent.name} ended with {how}" + (f": {reason}" if reason else "")
     if said.failure:
         return f"{agent.name} failed: {said.failure}"
@@ -269,11 +270,10 @@ def unwrap(agent: Agent, printed: str) -> Unwrapped:
 
     Where there is no such document, whatever was printed is the text.
     """
-    kind, _, paths = agent.output.partition(":")
-    documents = _documents(kind, printed) if kind != "text" else []
+    documents = _documents(agent, printed)
     if not documents:
         return Unwrapped(printed)
-    failures = [reason for path in agent.failure for reason in _leads_to(documents, path) if reason]
+    failures, paths = _failures(agent, documents), agent.output.partition(":")[2]
     places = (_leads_to(documents, path) for path in paths.split("|"))
     said = ([found for found in place if found not in (None, "")] for place in places)
     texts: list[Any] = next(filter(None, said), [])
@@ -281,17 +281,28 @@ def unwrap(agent: Agent, printed: str) -> Unwrapped:
     text = clean(last if isinstance(last, str) else json.dumps(last, ensure_ascii=False))
     failure = "" if texts else f"there was nothing at {paths} in what it printed"
     if failures:
-        reason = next((reason for reason in failures if isinstance(reason, str)), text)
-        failure = _last_line(clean(reason)) or "it does not say why"
+        failure = _told(failures) or _last_line(text) or "it does not say why"
     used = [found for path in agent.usage for found in _leads_to(documents, path)]
     numbers = [int(n) for n in used if type(n) in (int, float) and 0 <= n <= MOST_TOKENS]
     return Unwrapped(text, min(sum(numbers), MOST_TOKENS) if numbers else None, failure)
 
 
-def _documents(kind: str, printed: str) -> list[Any]:
+def _failures(agent: Agent, documents: list[Any]) -> list[Any]:
+    return [reason for path in agent.failure for reason in _leads_to(documents, path) if reason]
+
+
+def _told(failures: list[Any]) -> str:
+    """The first that is in words."""
+    return _last_line(clean(next((reason for reason in failures if isinstance(reason, str)), "")))
+
+
+def _documents(agent: Agent, printed: str) -> list[Any]:
     """The documents in the lines that have one; or the one that was printed, the last object if
-    something stands before it.
+    something stands before it. None where an agent writes text.
     """
+    kind = agent.output.partition(":")[0]
+    if kind == "text":
+        return []
     if kind != "jsonl":
         try:
             return [json.loads(printed)]
