@@ -375,6 +375,16 @@ class Script(Visitor):
         """That is for people."""
 
 
+class Chat(Person):
+    """A person in a form that an agent's program shows, which is not their own hand."""
+
+    hand = ("agent", "mcp")
+    scope = HERE
+
+    def amend(self) -> None:
+        """That is for people."""
+
+
 class Relay(Person):
     """An agent that passes on what it was told."""
 

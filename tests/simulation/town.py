@@ -34,6 +34,7 @@ CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
     ("planner", people.Planner, 0.35),
     ("walker", people.Walker, 0.8),
     ("worker", people.Walker, 0.6),
+    ("chat", people.Chat, 0.3),
 )
 """Everybody who may act, and how likely they are there."""
 _ENTRIES = "SELECT run, n, body, matter, digest FROM entry WHERE seq > ? ORDER BY seq"
