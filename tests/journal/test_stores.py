@@ -297,9 +297,12 @@ def test_a_run_that_was_pruned_is_not_taken_up_again(store: Store) -> None:
     row = store.require_run(state.run)
     assert store.prune([(row, (1, 2))]) == [row]
     writer = Writer(row, Source("person", "web"))
-    writer.add(Noted(kind="late", **writer.said))
+    writer.end("withdrawn", "late")
     with pytest.raises(Moved):
         writer.append(store)
+    writer = Writer(row, Source("policy", "recovery"))
+    writer.add(Noted(kind="recovered", **writer.said))
+    assert writer.append(store).n == row.n + 1
 
 
 def test_documents_are_forgotten_but_those_that_a_new_run_needs(store: Store) -> None:

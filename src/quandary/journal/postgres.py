@@ -98,7 +98,7 @@ _NEWEST = f"{NEWEST.replace('runs', 'runs, (SELECT version FROM quandary)')} FOR
 _MOVE = f"""
     UPDATE run SET key = %(key)s, asked = %(asked)s, n = %(n)s, head = %(head)b,
         since = %(since)s, status = %(status)s, waits = %(waits)s
-    WHERE id = %(id)s AND n = %(seen)s AND {IS_WHOLE}
+    WHERE id = %(id)s AND n = %(seen)s AND (%(notes)s OR {IS_WHOLE})
         AND (SELECT version FROM quandary) = %(version)s
     RETURNING id
 """  # noqa: S608 - our own words
@@ -216,7 +216,8 @@ class PostgresStore(Store):
 
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         values = {**asdict(run), **_columns(entries), "journal": self._journal}
-        values |= {"seen": seen, "version": VERSION}
+        notes = all(entry.kind == "noted" for entry in entries)
+        values |= {"seen": seen, "version": VERSION, "notes": notes}
         statement = _statement(_MOVE, min(len(entries), _FEW + 1))
         before = False
 

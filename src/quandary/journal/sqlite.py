@@ -71,11 +71,11 @@ def _insert(table: str, columns: Sequence[str]) -> str:
 _ADD_RUN, _ADD_ENTRY = _insert("run", TABLES["run"]), _insert("entry", TABLES["entry"][1:])
 _STAY = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ? "  # noqa: S608 - our own words
-    f"WHERE id = ? AND n = ? AND status = ? AND waits IS ? AND {IS_WHOLE}"
+    f"WHERE id = ? AND n = ? AND status = ? AND waits IS ? AND (? OR {IS_WHOLE})"
 )
 _MOVE = (
     "UPDATE run SET key = ?, asked = ?, n = ?, head = ?, since = ?, status = ?, waits = ? "  # noqa: S608
-    f"WHERE id = ? AND n = ? AND {IS_WHOLE}"
+    f"WHERE id = ? AND n = ? AND (? OR {IS_WHOLE})"
 )
 _TAKE_OUT = f"DELETE FROM entry WHERE run = ? RETURNING {', '.join(TABLES['entry'])}"  # noqa: S608
 _PUT_BACK = _insert("entry", TABLES["entry"])
@@ -245,11 +245,12 @@ class SqliteStore(Store):
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         def action() -> range:
             told = (run.key, run.asked, run.n, run.head, run.since)
+            notes = all(entry.kind == "noted" for entry in entries)
             # Most answers leave the run waiting for the same kind of answer. Not to touch what the
             # indexes hold then halves what goes to the disk.
-            stood = self._db.execute(_STAY, (*told, run.id, seen, run.status, run.waits))
+            stood = self._db.execute(_STAY, (*told, run.id, seen, run.status, run.waits, notes))
             if not stood.rowcount:
-                moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen))
+                moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen, notes))
                 if not moved.rowcount:
                     raise Moved(run.id)
             return self._add(entries)

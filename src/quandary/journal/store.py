@@ -115,7 +115,7 @@ IS_WHOLE = (
     "(status = 'waiting' OR EXISTS (SELECT 1 FROM entry "
     "WHERE entry.run = run.id AND entry.n = 1 AND matter IS NOT NULL))"
 )
-"""Of a run that is over, no text was pruned; one that was is not taken up again."""
+"""Of a run that is over, no text was pruned; one that was takes nothing more but notes."""
 _RECORDED = (
     "SELECT body, matter, seal IS NOT NULL AND matter IS NULL FROM entry "
     "WHERE run = ? AND n <= ? AND kind IN ('began', 'answered', 'returned', 'noted') ORDER BY n"
@@ -591,7 +591,7 @@ class Store(ABC):
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         """Add entries and put the row in its new state.
 
-        `Moved` unless the count is `seen`, and where the run was pruned meanwhile.
+        `Moved` unless the count is `seen`, and, but for notes, where the run was pruned meanwhile.
         """
 
     @abstractmethod
