@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -29,7 +30,7 @@ from quandary.settings.agents import read_catalogue
 from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
@@ -215,22 +216,29 @@ class Driver:
 
 
 def read_replies(store: Store, run: str) -> State:
-    """Have an agent of the user's own settings read what a run waits for, in an empty folder."""
-    catalogue = read_catalogue(user_settings().table("agents"))
+    """Have an agent of the user's own settings read what a run waits for, in an empty folder.
+
+    Others can write into a shared store, so that there only whom the settings name gives advice.
+    """
+    own = user_settings().table("agents")
+    catalogue = read_catalogue(own)
+    advisors = own if store.shared is not None else catalogue.agents
     with tempfile.TemporaryDirectory(prefix="quandary-") as folder:
         driver = Driver(store, catalogue, Surroundings(folder, os.environ))
-        driver.make_call = _read_once
+        driver.make_call = partial(_read_once, {*map(fold, advisors)})
         return process.drive(driver.drive(run))
 
 
-async def _read_once(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
+async def _read_once(
+    advisors: Collection[str], call: Call, catalogue: Catalogue, around: Surroundings
+) -> Output:
     """What an agent makes of a prompt; it is not asked again for what it has read before.
 
-    Others can write into a shared store, so that only whom the settings here name is asked. What is
-    kept is the route that it chose, by a digest, and not a word of the person's.
+    What is kept is the route that it chose, by a digest, and not a word of the person's.
     """
-    if fold(call.agent) != fold(own := reading_agent()):
-        why = f"your settings name {own or 'no agent'} for that ([reading])"
+    reader = reading_agent()
+    if fold(call.agent) not in (advisors if not call.routes else (fold(reader),)):
+        why = f"your settings name {reader or 'no agent'} for that ([reading])"
         return Output(call.key, error=f"{call.agent} reads no replies here; {why}")
     asked = msgspec.json.encode((catalogue.agents.get(fold(call.agent)), call.prompt))
     path = os.path.join(state_folder(), "readings", sha256(asked).hexdigest())
