@@ -335,9 +335,14 @@ def prepare(connection: Connection, place: str, *, create: bool) -> None:
             connection.execute("UPDATE quandary SET version = %s", (len(MIGRATIONS),))
 
 
+def schema() -> int:
+    """The version of the schema that this program knows."""
+    return len(MIGRATIONS)
+
+
 def require_known(connection: Connection, place: str) -> None:
     """Refuse a database that has another schema than this version's."""
-    if _version(connection, place) != len(MIGRATIONS):
+    if _version(connection, place) != schema():
         raise StoreError(f"{place} was upgraded to another schema; restart this program")
 
 

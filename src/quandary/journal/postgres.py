@@ -20,10 +20,10 @@ from msgspec.structs import asdict
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance
 from quandary.journal.connections import (
-    MIGRATIONS,
     Connections,
     require_known,
     require_writable,
+    schema,
 )
 from quandary.journal.entries import sha256
 from quandary.journal.store import (
@@ -84,7 +84,6 @@ _COUNT_ON = (
 )
 _LOCK = "SELECT pg_try_advisory_lock(%s)"
 _UNLOCK = "SELECT pg_advisory_unlock(%s)"
-VERSION = len(MIGRATIONS)
 CHANNEL = "quandary"
 """Listeners on it are told which runs have news."""
 SHORTEST = 0.02
@@ -196,7 +195,7 @@ class PostgresStore(Store):
             execute = partial(_execute, connection)
             with connection.pipeline(), connection.transaction():
                 *newest, version = execute(_NEWEST).fetchone()
-                if version != VERSION:
+                if version != schema():
                     require_known(connection, self.path)
                 # Where the connection was lost while an earlier attempt was being committed, that
                 # attempt has come to its end now that the row is ours.
@@ -217,7 +216,7 @@ class PostgresStore(Store):
     def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
         values = {**asdict(run), **_columns(entries), "journal": self._journal}
         notes = all(entry.kind == "noted" for entry in entries)
-        values |= {"seen": seen, "version": VERSION, "notes": notes}
+        values |= {"seen": seen, "version": schema(), "notes": notes}
         statement = _statement(_MOVE, min(len(entries), _FEW + 1))
         before = False
 
