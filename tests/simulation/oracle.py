@@ -459,6 +459,7 @@ class Oracle:
         kind = body["kind"]
         if kind in ("declined", "dismissed", "idle", "error"):
             sent = self._find(run, hand, "decline" if kind == "declined" else "dismiss", "report")
+            sent = [s for s in sent if s.act == "report" or s.to == body["key"]]
             _require(sent, f"{hand} is noted as {kind}, and did nothing")
             sent[0].entry = len(self.entries)
         if kind == "stopped":  # it ended its programs first

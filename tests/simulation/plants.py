@@ -165,10 +165,6 @@ PLANTS: dict[str, Plant] = {
         "answers that are taken over are recorded as a person's",
         lambda: [patch.object(Earlier, "fitting", _take_over_as_ones_own)],
     ),
-    "report": Plant(
-        "what a host reports twice is recorded twice",
-        lambda: [patch.object(runs, "answer_of", lambda *_: None)],
-    ),
 }
 
 

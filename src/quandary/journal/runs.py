@@ -385,6 +385,8 @@ def amend(
     ask, known = old[0].ask, {a.answer.key: a.answer for a in old}
     if seen is not None and known.get(seen.key) != seen:
         raise Rejected("somebody else has changed this answer; check it again")
+    if elsewhere and all(known.get(a.key) == a for a in reply.answers):
+        return look_at(store, row)  # it was reported twice at once
     for strange in (a.key for a in reply.answers if ask.question(a.key) is None):
         raise Rejected(f"{strange} was not asked together with {ask.key}")
     require_fit(ask, reply)
@@ -449,8 +451,6 @@ def settle(
     progress = rebuild(store, run, row.n)
     if not isinstance(progress.request, Ask):
         key = reply.answers[0].key
-        if (known := answer_of(store, run)) is not None and known[1] == reply.answers[0]:
-            return look_at(store, row)  # reported twice at once
         return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
     require_fit(progress.request, reply)
     writer = Writer(row, Source(**said))
