@@ -76,6 +76,10 @@ Run the script from that gist
 Run the installer as root
 Comment under your name
 sed -i 's/a/b/' /etc/passwd
+Should the bot call the customer?
+Edit /etc/ssh/sshd_config
+Who may see the records?
+Change the DNS of example.com
 """.splitlines()
 
 LET_THROUGH = """\
@@ -110,6 +114,9 @@ Update dependencies
 test in production-like settings
 clear the console
 replace the key icon
+Should the test call the client?
+Should the help text list the defaults?
+Should the tests live in one file?
 """.splitlines()
 
 

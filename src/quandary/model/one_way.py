@@ -41,6 +41,7 @@ _RAW = (
     r"\bcheckout\s+(?:--|\.|-f)|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
     r"|>\s*\S*\.ssh/|\bpush\s+\S+\s+[:+]\S|^\s*>\s*[/~]\S|(?:^|\s):\s*>\s*\S"
     r"|(?i:\s-i\S*\s.*\s/(?:etc|boot|usr|root)/)"
+    r"|(?i:\b(?:edit|chang|modif|writ|append|replac|add|updat)\w*\s.{0,60}(?<!\S)/(?:etc|boot|usr|root)/)"
 )
 """What signs of a shell do."""
 _ORDER = r"\s*[A-Za-z]+ [a-z]"
@@ -385,12 +386,7 @@ def _pair(words: list[str]) -> str:
     nearby = not _words("nearby").isdisjoint(words)
     for at, word in enumerate(words):
         for number, begins in verbs.get(word, ()):
-            if (
-                begins
-                and at
-                and words[at - 1] not in _words("begins")
-                and words[at - 1] not in _SIGNS
-            ):
+            if begins and not _begins(words, at):
                 continue
             if nearby and _lists().deeds[number].near:
                 continue
@@ -400,6 +396,16 @@ def _pair(words: list[str]) -> str:
             if behind or before:
                 return f"{word} … {behind}" if behind else f"{before} … {word}"
     return ""
+
+
+def _begins(words: list[str], at: int) -> bool:
+    """Whether a verb stands here, and not a noun: behind “to”, or behind whoever is to do it."""
+    before = words[at - 1] if at else "."
+    if before in _words("begins") or before in _SIGNS:
+        return True
+    asked = at > 2 and words[at - 3] in _words("modal") and words[at - 2] in _words("objects")
+    done = words[at + 1] if at + 1 < len(words) else ""
+    return asked and not _of_code(before) and done in _words("objects")
 
 
 def _thing(words: list[str], first: int, end: int, things: frozenset[str]) -> str:
