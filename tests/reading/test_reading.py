@@ -223,7 +223,9 @@ def test_a_slip_that_is_as_near_to_two_labels_is_ambiguous() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", ["model", "Model", "DEPTH.", " depth "])
+@pytest.mark.parametrize(
+    "text", ["model", "Model", "DEPTH.", " depth ", "¶ASK_DEPTH", "§ask_model"]
+)
 def test_the_whole_text_can_name_another_tree(text: str, mode: Mode) -> None:
     """A keyword of another tree is read only when it is all that was typed."""
     assert read(text, PLAN, mode).tree in {"MODEL", "DEPTH"}

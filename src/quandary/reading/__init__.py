@@ -181,10 +181,12 @@ def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
 
 
 def _read_keyword(bare: str, question: Question) -> Reading | None:
-    """The whole text is another tree's name or one of its keywords."""
+    """The whole text is another tree's name, as it is or as headings write it, or a keyword."""
     if not question.keywords or len(bare) > HEAD:
         return None
-    tree = question.keywords.get(bare.casefold()) or question.keywords.get(trim(bare).casefold())
+    said = bare.casefold()
+    spellings = (said, trim(said), trim(said).lstrip("¶§").removeprefix("ask_"))
+    tree = next((tree for one in spellings if (tree := question.keywords.get(one))), None)
     return Reading("tree", matched=tree, tree=tree) if tree else None
 
 
