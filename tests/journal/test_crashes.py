@@ -55,6 +55,14 @@ def test_no_answer_is_lost_or_booked_twice_when_processes_are_killed(path: Path 
                     children.append(int(heard.split()[1]))
                     return
 
+        # A busy machine needs longer for the first answer; most of them are to get that far.
+        begun = time.monotonic()
+        processes.say(nursery, runs[0])
+        listen_for_child()
+        while not lines[-1].startswith("booked "):
+            lines.append(processes.line(nursery))
+        longest = max(longest, 2 * (time.monotonic() - begun))
+        os.kill(children.pop(), signal.SIGKILL)
         for _ in range(kills // len(runs)):
             for run in runs:
                 processes.say(nursery, run)
