@@ -173,6 +173,16 @@ def test_a_person_judges_what_an_agent_did() -> None:
     assert waiting(words).key == "Sa@1/validate-1~2"
 
 
+def test_a_person_who_judges_is_told_that_no_attempt_is_left() -> None:
+    """Trying again is described as what it is then; the question is a sentence of its own."""
+    drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN", "retries": "1"}))
+    first = waiting(ScriptedWalk(walk(drawn, cli="X"))).questions[0]
+    last = waiting(ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/validate-1": "AGN"})).questions[0]
+    assert first.text == last.text == "Write it. Is it acceptable?"
+    assert "No attempt is left" not in first.choices[1].description
+    assert "No attempt is left" in last.choices[1].description
+
+
 def test_nobody_judges_their_own_work() -> None:
     """A person's step is validated where somebody is named for it, and only there."""
     drawn = chart(Step("a", "Ask the owner", tags=("HUMAN",)))

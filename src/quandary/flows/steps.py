@@ -342,9 +342,11 @@ class Visit:
         return Attempt(words, None, words or "It cannot be done.", again)
 
     def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:
+        missing = "Say under Other what is missing"
+        ending = "No attempt is left, so this gives up too; say why under Other"
         choices = (
             Choice(ACCEPT, "Accept", "Nothing is missing or wrong"),
-            Choice(AGAIN, "Try again", "Say under Other what is missing"),
+            Choice(AGAIN, "Try again", missing if self._attempts_left else ending),
             Choice(REJECT, "Give up", "Another attempt would not help"),
         )
         block = f"What was handed in:\n\n{shorten(work) or '(nothing)'}"
@@ -395,7 +397,7 @@ class Visit:
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
-            text=wording.summary(shorten(self.task)) or plan.name,
+            text=wording.sentence(wording.summary(shorten(self.task)) or plan.name),
             asked=ending,
             choices=choices,
             id=keys.joined(terms.chart.name, self.drawn.name),

@@ -118,6 +118,11 @@ def summary(text: str) -> str:
     return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
 
 
+def sentence(text: str) -> str:
+    """A text that another sentence can stand behind."""
+    return text if text.endswith(tuple(".!?…。！？:;)]\"'`”")) else f"{text}."
+
+
 def require_filled(text: str, where: str, title: str = "") -> None:
     """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD.
 
