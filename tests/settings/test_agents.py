@@ -146,6 +146,7 @@ def test_a_table_with_argv_starts_from_scratch() -> None:
         ({"argv": ["x", 3]}, "argv is a list of texts"),
         ({"argv": ["x", "a\0b"]}, "argv is a list of texts"),
         ({"argv": ["{prompt}"]}, "argv begins with the program"),
+        ({"argv": ["cursor", "ask", "<prompt>"]}, r"nothing fills; write \{prompt\}"),
         ({"argv": ["x"], "prompt": "argument"}, r"argv needs \{prompt\}"),
         ({"argv": ["x"], "prompt": "file"}, r"argv needs \{prompt_file\}"),
         ({"argv": ["x", "{prompt}"], "prompt": "stdin"}, r"argv needs neither \{prompt\} nor"),

@@ -241,6 +241,8 @@ def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
         problems.append(f'argv needs {belongs} with prompt = "{agent.prompt}"')
     if _PLACEHOLDER.search(agent.argv[0]):
         problems.append("argv begins with the program, which cannot be a placeholder")
+    if any("<prompt>" in word for word in agent.argv):
+        problems.append("argv has <prompt>, which nothing fills; write {prompt}")
     if agent.large and agent.prompt != "argument":
         problems.append('large is for prompt = "argument"; other prompts have no limit')
     if "{prompt}" in _placeholders(agent.large):
