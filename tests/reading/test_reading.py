@@ -889,9 +889,9 @@ def test_several_are_told_by_what_they_share(text: str, expected: str) -> None:
 def test_a_megabyte_is_read_at_once(unit: str, mode: Mode) -> None:
     """Only the beginning of a reply can name an option, however long it is."""
     text = unit * (1_000_000 // len(unit))
-    begun = time.perf_counter()
+    begun = time.process_time()
     read(text, CHORES, mode)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 def test_a_question_is_made_of_plain_options() -> None:
