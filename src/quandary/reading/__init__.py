@@ -380,7 +380,8 @@ class Names:
     def split(self, text: str) -> tuple[str, ...]:
         """Several whole labels or codes joined by commas or "and", the longest label first."""
         rest = fold(text).strip() if len(text) < self.longest * (len(self.names) + 1) else ""
-        labels = sorted(((name, code) for code, name, _ in self.names if name), key=_by_length)
+        labels = [(name, code) for code, name, _ in self.names if name]
+        labels.sort(key=lambda named: -len(named[0]))
         codes = [(fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1]
         found: list[str] = []
         while rest:
@@ -397,10 +398,6 @@ class Names:
 
 def _bare(label: str) -> str:
     return trim(label) or label.strip()
-
-
-def _by_length(named: tuple[str, str]) -> int:
-    return -len(named[0])
 
 
 option_names = lru_cache(maxsize=128)(Names)

@@ -72,11 +72,11 @@ def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
         return False
     if said[at] in WORDS.speakers:
         return said[at + 1] not in WORDS.opining and said[at - 1] != "what"
+    more = {word for word in said[at + 1 :] if lexicon.tells(word)}
     if said[at] in WORDS.copulas:
         wrong = not (WORDS.wrongs | WORDS.negators).isdisjoint(said[at + 1 :])
-        return wrong or any(lexicon.tells(w) and w not in WORDS.praise for w in said[at + 1 :])
-    modal = said[at] in WORDS.modals
-    return modal and any(map(lexicon.tells, said[at + 1 :]))
+        return wrong or bool(more - WORDS.praise)
+    return said[at] in WORDS.modals and bool(more)
 
 
 def is_question(said: Words) -> bool:
@@ -102,11 +102,10 @@ def has_condition(said: Words, lexicon: Lexicon) -> bool:
     """Whether a clause has a condition that is no option's own: `2 if it is green`."""
     if find(SAYINGS.provisos, said) and not lexicon.verbatim(said):
         return True
-    for at, word in enumerate(said):
-        conditional = word in {"if", "unless"} - lexicon.label_words
-        if conditional and said[max(at - 1, 0)] not in {"as", "even"}:
-            return not opens(said[at:], SAYINGS.polite_ifs)
-    return False
+    conditions = {"if", "unless"} - lexicon.label_words
+    hanging = (at for at, word in enumerate(said) if word in conditions)
+    first = next((at for at in hanging if said[max(at - 1, 0)] not in {"as", "even"}), None)
+    return first is not None and not opens(said[first:], SAYINGS.polite_ifs)
 
 
 def limits(said: Words) -> bool:
@@ -121,8 +120,7 @@ def limits(said: Words) -> bool:
 
 def follows_up(said: Words) -> bool:
     """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
-    while len(said) > 2 and said[0] in WORDS.turns:
-        said = said[1:]
+    said = tuple(dropwhile(WORDS.turns.__contains__, said[:-2])) + said[-2:]
     return said[0] in WORDS.following or (said[0] in WORDS.speakers and said[1] in WORDS.modals)
 
 
@@ -188,7 +186,9 @@ def split(text: str, kept: frozenset[str], joins: frozenset[tuple[str, str, str]
             marker, corrects = words[at : at + long], bool(clauses) or corrects
         elif at > first and _turns(words, at, kept):
             end_clause(at, at, ".")
-        elif at == first and _refuses(words, at):
+        elif at == first and (
+            word in WORDS.bare_no - {"no"} or (word == "no" and words[at + 1] in WORDS.answering)
+        ):  # `no let me edit`, `nah use 2`
             end_clause(at + 1, at + 1, ".")
     # A second thought with nothing behind it takes back what was said: `2, no wait`.
     if left := tuple(word for word in marker if word not in WORDS.mild):
@@ -264,13 +264,5 @@ def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
     """Whether another thought begins here, unless it is the "but" of "anything but"."""
     if words[at] not in WORDS.reasons | {"but"} or {*words[at - 1 : at + 2]} <= kept:
         return False
-    if words[at] != "but":
-        return True
-    each = words[max(at - 2, 0)] in {"any", "every", "all"}
-    return not each and words[at - 1] not in WORDS.quantifiers | {"nothing", "last"}
-
-
-def _refuses(words: Words, at: int) -> bool:
-    """A "no" that answers, and is not said to what follows: `no let me edit`, `nah use 2`."""
-    answering = words[at] == "no" and words[at + 1] in WORDS.saying - {"the"}
-    return answering or words[at] in {"nope", "nah", "naw"}
+    each = words[max(at - 2, 0)] in {"any", "every", "all"} or words[at - 1] in WORDS.quantifiers
+    return words[at] != "but" or not (each or words[at - 1] in {"nothing", "last"})

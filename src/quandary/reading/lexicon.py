@@ -20,7 +20,7 @@ Words = tuple[str, ...]
 _INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
 _DERIVATIONS = (
     *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
-    *("ly", "al", "or", "ate", "ity", "ive"),
+    *("ly", "al", "or", "ate", "ity", "ive", "izing", "ize"),
 )
 _LOOKALIKES = ("ss", "us", "is", "eed", "thing")
 """Word endings that are no inflection."""
@@ -163,10 +163,9 @@ class Lexicon:
         alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
         if not codes or alone:
             return None
-        if told:
-            carried = len(tokens) > 2 or self._carries(told)
-        else:  # words that say little one by one, but stand together in just one option
-            carried = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
+        # Words that say little one by one may stand together in just one option.
+        alone = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
+        carried = (len(tokens) > 2 or self._carries(told)) if told else alone
         return Fit(codes, label=False) if carried else None
 
     def account(self, said: Words, also: frozenset[str] = frozenset()) -> Fit | None:
@@ -179,11 +178,15 @@ class Lexicon:
         brief = len(said) < 4
         meant = [self._meanings(token, word, brief=brief) for word, token in tokens.items()]
         weak = (WORDS.neutral | WORDS.modifiers).issuperset(tokens)
-        best = self._best(meant, {stem(word) for word in also}, weak=weak)
-        if best is None or not (best.label or self._carries([*tokens])):
-            return None
-        best = best._replace(codes=self.closest(best.codes, said))
-        return self._check(best, set().union(*meant)) if self._counts_alike(best, said) else None
+        stems = set(map(stem, also))
+        scores = {e.code: _score(e, meant, stems, whole=weak) for e in self.entries}
+        least = max(scores.values(), default=0) * _CLOSE
+        codes = tuple(code for code, score in scores.items() if least and score >= least)
+        found = self._entries(codes)
+        label = any(m & e.in_label for m in meant for e in found)
+        fitting = codes and (label or self._carries([*tokens])) and self._counts_alike(found, said)
+        best = Fit(self.closest(codes, said), label=label)
+        return self._check(best, set().union(*meant)) if fitting else None
 
     def closest(self, codes: Words, said: Words) -> Words:
         """Of several, those with most of the small words: `all` tells in `merge them all`."""
@@ -208,9 +211,9 @@ class Lexicon:
             return True
         return token not in self.tokens or len(token) > 5
 
-    def _counts_alike(self, fit: Fit, said: Words) -> bool:
-        """Whether a number in a reply counts what it counts in an option: `two days`, not weeks."""
-        lines = [line for e in self._entries(fit.codes) for line in (e.label, e.description)]
+    def _counts_alike(self, entries: list[_OptionWords], said: Words) -> bool:
+        """Whether a number counts what it counts in an option: `two days`, not weeks."""
+        lines = [line for e in entries for line in (e.label, e.description)]
         for number, noun in pairwise(said):
             if not self.tells(noun) or (number not in WORDS.one and cardinal(number) is None):
                 continue
@@ -235,21 +238,16 @@ class Lexicon:
 
         In a reply that is not `brief`, a word of five letters is hardly a slip of another.
         """
-        for other in (token, token.replace("1", "one"), f"{token}%"):
-            if other in self.tokens:
-                return frozenset((other,))
-        if token.startswith("!") or word in WORDS.modifiers or not (brief or len(word) > 5):
+        if (
+            token in self.tokens
+            or token.startswith("!")
+            or word in WORDS.modifiers
+            or not (brief or len(word) > 5)
+        ):
             return frozenset((token,))
         near = [meant for meant in self._labels if _resembles(word, meant)]
         near = near or [meant for meant in _ALIKE.get(stem(word), ()) if meant in self.label_words]
         return frozenset((token, *map(stem, near)))
-
-    def _best(self, meant: list[frozenset[str]], also: set[str], *, weak: bool) -> Fit | None:
-        scores = {e.code: _score(e, meant, also, whole=weak) for e in self.entries}
-        top = max(scores.values(), default=0)
-        codes = tuple(code for code, score in scores.items() if top and score >= top * _CLOSE)
-        in_labels = frozenset[str]().union(*(entry.in_label for entry in self._entries(codes)))
-        return Fit(codes, label=any(m & in_labels for m in meant)) if codes else None
 
 
 def _score(

@@ -64,6 +64,7 @@ class Interpreter:
         """What "all" means."""
         self.negative = frozenset(e for e in self.labels.values() if {*e[:1]} & WORDS.excluders)
         self.asked = frozenset(words(question.text[:600]))
+        self.leading = WORDS.leading | (WORDS.dropping & self.asked)
         self.context = self.asked - WORDS.neutral | WORDS.general
         nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
         self.nouns = frozenset(noun for noun in nouns if not counts(noun))
@@ -73,7 +74,7 @@ class Interpreter:
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
         said = clause.words[:_LONGEST]
-        while len(said) > 1 and said[0] in WORDS.leading:
+        while len(said) > 1 and said[0] in self.leading:
             said = said[1:]
         if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
             return options_of(code)
@@ -103,6 +104,7 @@ class Interpreter:
         core = edges(said, FILLERS - {"a", "an"})
         begun = stem((*core, "")[0]) in self.lexicon.openings
         deed = core[1:] in SAYINGS.it and stem(core[0]) in self.lexicon.things
+        deed = deed and not self.lexicon.verbatim(core)
         whom = begun and core[1:2] in SAYINGS.whom and core[1] not in self.lexicon.label_words
         thing = core[:1] in SAYINGS.one and stem(core[-1]) in self.lexicon.openings
         return is_statement(said, self.lexicon) or deed or thing or whom
@@ -156,14 +158,17 @@ class Interpreter:
             return ()
         found = self.names.beginning(core)
         counted = any(word.isdigit() or is_ordinal(word) for word in core)
-        if found or (counted and sum(map(self.lexicon.tells, core)) > 1):
-            phrase = self.lexicon.phrase(core)
-            return phrase.codes if phrase and phrase.label else found
-        return ()
+        part = found or (counted and sum(map(self.lexicon.tells, core)) > 1)
+        phrase = self.lexicon.phrase(core) if part else None
+        return phrase.codes if phrase and phrase.label else found
 
     def _settle(self, fit: Fit | None, said: Words) -> Meaning | None:
         """The options that fit best; none where another time is said than theirs is."""
-        if fit is None or (not fit.label and self._is_deed(said)):
+        # `restart it`, `a bike`: something of their own, not the `bike shop` of a description.
+        core = edges(said, FILLERS)
+        thing = said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring | {"in"}
+        pointing = core[1:] in {("it",), ("them",)} and not self.lexicon.verbatim(core)
+        if fit is None or (not fit.label and (thing or pointing)):
             return None
         codes = self.lexicon.closest(tuple(dict.fromkeys(fit.codes)), said)
         if self.question.multi and len(codes) > 1:  # `both chocolates`, `all monthly ones`
@@ -175,20 +180,6 @@ class Interpreter:
         later = hurried and self.lexicon.later.issuperset(codes)
         return None if later else options_of(codes, firm=fit.label)
 
-    def _is_deed(self, said: Words) -> bool:
-        """`pay it`, `a bike`: something of their own, not the `bike shop` of a description."""
-        told = [at for at, word in enumerate(said) if self.lexicon.tells(word)]
-        if len(told) != 1 or not WORDS.negators.isdisjoint(said) or _cut_reference(said) != said:
-            return False
-        core = edges(said, FILLERS - {"a", "an"} | {"in", "after", "within"}, WORDS.endings)
-        named = said[-1] in WORDS.praise | {"one", "option"}
-        thing = core[:1] in SAYINGS.one and len(core) == 2 and not named
-        pointing = said[told[0] + 1 : told[0] + 2] in {
-            ("it",),
-            ("them",),
-        } and not self.lexicon.verbatim(said)
-        return thing or pointing
-
     def _told(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not, or with a slip."""
         core = strip(said)
@@ -199,9 +190,7 @@ class Interpreter:
         if mistyped := next(filter(None, typed), ()):
             return options_of(mistyped)
         fit = self.lexicon.account(said, self.context) or self.lexicon.account(core, self.context)
-        around = WORDS.function | WORDS.negators | WORDS.vague
-        more = sum(map(self.lexicon.tells, said)) == 1 and len({*core} - around) > 1
-        if fit and (fit.label or not more or _cut_reference(said) != said):
+        if fit and (fit.label or core[-1] not in WORDS.opining):  # not `let users choose`
             found = self._settle(fit, said)
         if found is None and core[-1] == "first" and len(core) > 1:
             meant = self.name(core[:-1])
@@ -376,8 +365,6 @@ def _cut_reference(said: Words) -> Words:
 # -- yes and no ------------------------------------------------------------------------------------
 
 Sense = Literal["yes", "no"]
-_TAIL = 600
-"""How much of a question's end is looked at."""
 
 
 def read_sense(said: Words) -> Meaning | None:
@@ -441,7 +428,7 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     telling = [word for word in words(option.label) if word not in WORDS.function]
     if not _opens(option.label, known) or len(telling) < 2:
         return _opens(option.label, known)
-    last = words(re.split(r"[.!?:]\s", question.text[-_TAIL:].rstrip(" ?\n"))[-1])
+    last = words(re.split(r"[.!?:]\s", question.text[-600:].rstrip(" ?\n"))[-1])
     return WORDS.asking_which.isdisjoint(last[:2]) and _opens(option.label, SAYINGS.approving)
 
 
@@ -450,4 +437,4 @@ def _opens(label: str, known: frozenset[Words]) -> bool:
     said = words(label)
     if said[:1] == ("no",) and words(label.partition(",")[0]) not in known:
         return False
-    return opens(said[1:] if said[1:] and said[0] in WORDS.how_often else said, known)
+    return opens(said, known)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 # These are compiled when they are needed, which for most replies is never.
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
-_WITH = r"(?i)\bw/"
-_ADDRESS = r":\s*\w+://"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
 
@@ -47,8 +45,7 @@ class Sentences:
         numbers = [word for word in words(head) if cardinal(word) is not None]
         self.interpreter = Interpreter(question, codes, lone=len(numbers) == 1)
         self.lexicon = self.interpreter.lexicon
-        # The marks of `no. 2` and `w/` cut nothing.
-        self.head = re.sub(_WITH, "w ", re.sub(_NUMBER_SIGN, "nr ", head))
+        self.head = re.sub(_NUMBER_SIGN, "nr ", head)  # a full stop that cuts nothing
         self.clauses = split(self.head, self.lexicon.label_words, self.lexicon.joins)
         self.meanings: list[Meaning | None] = []
 
@@ -58,8 +55,7 @@ class Sentences:
         outright = self._read_one() if len(self.clauses) == 1 and "?" not in self.head else None
         if outright:
             return self._sum([(0, outright)])
-        # `watch this: https://…`: what stands before an address speaks of that.
-        if asking or not self.clauses or re.search(_ADDRESS, self.head):
+        if asking or not self.clauses:
             return OWN
         hedging = any(find(SAYINGS.hedges, clause.words) for clause in self.clauses)
         if "?" not in self.head:
@@ -134,7 +130,7 @@ class Sentences:
         One that only leaves something out lets the rest stand: `tests and docs. actually no docs`.
         A reason is no choice: `2... no, too slow. 3`.
         """
-        first, last = 0, len(self.clauses) - 1
+        first = 0
         for at, clause in enumerate(self.clauses):
             said = clause.words
             drops = said[0] in WORDS.excluders | WORDS.excepting and len(said) > 1
@@ -142,13 +138,8 @@ class Sentences:
             bald = said[-1] in WORDS.bare_no and WORDS.interjections.issuperset(said[:-1])
             if clause.corrects and (not drops or self.interpreter.names.match(said)):
                 first = at
-            elif 0 < at < last and bald:  # a bare no between two choices, such as `lol no`
+            elif bald and 0 < at < len(self.clauses) - 1:  # between two choices, such as `lol no`
                 first = at + 1
-        excuses = WORDS.reasons | {"no", "not", "too"}
-        while (
-            0 < first < last and len(said := self.clauses[first].words) > 1 and said[0] in excuses
-        ):
-            first += 1
         return self.clauses[first:]
 
     def _combine(self) -> Reading:
@@ -187,13 +178,11 @@ class Sentences:
         if not named.firm or halts or wrong or liked:
             return True
         if at < first:
-            announced = choice.mark == ":" and (
-                _chooses(said) or not WORDS.announcing.isdisjoint(said)
-            )
+            announced = choice.mark == ":" and not WORDS.announcing.isdisjoint(said)
             return limits(said) or not (announced or _chooses(choice.words))
         if named.how not in NAMING:
             return False
-        brief = self.question.multi and len(said) < 3 and not _hurries(said)
+        brief = self.question.multi and len(said) < 3 and said[0] not in WORDS.asides
         listing = clause.mark == "," and brief
         spoken_of = self.lexicon.mentions if "and" in said else self.lexicon.names
         affirmed = WORDS.negators.isdisjoint(said)
@@ -237,22 +226,13 @@ class Sentences:
         first, at = naming[0][0], naming[-1][0]
         clauses, text = self.clauses, self.text
         if len(text) > HEAD or not all(is_chatter(clause.words) for clause in clauses[at + 1 :]):
-            return _trim(text[clauses[at].end :])
-        start = clauses[first].start
-        before = [clause for clause in clauses[:first] if not is_chatter(clause.words)]
-        return _trim(text[:start].rstrip(" ,;:-–—.")) if before else None
+            remark = text[clauses[at].end :]
+        else:
+            before = any(not is_chatter(clause.words) for clause in clauses[:first])
+            remark = text[: clauses[first].start].rstrip(" ,;:-–—.") if before else ""
+        return re.sub(_LEADING, "", remark).strip() or None
 
 
 def _chooses(said: Words) -> bool:
     """Whether a clause opens as a choice does, such as "let's" or "so"."""
     return opens(said[1:] if said[0] == "and" else said, SAYINGS.choosers)
-
-
-def _hurries(said: Words) -> bool:
-    """Whether words say when, how or why rather than what: `quickly`, `asap`, `no hurry`."""
-    first = said[0] in WORDS.reasons | WORDS.excluders | WORDS.prepositions
-    return first or any(word in WORDS.when or word.endswith("ly") for word in said)
-
-
-def _trim(remark: str) -> str | None:
-    return re.sub(_LEADING, "", remark).strip() or None
