@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quandary.model.asks import BACK, MORE, Choice, Question, Reading
 from quandary.model.tree import OTHER
-from quandary.reading.words import ARTICLES, fold, slips, trim, words, wordset
+from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
@@ -29,29 +29,19 @@ _BESIDE_A_LETTER = 8
 OWN = Reading("own-words")
 _OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
-_GO = ("go",)
+GO = ("go",)
 """What begins `Go back` and `Go ahead` alike, and names neither."""
-_PLACING = wordset(
-    "the first second third fourth fifth last one two three four five option choice number i ill "
-    "take pick choose go with please lets"
-)
-_LONGEST_YES = 40
 _SENSES = frozenset(("yes", "no"))
 """Codes that are more than a code where several labels begin with them."""
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
 _ADDED = r"[\w/+,&\s-]{1,200}"
-_REMARK = (
-    r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)(?:but|and|also|please|though|because|since)\b[\s,]*"
-    r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
-)
 _JOINT = (
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
     r"""(?:(?:[,;&+\n]|and |plus )[ "“«']*)*"""
 )
 """What stands behind one of several names: commas, "and", or nothing more."""
-_WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
 _MARKS: dict[str, Prefix] = {"???": "deep", "?": "explain", "!": "force", "#": "tag"}
 _MARKS |= {"@": "reference", "+": "add"}
 
@@ -70,20 +60,17 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         return found or _read_confirmation(bare, question)
     if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
         return Reading("blank")
-    read_words = _read_loosely if mode == "plain" else _read_strictly
-    return (
+    found = (
         _read_extra(bare, question)
-        or _read_name(bare, question, mode)
+        or read_name(bare, question, mode)
         or _read_keyword(bare, question)
-        or _read_action(bare, question)
-        or _read_end(bare, question)
-        or _read_above(bare, question, whole=True)
-        or _read_yes(bare, question)
-        or read_words(bare, question)
-        or _read_remark(bare, question, mode)
-        or _read_above(bare, question, whole=False)
-        or OWN
+        or read_above(bare, question, whole=True)
     )
+    if found:
+        return found
+    from quandary.reading.sentences import read_words  # noqa: PLC0415 - exact answers need none
+
+    return read_words(bare, question, mode) or OWN
 
 
 def _read_confirmation(bare: str, question: Question) -> Reading:
@@ -167,7 +154,7 @@ def _read_extra(bare: str, question: Question) -> Reading | None:
     return None
 
 
-def _read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
+def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
     known = names_of(question)
     # A question mark that no option has wonders: `canary?`.
@@ -190,26 +177,7 @@ def _read_keyword(bare: str, question: Question) -> Reading | None:
     return Reading("tree", matched=tree, tree=tree) if tree else None
 
 
-def _read_action(bare: str, question: Question) -> Reading | None:
-    """What begins with the word or the letter of an action: `cut it`, `B`."""
-    if not any(choice.also for choice in question.options):
-        return None
-    from quandary.reading.actions import read_action  # noqa: PLC0415 - exact answers need none
-
-    return read_action(bare, question)
-
-
-def _read_end(bare: str, question: Question) -> Reading | None:
-    """`done` and `that's all` end the gathering of several."""
-    if not question.gathered:
-        return None
-    from quandary.reading.phrases import SAYINGS  # noqa: PLC0415 - exact answers need none
-
-    ended = words(bare) in SAYINGS.ended
-    return reading(question.gathered, question, together=True) if ended else None
-
-
-def _read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
+def read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
     """`back` and `<` lead one level up; what the levels above are called leads there."""
     if not question.above or len(bare) > HEAD:
         return None
@@ -226,62 +194,6 @@ def _read_above(bare: str, question: Question, *, whole: bool) -> Reading | None
             codes, labels = zip(*((bald[f].code, bald[f].label or f) for f in found), strict=True)
             return Reading("ambiguous" if codes[1:] else "pick", codes, ", ".join(labels))
     return None
-
-
-def _read_yes(bare: str, question: Question) -> Reading | None:
-    """A yes alone picks only among yes and no, or what alone is recommended; else it is asked."""
-    if len(bare) > _LONGEST_YES or bare.endswith("?"):
-        return None
-    from quandary.reading.meaning import find_affirmed  # noqa: PLC0415 - exact answers need none
-
-    codes = find_affirmed(words(bare), question)
-    return None if codes is None else reading(codes, question) if codes else OWN
-
-
-def _read_strictly(bare: str, question: Question) -> Reading | None:
-    """The beginning of a label in whole words, or a whole label with a slip."""
-    known = names_of(question)
-    found = known.beginning(words(bare)) if len(bare) <= HEAD else ()
-    found = found or (known.find_mistyped(bare) if len(bare) <= HEAD else ())
-    return reading(found, question) if found else None
-
-
-def _read_loosely(bare: str, question: Question) -> Reading | None:
-    """Whatever the words say, where it is more than the person's own words."""
-    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
-
-    found = Sentences(bare, question).read()
-    if found.kind == "pick" and not _is_outright(bare, found.codes, question):
-        return None
-    return found if found.kind != "own-words" else None
-
-
-def _is_outright(bare: str, codes: tuple[str, ...], question: Question) -> bool:
-    """Whether words say what an option does, or its place, where less is not enough to pick it."""
-    said = {word for word in words(bare) if not word.isdigit()}
-    if not question.outright or _PLACING.issuperset(said):
-        return True
-    labels = {c.code: words(c.label) for c in question.every if c.code in question.outright}
-    # `Go back` is told by its second word, which `Go ahead` has not.
-    return all(label[label[:1] == _GO] in said for c, label in labels.items() if c in codes)
-
-
-def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
-    """A code or whole label with a remark behind it: "OK, but rename it".
-
-    What limits the choice, or names another option, is more than a remark.
-    """
-    found = re.match(_REMARK, bare) if len(bare) <= HEAD and "?" not in bare else None
-    if not found or re.match(_WAITING, said := found["remark"]):
-        return None
-    pick = _read_name(found["pick"], question, mode)
-    listing = question.multi and not found["joint"].strip()
-    if not pick or pick.kind != "pick" or listing:
-        return None
-    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
-
-    more = Sentences(f"but {said}", question).says_more_than(pick.codes)
-    return None if more else replace(pick, comment=said)
 
 
 def reading(
@@ -349,7 +261,7 @@ class Names:
 
     def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
         """The options whose label begins with these whole words, two of them perhaps as one."""
-        if not said or ARTICLES.issuperset(said) or said == _GO:
+        if not said or ARTICLES.issuperset(said) or said == GO:
             return ()
         return tuple(
             code

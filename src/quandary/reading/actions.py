@@ -25,9 +25,9 @@ def read_action(text: str, question: Question) -> Reading | None:
     A remark may follow behind a comma or the like. What begins with an action and says more is in
     the person's own words; what begins with one and names another is asked about.
     """
-    if len(text) > HEAD or "?" in text:
-        return None
     actions = [choice for choice in question.options if choice.also]
+    if not actions or len(text) > HEAD or "?" in text:
+        return None
     bare, lettered = re.sub(_AROUND, "", text).strip(), None
     called = _find_called(bare, actions)
     if called or re.fullmatch(_NUMBER, bare):

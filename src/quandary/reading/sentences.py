@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quandary.model.asks import Reading
 from quandary.model.tree import OTHER
-from quandary.reading import HEAD, OWN, reading
+from quandary.reading import GO, HEAD, OWN, names_of, read_above, read_name, reading
+from quandary.reading.actions import read_action
 from quandary.reading.clauses import (
     Clause,
     find,
@@ -18,19 +21,87 @@ from quandary.reading.clauses import (
     limits,
     split,
 )
-from quandary.reading.meaning import NAMING, Interpreter, Meaning, options_of, sides
+from quandary.reading.meaning import (
+    NAMING,
+    Interpreter,
+    Meaning,
+    find_affirmed,
+    options_of,
+    sides,
+)
 from quandary.reading.numbers import cardinal
 from quandary.reading.phrases import SAYINGS, WORDS
 from quandary.reading.words import opens, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Question
+    from quandary.reading import Mode
 
 Words = tuple[str, ...]
 # These are compiled when they are needed, which for most replies is never.
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
+_REMARK = (
+    r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)(?:but|and|also|please|though|because|since)\b[\s,]*"
+    r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
+)
+_WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
+_LONGEST_YES = 40
+
+
+def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
+    """What a reply says that names no option outright, if anything."""
+    if question.gathered and words(bare) in SAYINGS.ended:
+        return reading(question.gathered, question, together=True)
+    if action := read_action(bare, question):
+        return action
+    alone = len(bare) <= _LONGEST_YES and not bare.endswith("?")
+    affirmed = find_affirmed(words(bare), question) if alone else None
+    if affirmed is not None:
+        return reading(affirmed, question) if affirmed else None
+    return (
+        (_read_loosely if mode == "plain" else _read_strictly)(bare, question)
+        or _read_remark(bare, question, mode)
+        or read_above(bare, question, whole=False)
+    )
+
+
+def _read_strictly(bare: str, question: Question) -> Reading | None:
+    """The beginning of a label in whole words, or a whole label with a slip."""
+    known = names_of(question)
+    found = len(bare) <= HEAD and (known.beginning(words(bare)) or known.find_mistyped(bare))
+    return reading(found, question) if found else None
+
+
+def _read_loosely(bare: str, question: Question) -> Reading | None:
+    """Whatever the words say, where it is more than the person's own words.
+
+    Where it has to be outright, they say what an option does, or its place.
+    """
+    found = Sentences(bare, question).read()
+    said = {word for word in words(bare) if not word.isdigit()}
+    outright = {*question.outright} & {*found.codes} if found.kind == "pick" else set()
+    labels = [words(choice.label) for choice in question.every if choice.code in outright]
+    # `Go back` is told by its second word, which `Go ahead` has not.
+    told = said <= WORDS.locating or all(label[label[:1] == GO] in said for label in labels)
+    return found if found.kind != "own-words" and told else None
+
+
+def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
+    """A code or whole label with a remark behind it: "OK, but rename it".
+
+    What limits the choice, or names another option, is more than a remark.
+    """
+    found = re.match(_REMARK, bare) if len(bare) <= HEAD and "?" not in bare else None
+    if not found or re.match(_WAITING, said := found["remark"]):
+        return None
+    pick = read_name(found["pick"], question, mode)
+    listing = question.multi and not found["joint"].strip()
+    if not pick or pick.kind != "pick" or listing:
+        return None
+    more = Sentences(f"but {said}", question).says_more_than(pick.codes)
+    return None if more else replace(pick, comment=said)
 
 
 class Sentences:
