@@ -533,6 +533,7 @@ def test_words_of_an_option_said_of_something_else_are_own_words(text: str) -> N
         ("the one before last", "LEAVE"),
         ("last but one", "LEAVE"),
         ("don't touch it", "LEAVE"),
+        ("3 please and thank you", "LEAVE"),
         ("the answer is 2", "TEST"),
         ("answer: 2", "TEST"),
         ("between 1 and 3", "?SPLIT,LEAVE"),
@@ -565,6 +566,7 @@ LIMITS = question(
         ("two", "L"),
         ("just pay it", "own-words"),
         ("make it 100 mb", "L"),
+        ("25, hmm, make it 3", "XL"),
     ],
 )
 def test_numbers_and_the_no_of_a_label(text: str, expected: str) -> None:

@@ -72,11 +72,9 @@ def _tells_of(said: Words, at: int, lexicon: Lexicon) -> bool:
         return False
     if said[at] in WORDS.speakers:
         return said[at + 1] not in WORDS.opining and said[at - 1] != "what"
-    more = {word for word in said[at + 1 :] if lexicon.tells(word)}
-    if said[at] in WORDS.copulas:
-        wrong = not (WORDS.wrongs | WORDS.negators).isdisjoint(said[at + 1 :])
-        return wrong or bool(more - WORDS.praise)
-    return said[at] in WORDS.modals and bool(more)
+    more = {word for word in said[at + 1 :] if lexicon.tells(word)} - WORDS.praise
+    wrong = more or not (WORDS.wrongs | WORDS.negators).isdisjoint(said[at + 1 :])
+    return bool(wrong if said[at] in WORDS.copulas else said[at] in WORDS.modals and more)
 
 
 def is_question(said: Words) -> bool:
@@ -255,9 +253,12 @@ def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
             continue
         if long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1]):
             return long
-    # `wait, 3`
-    halt = words[at] == "wait" and not at and words[1] in _MARKS and "wait" not in kept
-    return int(halt)
+    here, behind, then = (*words[at : at + 3], "", "")[:3]
+    if (here, behind) == ("make", "it") and cardinal(then):
+        return 2
+    numbers = here == "no" and at and cardinal(words[at - 1]) and cardinal(behind)
+    halt = here == "wait" and not at and behind in _MARKS and here not in kept
+    return int(bool(numbers or halt))
 
 
 def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:

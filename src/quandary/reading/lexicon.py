@@ -63,7 +63,8 @@ def _resembles(typed: str, meant: str) -> bool:
         return typed == meant
     if meant.startswith(typed):
         return len(meant) - len(typed) > 2 or len(typed) > 4
-    return slips(typed, meant) is not None
+    begun = len(typed) > 6 and typed[:3] == meant[:3] and slips(typed, meant[: len(typed)]) == 1
+    return begun or slips(typed, meant) is not None
 
 
 # -- the options -----------------------------------------------------------------------------------
@@ -175,8 +176,7 @@ class Lexicon:
         """
         told = [pair for pair in zip(said, _sign(said), strict=True) if self.tells(pair[0])]
         tokens = dict(told) if len({*told}) == len(told) else {}  # not `revert the revert`
-        brief = len(said) < 4
-        meant = [self._meanings(token, word, brief=brief) for word, token in tokens.items()]
+        meant = [self._meanings(token, word) for word, token in tokens.items()]
         weak = (WORDS.neutral | WORDS.modifiers).issuperset(tokens)
         stems = set(map(stem, also))
         scores = {e.code: _score(e, meant, stems, whole=weak) for e in self.entries}
@@ -233,17 +233,9 @@ class Lexicon:
             None if fit.label and len(verbs) == 1 and verbs[0] and verbs[0] not in tokens else fit
         )
 
-    def _meanings(self, token: str, word: str, *, brief: bool) -> frozenset[str]:
-        """The word as the options have it; where none has it, what it may be a slip of.
-
-        In a reply that is not `brief`, a word of five letters is hardly a slip of another.
-        """
-        if (
-            token in self.tokens
-            or token.startswith("!")
-            or word in WORDS.modifiers
-            or not (brief or len(word) > 5)
-        ):
+    def _meanings(self, token: str, word: str) -> frozenset[str]:
+        """The word as the options have it; where none has it, what it may be a slip of."""
+        if token in self.tokens or token.startswith("!") or word in WORDS.modifiers:
             return frozenset((token,))
         near = [meant for meant in self._labels if _resembles(word, meant)]
         near = near or [meant for meant in _ALIKE.get(stem(word), ()) if meant in self.label_words]

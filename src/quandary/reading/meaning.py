@@ -74,6 +74,8 @@ class Interpreter:
     def clause(self, clause: Clause) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
         said = clause.words[:_LONGEST]
+        tail = next((n for n in (4, 3, 2) if said[-n:] in SAYINGS.tails and len(said) > n), 0)
+        said = said[:-tail] if tail and not self.lexicon.verbatim(said) else said
         while len(said) > 1 and said[0] in self.leading:
             said = said[1:]
         if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
@@ -127,8 +129,6 @@ class Interpreter:
 
     def _named(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning of one, or a place in the list."""
-        if strip(said) in SAYINGS.rest and not self.lexicon.verbatim(said):
-            return None
         own = self.names.codes.keys() | self.lexicon.label_words
         kept = edges(said, FILLERS - own, WORDS.endings - own)
         cores = [*dict.fromkeys((said, edges(said, FILLERS), strip(said), kept))]
@@ -148,8 +148,7 @@ class Interpreter:
         everyday = cut and core == lettered and is_everyday(core[0])
         if found or len(lettered) > 1 or (everyday and core[0] not in self.marked):
             return found
-        found, begun = self.names.code(lettered[0]), self.names.beginning(lettered)
-        return (*found, *begun) if found and len(begun) > 1 else found
+        return self.names.code(lettered[0])
 
     def _begun(self, core: Words, *, cut: bool) -> Words:
         """The beginning of a label in whole words, or a part of one with a number in it."""
