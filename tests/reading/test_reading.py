@@ -836,6 +836,7 @@ def test_an_exact_answer_loads_no_lists_of_words() -> None:
         (("Two", "Three", "Five"), "three", "X1"),
         (("Two", "Three", "Five"), "3", "?X1,X2"),
         (("Two", "Three", "Five"), "four", "own-words"),
+        (("3 nodes", "6 nodes", "12 nodes"), "3 or 6", "?X0,X1"),
         (("alpine:3.20", "debian:12"), "alpine:3.19", "own-words"),
     ],
 )

@@ -80,9 +80,9 @@ def _read_loosely(bare: str, question: Question) -> Reading | None:
     Where it has to be outright, they say what an option does, or its place.
     """
     found = Sentences(bare, question).read()
-    said = {word for word in words(bare) if not word.isdigit()}
     outright = {*question.outright} & {*found.codes} if found.kind == "pick" else set()
     labels = [words(choice.label) for choice in question.every if choice.code in outright]
+    said = {word for word in words(bare) if not word.isdigit()} if labels else set[str]()
     # `Go back` is told by its second word, which `Go ahead` has not.
     told = said <= WORDS.locating or all(label[label[:1] == GO] in said for label in labels)
     return found if found.kind != "own-words" and told else None
