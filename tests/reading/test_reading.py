@@ -598,6 +598,7 @@ def test_a_list_is_taken_whole_or_not_at_all(text: str, expected: str) -> None:
     [
         ("Send it?", ("Send it now", "Edit it", "Discard it"), "?X0,X1,X2", "own-words"),
         ("What now?", ("Accept the risk", "Mitigate", "Cancel the run"), "?X0,X1,X2", "own-words"),
+        ("What next?", ("Consult the Cat", "Continue working", "Rest"), "?X0,X1,X2", "own-words"),
         ("Which plan?", ("Continue with Pro", "Free", "Stop paying"), "?X0,X1,X2", "own-words"),
         ("How does it look?", ("Approve the plan", "Reject the plan", "Edit"), "X0", "X1"),
         ("Allow it?", ("Allow once", "Allow for good", "Deny"), "?X0,X1,X2", "X2"),
