@@ -934,14 +934,25 @@ def test_slots_are_filled_wherever_a_person_sees_them() -> None:
         (STEP, [Item("1", "{name}")], {}, "the label of item 1 still says {name}"),
         (STEP, [Item("1", "x", "About {name}")], {}, "the title of item 1 still says {name}"),
         (STEP.replace("step waits\n", "x\nQuestion: Is {title} right?\n"), [], {}, "says {title}"),
+        (STEP.replace("Fine", "Fine, {name}"), [], {"name": " "}, "[OK] still says {name}"),
+        (STEP, [Item("1", question="{context} Right?")], {}, "item 1 still says {context}"),
     ],
 )
 def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
     text: str, items: list[Item], more: dict[str, str], said: str
 ) -> None:
-    """Before anyone is asked; without items, nothing is called `{title}`."""
+    """Before anyone is asked; without items, nothing is called `{title}`; blanks fill nothing."""
     with pytest.raises(ContextRequired, match=re.escape(said)):
         decide(tree(text), items, context=CONTEXT, values=more)
+
+
+def test_a_blank_question_is_none() -> None:
+    """The next words that there are take its place, and the context where there are none."""
+    worded = STEP.replace("step waits\n", "x\nQuestion: All set. Go on?\n")
+    items = [Item("1", title="Mail", context="Nothing is lost", question=" ")]
+    for text, asked in ((worded, "All set. Go on?"), (STEP, "Nothing is lost. Step: Mail?")):
+        asks, _ = drive(decide(tree(text), items, context=CONTEXT, question=" "), pick("OK"))
+        assert asks[0].questions[0].text == asked
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows.wording import BLANK
+from quandary.flows.wording import BLANK, sentence
 from quandary.model.asks import Limits
 from quandary.model.text import reveal
 from quandary.model.text import shorten as text_shorten
@@ -274,7 +274,8 @@ def plain_text(ask: Ask) -> str:
     notes = (note.text.strip() for note in ask.notes)
     summary, asked = _split_question(question.text)
     blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
-    for said in filter(None, map(one_line, (ask.preamble.context, *blocks))):
+    told = [*filter(None, map(one_line, (ask.preamble.context, *blocks)))]
+    for said in (*told, *map(sentence, told)):
         rest = one_line(summary).removesuffix(said)
         if rest != one_line(summary) and (not rest or rest.endswith(". ")):
             summary = rest.rstrip()  # the preamble, right above, says just that

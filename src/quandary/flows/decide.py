@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from quandary.flows import Flow, Steps
     from quandary.flows.asking import Remarks
+    from quandary.model.tree import Decision
 
 VERSION = 1
 _LAST = 1_000_000
@@ -96,13 +97,14 @@ def require_slots_filled(terms: Terms) -> None:
     """Refuse to begin with a slot that nothing fills, wherever a person would see it.
 
     An item's slots are its own: without items, nothing is called `{title}`. What an item is called
-    may look like anything else that waits to be filled in.
+    may look like anything else that waits to be filled in. A blank value fills nothing.
     """
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
-    seen = [(f"extra {extra.letter}", extra.text) for extra in extras]
+    seen = [("the context", terms.context)]
+    seen += [(f"extra {extra.letter}", extra.text) for extra in extras]
     for decision in tree.decisions:
         if not terms.items:
-            seen.append(("the question", terms.question or decision.question or tree.question))
+            seen.append(("the question", _template(terms, decision)))
         for path, option in decision.walk():
             code = "/".join(path)
             seen += [(f"the label of [{code}]", option.label)]
@@ -111,7 +113,13 @@ def require_slots_filled(terms: Terms) -> None:
     for given in terms.items or (None,):
         item = _fill_item(given, terms.values) if given else None
         known, title = known_of(item, terms.values), item.title or item.label if item else ""
-        for where, text in doubtful:
+        known = {slot: value for slot, value in known.items() if value.strip()}
+        asked = [
+            (f"the question on item {item.id}", _template(terms, decision, item))
+            for decision in tree.decisions
+            if item is not None
+        ]
+        for where, text in (*doubtful, *asked):
             wording.require_filled(wording.fill(text, known), where, title)
         if item is not None:
             wording.require_slots(item.label, f"the label of item {item.id}")
@@ -123,8 +131,18 @@ def known_of(item: Item | None, values: Mapping[str, str]) -> Mapping[str, str]:
     if item is None:
         return values
     title = item.title or item.label or item.id
-    known = {**item.fields, "id": item.id, "label": item.label, "title": title}
+    known = {**item.fields, "id": item.id, "label": item.label or title, "title": title}
     return ChainMap(dict(values), {**known, "context": item.context})
+
+
+def _template(terms: Terms, decision: Decision, item: Item | None = None) -> str:
+    """The words of a question, slots and all: the item's, the caller's, the decision's, the tree's.
+
+    Blank ones are none.
+    """
+    own = item.question if item else ""
+    given = (own, terms.question, decision.question, terms.tree.question)
+    return next(filter(str.strip, given), "")
 
 
 def _fill_item(item: Item, values: Mapping[str, str]) -> Item:
@@ -496,13 +514,12 @@ class Decider(Asking[Level]):
         terms = self.terms
         decision = terms.tree.decisions[root]
         title = item.title or item.label or item.id
-        template = item.question or terms.question or decision.question or terms.tree.question
-        if template:
+        if template := _template(terms, decision, item):
             fill = wording.fill if wording.is_all_slots(template) else fill
             text = fill(template, known_of(item, terms.values))
             named = self._several and template != decision.question
             return f"{decision.name}: {text}" if named else text
-        about = wording.summary(item.context or terms.context)
+        about = wording.sentence(wording.summary(item.context or terms.context))
         if title == decision.name:
             return f"{about} {title}?"
         return f"{about} {decision.name}: {fill('{title}', {'title': title})}?"

@@ -397,11 +397,11 @@ class Words:
             reason = f". Reason: {advice}" if advice else ""
             advice = f"Recommended: {VERBS[candidate.recommend]}{reason}"
         parts = (summary(candidate.scope), cost, *self._ties(key), advice)
-        return " ".join(filter(None, map(_sentence, parts)))
+        return " ".join(filter(None, map(sentence, parts)))
 
     def single(self, key: str) -> str:
         """All that is said of an option before it is decided."""
-        return " ".join(filter(None, (_sentence(self.name(key)), self.about(key), IN_KIND)))
+        return " ".join(filter(None, (sentence(self.name(key)), self.about(key), IN_KIND)))
 
     def block(self, key: str) -> tuple[str, ...]:
         """What the question had to leave out: a long scope, or many ties."""
@@ -490,6 +490,7 @@ class Words:
         return f"{one} is included and needs {other}, which is {PAST[bucket]}."
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text on one line that ends, so that another one can follow."""
     line = " ".join(text.split())
     return line if not line or line.endswith((".", "!", "?", "…", "。")) else f"{line}."
