@@ -198,11 +198,11 @@ def test_a_narrow_box_shows_the_custom_action_on_its_second_page() -> None:
 
 
 def test_the_question_says_where_it_stands() -> None:
-    """Phase, next and proof are in the text itself, so that nobody has to scroll."""
+    """Track, phase, next and proof are in the text itself, so that nobody has to scroll."""
     phases = (replace(PHASES[0], proof=PROOF), *PHASES[1:])
     ask = Drive(gate(track("1", *phases), folder="rel")).ask
     assert ask.questions[0].text == (
-        "1: Plan is at its end; 2: Build is next, and 3 things must be proven first. "
+        "1: Plan of rel is at its end; 2: Build is next, and 3 things must be proven first. "
         "What should happen next?"
     )
     assert ask.questions[0].header == "1. Plan"

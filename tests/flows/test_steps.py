@@ -33,14 +33,17 @@ def waiting(trip: ScriptedWalk) -> Ask:
 
 
 def test_a_person_chooses_between_the_routes() -> None:
-    """The question says what it is about, and each choice where it leads."""
+    """The question says what it is about and how things stand, and each choice where it leads."""
     trip = ScriptedWalk(
         walk(DECISION, Item("2", title="Version 2", context="It is late."), cli="X")
     )
     ask = waiting(trip)
     assert (ask.key, ask.kind) == ("Sa@1/run", "transition")
     (question,) = ask.questions
-    assert question.text == "May it be shipped? The tests have passed. Which route?"
+    asked = "May it be shipped? The tests have passed. Which route?"
+    assert question.text == f"It is late. {asked}"
+    bare = ScriptedWalk(walk(DECISION, Item("2", title="Version 2"), cli="X"))
+    assert waiting(bare).questions[0].text == f"Version 2: {asked}"
     assert [(c.code, c.label, c.description) for c in question.choices] == [
         ("YES", "yes", "Next: Ship it"),
         ("NO", "no", "Next: Wait a week"),

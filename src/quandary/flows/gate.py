@@ -6,6 +6,7 @@ holds it to the rules of the track; free text never moves anything.
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from itertools import chain, count, product
 from typing import TYPE_CHECKING, Any, Literal
@@ -480,11 +481,13 @@ def _guards(track: Track, target: Phase | None) -> tuple[Phase, ...]:
 
 
 def question(terms: Terms) -> str:
-    """One or two sentences from which the menu can be answered."""
+    """One or two sentences from which the menu can be answered: which track, how it stands."""
+    name = os.path.basename(terms.folder)
+    where = f"{terms.phase.title} of {name}" if name else terms.phase.title
     following = terms.track.next
     ahead = f"{following.title} is next" if following is not None else "it is the last phase"
     if terms.track.finished:
-        return f"{terms.phase.title} is finished, and the track with it. What should happen next?"
+        return f"{where} is finished, and the track with it. What should happen next?"
     required = [field.name for field in terms.phase.proof if field.required]
     missing = [name for name in required if name not in terms.proof]
     due = len(missing if terms.lacking is None else terms.lacking)
@@ -493,7 +496,7 @@ def question(terms: Terms) -> str:
         ahead += f", and {things} must be proven first"
     elif required and terms.lacking is not None:
         ahead += ", and its proof is complete"
-    return f"{terms.phase.title} is at its end; {ahead}. What should happen next?"
+    return f"{where} is at its end; {ahead}. What should happen next?"
 
 
 def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -> str:

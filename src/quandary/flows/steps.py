@@ -397,7 +397,7 @@ class Visit:
         inquiry = Inquiry(
             key=key or self._key(name),
             label=plan.name,
-            text=wording.sentence(wording.summary(shorten(self.task)) or plan.name),
+            text=self._summarise(),
             asked=ending,
             choices=choices,
             id=keys.joined(terms.chart.name, self.drawn.name),
@@ -411,6 +411,14 @@ class Visit:
         chosen = yield from self.chooser.inquire(inquiry)
         self.hands += chosen.hands
         return chosen.code, "\n".join(comments[before:])
+
+    def _summarise(self) -> str:
+        """What the step is about, behind the item's context, or its name where it has none."""
+        item = self.terms.item
+        task = wording.sentence(wording.summary(shorten(self.task)) or self.plan.name)
+        name = item.title or item.label
+        about = wording.sentence(wording.summary(item.context)) or (f"{name}:" if name else "")
+        return task if about.rstrip(":") in task else f"{about} {task}"
 
     def _tell_before(self) -> str:
         """What the step before produced, and how it was decided since, if the task lacks it."""

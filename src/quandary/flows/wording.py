@@ -118,11 +118,6 @@ def summary(text: str) -> str:
     return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
 
 
-def sentence(text: str) -> str:
-    """A text that another sentence can stand behind."""
-    return text if text.endswith(tuple(".!?…。！？:;)]\"'`”")) else f"{text}."
-
-
 def require_filled(text: str, where: str, title: str = "") -> None:
     """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD.
 
@@ -491,6 +486,6 @@ class Words:
 
 
 def sentence(text: str) -> str:
-    """A text on one line that ends, so that another one can follow."""
+    """A text on one line that another sentence can stand behind."""
     line = " ".join(text.split())
-    return line if not line or line.endswith((".", "!", "?", "…", "。")) else f"{line}."
+    return line if not line or line.endswith(tuple(".!?…。！？:;")) else f"{line}."
