@@ -216,7 +216,7 @@ def test_a_confirmation_names_what_cannot_be_taken_back() -> None:
     flow, ask = begin(lasting)
     ask = asked(send(flow, ask, ("make room", "NO")))
     (question,) = ask.questions
-    assert "This cannot be taken back" in question.text
+    assert "This may not be possible to take back" in question.text
     assert "All rows are gone" in question.text
     assert "All rows are gone" in question.choices[0].description
 

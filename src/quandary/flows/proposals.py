@@ -86,9 +86,12 @@ def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Quest
     label, description = ", ".join(labels[code] for code in told), " ".join(told.values()).strip()
     lasts = ""
     if found := one_way(label, *told.values()):
-        lasts = f"This cannot be taken back ({found}): {description or label}".rstrip(".") + "."
+        lasts = (
+            f"This may not be possible to take back ({found}): {description or label}".rstrip(".")
+            + "."
+        )
     elif not description and (found := one_way(question.text)):
-        lasts = f"The question is about what cannot be taken back ({found})."
+        lasts = f"The question may be about what cannot be taken back ({found})."
     kept = (proposal.answer.text or "") if own_words and not proposal.answer.among else ""
     fits = " or ".join(labels[code] for code in proposal.answer.among)
     quoted = (proposal.answer.text or "").replace("“", '"').replace("”", '"')
