@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap, Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -99,6 +99,7 @@ def require_slots_filled(terms: Terms) -> None:
     An item's slots are its own: without items, nothing is called `{title}`. What an item is called
     may look like anything else that waits to be filled in. A blank value fills nothing.
     """
+    _require_few(terms)
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
     seen = [("the context", terms.context)]
     seen += [(f"extra {extra.letter}", extra.text) for extra in extras]
@@ -110,20 +111,28 @@ def require_slots_filled(terms: Terms) -> None:
             seen += [(f"the label of [{code}]", option.label)]
             seen += [(f"the description of [{code}]", option.description)]
     doubtful = [(where, text) for where, text in seen if wording.may_be_unfilled(text)]
+    room = wording.Room()
     for given in terms.items or (None,):
         item = _fill_item(given, terms.values) if given else None
         known, title = known_of(item, terms.values), item.title or item.label if item else ""
-        known = {slot: value for slot, value in known.items() if value.strip()}
         asked = [
             (f"the question on item {item.id}", _template(terms, decision, item))
             for decision in tree.decisions
-            if item is not None
+            if item is not None and wording.may_be_unfilled(_template(terms, decision, item))
         ]
         for where, text in (*doubtful, *asked):
-            wording.require_filled(wording.fill(text, known), where, title)
+            filled = room.take(wording.fill(text, known, blanks=False))
+            wording.require_filled(filled, where, title)
         if item is not None:
             wording.require_slots(item.label, f"the label of item {item.id}")
             wording.require_slots(item.title, f"the title of item {item.id}")
+
+
+def _require_few(terms: Terms) -> None:
+    """Refuse what nobody could answer in a lifetime."""
+    questions = len(terms.items) * len(terms.tree.decisions)
+    if questions > MOST_QUESTIONS:
+        raise QuandaryError(f"{questions:,} questions in one run; ask at most {MOST_QUESTIONS:,}")
 
 
 def known_of(item: Item | None, values: Mapping[str, str]) -> Mapping[str, str]:
@@ -132,7 +141,7 @@ def known_of(item: Item | None, values: Mapping[str, str]) -> Mapping[str, str]:
         return values
     title = item.title or item.label or item.id
     known = {**item.fields, "id": item.id, "label": item.label or title, "title": title}
-    return ChainMap(dict(values), {**known, "context": item.context})
+    return ChainMap(cast("dict[str, str]", values), {**known, "context": item.context})
 
 
 def _template(terms: Terms, decision: Decision, item: Item | None = None) -> str:
@@ -187,9 +196,7 @@ def _flow(terms: Terms) -> Flow:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
         seen.add(item.id)
         wording.require_filled(item.context, f"the context of item {item.id}")
-    questions = len(items) * len(terms.tree.decisions)
-    if questions > MOST_QUESTIONS:
-        raise QuandaryError(f"{questions:,} questions in one run; ask at most {MOST_QUESTIONS:,}")
+    _require_few(terms)
     decider, room = Decider(replace(terms, items=items)), wording.Room()
     for item in items:
         for root in range(len(terms.tree.decisions)):

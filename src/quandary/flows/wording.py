@@ -56,9 +56,17 @@ def _cut(text: str, longest: int) -> str:
     return shorten(" ".join(text.split()), longest)
 
 
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """A question with its `{slots}` filled; a slot without a value stays, to be refused."""
-    return _put(template, lambda slot: values.get(slot[1].strip(), slot[0]))
+def fill(template: str, values: Mapping[str, str], *, blanks: bool = True) -> str:
+    """A question with its `{slots}` filled; a slot without a value stays, to be refused.
+
+    Without `blanks`, one with nothing but spaces is none.
+    """
+
+    def value_of(slot: re.Match[str]) -> str:
+        value = values.get(slot[1].strip(), slot[0])
+        return value if blanks or value.strip() else slot[0]
+
+    return _put(template, value_of)
 
 
 def _put(template: str, value_of: Callable[[re.Match[str]], str]) -> str:
@@ -136,6 +144,7 @@ def require_slots(text: str, where: str) -> None:
         raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
 
 
+@lru_cache(maxsize=8)  # many items have one question
 def may_be_unfilled(text: str) -> bool:
     """Whether a text has something that looks as if it had to be filled in, which few have."""
     return any(mark in text for mark in ("{", "[", "TODO", "TBD"))
