@@ -37,7 +37,7 @@ def test_a_server_lives_whatever_became_of_its_store(
 ) -> None:
     """It says so while nothing can be read, and that it is not ready."""
     monkeypatch.setattr(metrics, "SOON", 0.2)
-    with site.visitor() as visitor, site.store._lock:
+    with site.visitor() as visitor, site.store._lock, site.store._reading:
         assert visitor.get("/healthz").status_code == 200
         assert visitor.get("/readyz").status_code == 503
 
