@@ -1,9 +1,11 @@
 """What a person meant by a typed reply: the one place where text becomes a choice.
 
-Strict reading takes what names an option outright. Plain reading also takes numbers, parts of
-labels, words of descriptions, slips, yes and no, and what is left when something is ruled out.
-To read wrongly is the worst outcome, so that whatever says more than an option does is taken as
-the person's own words.
+One idea is behind it: every word of a reply has to be accounted for by one option, or be filler.
+Otherwise it is asked about, or kept as own words; to read wrongly is the worst outcome.
+
+Strict reading takes what names an option outright (here). Plain reading cuts a reply into clauses
+(`sentences`), finds the options that account for the words of each (`lexicon`, `meaning`,
+`numbers`), and picks only where the clauses together leave nothing open.
 """
 
 from __future__ import annotations
@@ -20,19 +22,14 @@ from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
     from quandary.model.asks import Prefix
+    from quandary.reading.phrases import Words
 
 Mode = Literal["strict", "plain"]
-HEAD = 400
-"""How many characters of a reply can name an option; what follows is a remark."""
-_BESIDE_A_LETTER = 8
-"""How long a reply is at least that is more than a letter and what stands around it."""
+HEAD = 400  # how many characters of a reply can name an option; what follows is a remark
 OWN = Reading("own-words")
 _OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
-GO = ("go",)
-"""What begins `Go back` and `Go ahead` alike, and names neither."""
-_SENSES = frozenset(("yes", "no"))
-"""Codes that are more than a code where several labels begin with them."""
+GO = ("go",)  # what begins `Go back` and `Go ahead` alike, and names neither
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
@@ -146,7 +143,7 @@ def _adds(argument: str, question: Question) -> bool:
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
     """A letter alone, with or without a colon, full stop or question mark, is that extra."""
-    letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", bare) if len(bare) < _BESIDE_A_LETTER else None
+    letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", bare) if len(bare) < 8 else None
     for extra in question.extras if letter else ():
         if letter and extra.letter.casefold() == letter[1].casefold():
             shows: Prefix | None = "show" if extra.shows else None
@@ -161,7 +158,8 @@ def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.exact:
         return None
     found = known.code(bare) or known.label(bare)
-    if found and mode == "plain" and trim(bare).casefold() in _SENSES:
+    # A yes may be more than a code, where several labels begin with it.
+    if found and mode == "plain" and trim(bare).casefold() in {"yes", "no"}:
         found = (*found, *known.beginning(words(bare)))
     several = known.split(bare) if question.multi and not found else ()
     return reading(found or several, question, together=bool(several)) if found or several else None
@@ -178,11 +176,14 @@ def _read_keyword(bare: str, question: Question) -> Reading | None:
 
 
 def read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
-    """`back` and `<` lead one level up; what the levels above are called leads there."""
+    """`back` and `<` lead one level up; what the levels above are called leads there.
+
+    Where nothing lies above, `<` is no answer either: the flow refuses it.
+    """
+    if not whole and (bare == BACK or (question.above and words(bare) in _BACK)):
+        return Reading("pick", (BACK,), "Back")
     if not question.above or len(bare) > HEAD:
         return None
-    if not whole and (bare == BACK or words(bare) in _BACK):
-        return Reading("pick", (BACK,), "Back")
     typed, levels = bare.lstrip(BACK), dict[int, list[Choice]]()
     for choice in question.above:
         levels.setdefault(len(choice.code) - len(choice.code.lstrip(BACK)), []).append(choice)
@@ -197,13 +198,14 @@ def read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
 
 
 def reading(
-    codes: tuple[str, ...],
-    question: Question,
-    *,
-    together: bool = False,
-    comment: str | None = None,
+    codes: Words, question: Question, *, together: bool = False, comment: str | None = None
 ) -> Reading:
-    """A pick of one option, or of several together; else the options that fit equally well."""
+    """A pick of one option, or of several together; else the options that fit equally well.
+
+    Other alone is left blank, and goes with nothing else.
+    """
+    if not codes or OTHER in codes:
+        return Reading("blank") if codes == (OTHER,) else OWN
     chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
     codes = tuple(dict.fromkeys(c.code for c in chosen))
     matched = ", ".join(c.label or c.code for c in chosen)
@@ -212,54 +214,50 @@ def reading(
     return Reading("ambiguous", codes, matched)
 
 
-_AROUND = 300
-"""How much punctuation may stand around a name."""
-
-
 class Names:
     """The names that the options of one question go by."""
 
     def __init__(self, choices: tuple[Choice, ...]) -> None:
         self.choices = choices
-        self.longest = _AROUND + max((len(c.code) + len(c.label) for c in choices), default=0)
+        # A lot of punctuation may stand around a name.
+        self.longest = 300 + max((len(c.code) + len(c.label) for c in choices), default=0)
         whole = [(c.code.casefold(), c.code) for c in choices if c.code != MORE]
         last = [(name.rpartition("/")[2], code) for name, code in whole if "/" in name]
         self.codes: dict[str, list[str]] = {}
         for name, code in (*whole, *last):
             self.codes.setdefault(name, []).append(code)
-        self.exact: dict[str, list[str]] = {}
-        """The labels as they are spelt, in any case."""
+        self.exact: dict[str, list[str]] = {}  # the labels as they are spelt, in any case
         for choice in choices:
             self.exact.setdefault(choice.label.strip().casefold(), []).append(choice.code)
 
     @cached_property
-    def names(self) -> list[tuple[str, str, tuple[str, ...]]]:
+    def names(self) -> list[tuple[str, str, Words]]:
         """The code of each option, its label without what makes no difference, and its words."""
-        return [(c.code, fold(_bare(c.label)), words(c.label)) for c in self.choices]
+        return [(c.code, fold(trim(c.label)), words(c.label)) for c in self.choices]
 
-    def code(self, text: str) -> tuple[str, ...]:
+    def code(self, text: str) -> Words:
         """The options with that code, in any case."""
         if len(text) > self.longest:
             return ()
         whole = text.strip().casefold()
-        found = self.codes.get(whole) or self.codes.get(_bare(text).casefold()) or ()
+        found = self.codes.get(whole) or self.codes.get(trim(text).casefold()) or ()
         return tuple(dict.fromkeys(found))
 
-    def label(self, text: str) -> tuple[str, ...]:
+    def label(self, text: str) -> Words:
         """The options with that label, ignoring case, outer punctuation and dots at the end."""
         if len(text) > self.longest:
             return ()
-        exact, folded = text.strip().casefold(), fold(_bare(text))
+        exact, folded = text.strip().casefold(), fold(trim(text))
         found = tuple(self.exact.get(exact, ()) if exact else ())
         found = found or tuple(code for code, name, _ in self.names if folded and name == folded)
         return found or self.match(words(text))
 
-    def match(self, said: tuple[str, ...]) -> tuple[str, ...]:
+    def match(self, said: Words) -> Words:
         """The options whose label has just these words, however they are joined."""
         squashed = "".join(said)
         return tuple(code for code, _, e in self.names if squashed and "".join(e) == squashed)
 
-    def beginning(self, said: tuple[str, ...]) -> tuple[str, ...]:
+    def beginning(self, said: Words) -> Words:
         """The options whose label begins with these whole words, two of them perhaps as one."""
         if not said or ARTICLES.issuperset(said) or said == GO:
             return ()
@@ -270,50 +268,34 @@ class Names:
             or (len(said) == 1 and len(label) > 2 and label[0] + label[1] == said[0])
         )
 
-    def find_mistyped(self, text: str, *, wordwise: bool = False) -> tuple[str, ...]:
-        """The options whose whole label was meant, with a slip or two: the nearest only.
-
-        Read word by word, two slips are not one word for another: `hate links`, `Share links`.
-        """
-        folded = fold(_bare(text[: self.longest]))
-        typed = words(folded)
-        near: dict[str, int] = {}
-        for code, name, label in self.names:
-            distance = slips(folded, name) if folded and code != MORE else None
-            if distance is None:
-                continue
-            apart = wordwise and distance > 1 and len(typed) == len(label)
-            pairs = zip(typed, label, strict=True) if apart else ()
-            if all(slips(a, b, least=2 if len(b) > 5 else 1) is not None for a, b in pairs):
-                near[code] = distance
+    def find_mistyped(self, text: str) -> Words:
+        """The options whose whole label was meant, with a slip or two: the nearest only."""
+        folded = fold(trim(text[: self.longest]))
+        typed = {code: slips(folded, name) for code, name, _ in self.names if code != MORE}
+        near = {code: distance for code, distance in typed.items() if folded and distance}
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
-    def split(self, text: str) -> tuple[str, ...]:
-        """Several whole labels or codes joined by commas or "and", the longest label first."""
+    def split(self, text: str) -> Words:
+        """Several whole labels or codes joined by commas or "and", or by blanks in capitals."""
+        joint = rf"{_JOINT}|\s+" if text.isupper() else _JOINT
         rest = fold(text).strip() if len(text) < self.longest * (len(self.names) + 1) else ""
-        labels = [(name, code) for code, name, _ in self.names if name]
-        labels.sort(key=lambda named: -len(named[0]))
+        labels = sorted(((n, c) for c, n, _ in self.names if n), key=lambda pair: -len(pair[0]))
         codes = [(fold(code), found[0]) for code, found in self.codes.items() if len(found) == 1]
         found: list[str] = []
         while rest:
             for name, code in (*labels, *codes):
-                joint = re.match(_JOINT, rest[len(name) :]) if rest.startswith(name) else None
-                if joint:
+                end = re.match(joint, rest[len(name) :]) if rest.startswith(name) else None
+                if end:
                     found.append(code)
-                    rest = rest[len(name) + joint.end() :]
+                    rest = rest[len(name) + end.end() :]
                     break
             else:
                 return ()
         return tuple(dict.fromkeys(found)) if len(found) > 1 else ()
 
 
-def _bare(label: str) -> str:
-    return trim(label) or label.strip()
-
-
-option_names = lru_cache(maxsize=128)(Names)
-"""The names of these choices; the last few are kept."""
+option_names = lru_cache(maxsize=128)(Names)  # the last few are kept
 
 
 def names_of(question: Question) -> Names:

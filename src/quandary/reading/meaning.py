@@ -1,7 +1,4 @@
-"""What a clause of a reply says about the options: this one, not that one, one of those, yes.
-
-Every word has to be accounted for by an option, or be said around a choice anyway.
-"""
+"""What a clause of a reply says about the options: this one, not that one, one of those, yes."""
 
 from __future__ import annotations
 
@@ -11,23 +8,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.model.asks import MORE
 from quandary.model.tree import OTHER
-from quandary.reading import option_names
-from quandary.reading.clauses import FILLERS, edges, is_statement, strip
-from quandary.reading.lexicon import Fit, lexicon, stem
-from quandary.reading.numbers import cardinal, counts, is_all, is_ordinal, places
-from quandary.reading.phrases import SAYINGS, WORDS, is_everyday
-from quandary.reading.words import opens, words
+from quandary.reading import names_of
+from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
+from quandary.reading.numbers import cardinal, counts, find_nth, is_all, places
+from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, Words, edges, opens, strip
+from quandary.reading.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from quandary.model.asks import Choice, Question
-    from quandary.reading.clauses import Clause
 
-Words = tuple[str, ...]
-NAMING = frozenset(("pick", "either"))
-"""How words say which options are meant."""
-_LONGEST = 60
+NAMING = frozenset(("pick", "either"))  # how words say which options are meant
 
 
 class Meaning(NamedTuple):
@@ -35,14 +25,14 @@ class Meaning(NamedTuple):
 
     how: Literal["pick", "either", "not", "drop", "rest", "yes", "no", "none", "beyond", "chatter"]
     codes: Words = ()
-    firm: bool = True
-    """Said so that it cannot well be anything else."""
+    evidence: int = WHOLE  # what accounts for the words
+    rivals: Words = ()  # other options that account for them, less well
 
 
-def options_of(codes: Iterable[str], *, firm: bool = True) -> Meaning:
+def options_of(codes: Words | list[str], evidence: int = WHOLE) -> Meaning:
     """One option, or one of several."""
-    codes = tuple(dict.fromkeys(codes))
-    return Meaning("either" if len(codes) > 1 else "pick", codes, firm)
+    distinct = tuple(dict.fromkeys(codes))
+    return Meaning("either" if len(distinct) > 1 else "pick", distinct, evidence)
 
 
 class Interpreter:
@@ -51,17 +41,13 @@ class Interpreter:
     def __init__(self, question: Question, marked: frozenset[str], *, lone: bool) -> None:
         self.question = question
         self.marked = marked
-        self.lone = lone
-        """Whether a number in the reply is the only one."""
-        self.shown = [choice.code for choice in question.choices]
-        self.real = [code for code in self.shown if code != MORE]
-        if question.menu:
-            self.shown.append(OTHER)
-        self.names = option_names((*question.choices, *question.named))
+        self.lone = lone  # whether a number in the reply is the only one
+        self.shown = [*(choice.code for choice in question.choices), *[OTHER] * question.menu]
+        self.real = [choice.code for choice in question.choices if choice.code != MORE]
+        self.names = names_of(question)
         self.lexicon = lexicon(question.options)
         self.labels = {option.code: words(option.label) for option in question.options}
-        self.every = tuple(c for c in self.real if self.labels[c] not in SAYINGS.none)
-        """What "all" means."""
+        self.every = tuple(c for c in self.real if self.labels[c] not in SAYINGS.none)  # "all"
         self.negative = frozenset(e for e in self.labels.values() if {*e[:1]} & WORDS.excluders)
         self.asked = frozenset(words(question.text[:600]))
         self.leading = WORDS.leading | (WORDS.dropping & self.asked)
@@ -69,11 +55,9 @@ class Interpreter:
         nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
         self.nouns = frozenset(noun for noun in nouns if not counts(noun))
 
-    # -- a clause ----------------------------------------------------------------------------------
-
-    def clause(self, clause: Clause) -> Meaning | None:
+    def clause(self, clause: Words) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
-        said = clause.words[:_LONGEST]
+        said = clause[:60]
         tail = next((n for n in (4, 3, 2) if said[-n:] in SAYINGS.tails and len(said) > n), 0)
         said = said[:-tail] if tail and not self.lexicon.verbatim(said) else said
         while len(said) > 1 and said[0] in self.leading:
@@ -82,7 +66,7 @@ class Interpreter:
             return options_of(code)
         if self._has_sense(said):
             return read_sense(said)
-        if (clause.words[0] in WORDS.reasons and len(clause.words) > 1) or self._is_foreign(said):
+        if (clause[0] in WORDS.reasons and len(clause) > 1) or self._is_foreign(said):
             return None
         return Meaning("rest") if strip(said) in SAYINGS.rest else self._read(said)
 
@@ -92,24 +76,27 @@ class Interpreter:
             return self._either(said[said.index("between") + 1 :])
         found = self._named(said)
         if found is None or found.how == "beyond":
-            either = self._either(said) if not WORDS.alternatives.isdisjoint(said) else None
-            found = either or (self._list(said) if found else None) or found
+            found = (self._either(said) if {*said} & WORDS.alternatives else None) or found
         found = found or self.read_drop(said) or self._without(said)
         if not found and not self._find_excluded(said):
             found = self._list(said) or self._told(said)
         return found or read_sense(said)
 
     def _is_foreign(self, said: Words) -> bool:
-        """Whether words of an option are said of something else: `take a break`, `Break it up`."""
+        """Whether words of an option are said of something else.
+
+        `park it` is not `In the park`, `take a break` not `Break it up`, `one of them` not all.
+        """
         if len(said) > 1 and self.lexicon.verbatim(said):
             return False
-        core = edges(said, FILLERS - {"a", "an"})
-        begun = stem((*core, "")[0]) in self.lexicon.openings
-        deed = core[1:] in SAYINGS.it and stem(core[0]) in self.lexicon.things
-        deed = deed and not self.lexicon.verbatim(core)
-        whom = begun and core[1:2] in SAYINGS.whom and core[1] not in self.lexicon.label_words
-        thing = core[:1] in SAYINGS.one and stem(core[-1]) in self.lexicon.openings
-        return is_statement(said, self.lexicon) or deed or thing or whom
+        known, core = self.lexicon, edges(said, FILLERS)
+        noun = known.tokens - known.first
+        deed = core[1:] in SAYINGS.it and stem(core[0]) in noun and not known.verbatim(core)
+        thing = {*said[-2:-1]} & {"a", "an", "be"} and stem(said[-1]) in known.openings
+        parts = WORDS.parts - known.label_words
+        part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
+        others = said[0] in WORDS.others - known.label_words or said in SAYINGS.pleas
+        return bool(deed or thing or part or others)
 
     def _has_sense(self, said: Words) -> bool:
         """Whether words are a yes or a no before anything else."""
@@ -117,9 +104,7 @@ class Interpreter:
             return False
         thrown_in = WORDS.interjections | WORDS.excluders | {"nope", "nah"}
         named = self.names.match(said) and not thrown_in.issuperset(said)
-        if named or (said in SAYINGS.deeds and len(self.names.beginning(said)) == 1):
-            return False
-        return len(said) < 2 or said in SAYINGS.no or not self.lexicon.mentions(said)
+        return not named and (said not in SAYINGS.deeds or len(self.names.beginning(said)) != 1)
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -135,9 +120,9 @@ class Interpreter:
         found = next(filter(None, (self._whole(core, cut=core != said) for core in cores)), ())
         if not found and (said in SAYINGS.yes or said in SAYINGS.no):
             return None
-        begun = (self._begun(core, cut=core != said) for core in cores)
-        found = found or next(filter(None, begun), ())
-        return self._settle(Fit(found, label=True), said) if found else self.place(said)
+        begun = map(self._begun, cores)
+        fit = Fit(found, WHOLE) if found else Fit(next(filter(None, begun), ()), LABEL)
+        return self._settle(fit, said) if fit.codes else self.place(said)
 
     def _whole(self, core: Words, *, cut: bool) -> Words:
         """A whole label or code; an everyday word is a code alone, or where it is marked."""
@@ -145,62 +130,59 @@ class Interpreter:
         if not core or (len(core) == 1 and self.place(core) and not (found and core[0].isalpha())):
             return ()
         lettered = core[1:] if len(core) == 2 and core[0] in WORDS.lettered else core
-        everyday = cut and core == lettered and is_everyday(core[0])
+        everyday = cut and core == lettered and core[0] in WORDS.everyday
         if found or len(lettered) > 1 or (everyday and core[0] not in self.marked):
             return found
         return self.names.code(lettered[0])
 
-    def _begun(self, core: Words, *, cut: bool) -> Words:
+    def _begun(self, core: Words) -> Words:
         """The beginning of a label in whole words, or a part of one with a number in it."""
-        small = WORDS.neutral if cut else WORDS.function | WORDS.excluders
-        if not core or small.issuperset(core) or (len(core) == 1 and self.place(core)):
+        if not core or WORDS.excluders.issuperset(core) or (len(core) == 1 and self.place(core)):
             return ()
         found = self.names.beginning(core)
-        counted = any(word.isdigit() or is_ordinal(word) for word in core)
+        counted = any(word.isdigit() or word == "last" or find_nth(word) for word in core)
         part = found or (counted and sum(map(self.lexicon.tells, core)) > 1)
         phrase = self.lexicon.phrase(core) if part else None
-        return phrase.codes if phrase and phrase.label else found
+        return phrase.codes if phrase and phrase.evidence else found
 
     def _settle(self, fit: Fit | None, said: Words) -> Meaning | None:
         """The options that fit best; none where another time is said than theirs is."""
-        # `restart it`, `a bike`: something of their own, not the `bike shop` of a description.
+        # `a bike`: something of their own, not the `bike shop` of a description.
         core = edges(said, FILLERS)
         thing = said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring | {"in"}
-        pointing = core[1:] in {("it",), ("them",)} and not self.lexicon.verbatim(core)
-        if fit is None or (not fit.label and (thing or pointing)):
+        if fit is None or (not fit.evidence and thing):
             return None
-        codes = self.lexicon.closest(tuple(dict.fromkeys(fit.codes)), said)
-        if self.question.multi and len(codes) > 1:  # `both chocolates`, `all monthly ones`
-            every = {"all", "every", "ones"} | ({"both"} if len(codes) == 2 else set())
-            if not every.isdisjoint(said):
-                return Meaning("pick", codes)
-        # `fix it today` is not `Fix it later`
-        hurried = said[-2:] != ("for", "now") and not {"now", "today"}.isdisjoint(said)
-        later = hurried and self.lexicon.later.issuperset(codes)
-        return None if later else options_of(codes, firm=fit.label)
+        codes = tuple(dict.fromkeys(fit.codes))
+        every = {"all", "every", "ones"} | ({"both"} if len(codes) == 2 else set())
+        if self.question.multi and len(codes) > 1 and every & {*said}:  # `both chocolates`
+            return Meaning("pick", codes)
+        if fit.evidence == WHOLE:  # a code is no stronger than a label that has it: `the date`
+            whole = self.names.match(core) or self.names.match(strip(said))
+            coded = said[1:] and not self.marked and not whole
+            rivals = tuple(self.lexicon.mentions(strip(said)) - {*codes}) if coded else ()
+        else:
+            begun = self.names.beginning(core) or self.names.beginning(strip(said))
+            rivals = () if begun else self.lexicon.find_rivals(said, codes)
+        return options_of(codes, fit.evidence)._replace(rivals=rivals)
 
     def _told(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not, or with a slip."""
-        core = strip(said)
-        found = self._phrased(said)
+        core, found = strip(said), self._phrased(said)
         if found or not core or "too" in core[:-1]:
             return found
-        typed = (self.names.find_mistyped(" ".join(said), wordwise=True) for said in (core, said))
-        if mistyped := next(filter(None, typed), ()):
+        typed = (self.names.find_mistyped(" ".join(said)) for said in (core, said))
+        if (mistyped := next(filter(None, typed), ())) and not self.asked.issuperset(core):
             return options_of(mistyped)
-        fit = self.lexicon.account(said, self.context) or self.lexicon.account(core, self.context)
-        if fit and (fit.label or core[-1] not in WORDS.opining):  # not `let users choose`
-            found = self._settle(fit, said)
+        found = self._settle(self.lexicon.account(core, self.context), said)
         if found is None and core[-1] == "first" and len(core) > 1:
             meant = self.name(core[:-1])
-            return meant._replace(firm=False) if meant and meant.firm else None
+            return meant._replace(evidence=DESCRIPTION) if meant and meant.evidence else None
         return found
 
     def _phrased(self, said: Words) -> Meaning | None:
         """The very words of a label or a description."""
-        polite = edges(said, WORDS.interjections, WORDS.interjections)
-        for part in dict.fromkeys((said, polite, strip(said), _cut_reference(said))):
-            weak = len(part) == 1 and part != polite and part[0] in WORDS.neutral | WORDS.modifiers
+        for part in dict.fromkeys((said, strip(said), _cut_reference(said))):
+            weak = len(part) == 1 and part != said and part[0] in WORDS.neutral | WORDS.modifiers
             if part and not weak and (found := self._settle(self.lexicon.phrase(part), said)):
                 return found
         return None
@@ -213,14 +195,14 @@ class Interpreter:
         core = bare if len(bare := strip(said)) == 1 and bare[0].isdigit() else core
         if is_all(core, len(self.real)):
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
-            every = Meaning("pick", self.every)
-            return None if own else every if self.question.multi else Meaning("none")
+            if not own and self.question.multi:
+                return Meaning("pick", self.every)
+            return None if own and not self.question.multi else Meaning("none")
         place = places(core, len(self.shown), self.nouns)
         ends = {"top", "bottom", "middle"} & self.lexicon.label_words
-        one_more = any(one in {"a", "an"} and is_ordinal(two) for one, two in pairwise(said))
         polite = edges(said, WORDS.interjections, WORDS.interjections)
         loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
-        if place is None or (len(core) == 1 and core[0] in ends) or one_more or loose:
+        if place is None or (len(core) == 1 and core[0] in ends) or loose:
             return None
         found = tuple(self.shown[at] for at in place.at)
         labelled = [self.lexicon.find_in_labels((word,)) for word in core if cardinal(word)]
@@ -232,7 +214,7 @@ class Interpreter:
         rivals = self.names.beginning(core) if len(core) == 1 else ()
         if rivals or (place.alternatives and not (self.question.multi and "or" not in core)):
             return options_of((*found, *rivals))
-        return Meaning("pick", found, place.explicit)
+        return Meaning("pick", found, WHOLE if place.explicit else DESCRIPTION)
 
     def _count(self, core: Words, number: int | None, placed: Words) -> Meaning:
         """A number that is a place, unless a label has it as well; else one that labels have."""
@@ -245,17 +227,15 @@ class Interpreter:
         if near and not valued and not self.names.beginning(core):
             return Meaning("beyond")
         phrase = self.lexicon.phrase(strip(core)) or self.lexicon.phrase((f"{core[0]}%",))
-        return options_of(phrase.codes) if phrase and phrase.label else Meaning("beyond")
+        return options_of(phrase.codes) if phrase and phrase.evidence else Meaning("beyond")
 
     # -- what is left out --------------------------------------------------------------------------
 
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
         found = self._find_excluded(said)
-        if (
-            found is None
-            or tuple(word for word in said if word not in WORDS.pointing) in SAYINGS.no
-        ):
+        pointed = tuple(word for word in said if word not in WORDS.pointing)
+        if found is None or pointed in SAYINGS.no:
             return None
         before, after, negator = found
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
@@ -263,20 +243,16 @@ class Interpreter:
         alone = WORDS.excluders.isdisjoint(after) and not other
         if alone and (negator in WORDS.excluders or not before):
             fit = self.lexicon.account(said)
-            own = self._phrased(said) or (None if fit and fit.label else self._settle(fit, said))
-            if own or (negator == "no" and after[0].isdigit()):
+            own = self._phrased(said) or (None if fit and fit.evidence else self._settle(fit, said))
+            described = own and not own.evidence and self.lexicon.names(after)
+            if (own and not described) or (negator == "no" and after[0].isdigit()):
                 return own
-        if negator == "no" and not before and not {"it", "them"}.isdisjoint(after):
-            return None  # `no keep it` may be a no, and then a choice
         if not self.names.match(after):
             after = edges(after, WORDS.referring | WORDS.excluders, frozenset(("again",)))
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
         core = edges(after, frozenset(("the", "a")), WORDS.interjections) if other else strip(after)
         dropped = (*self._several(after), *self.lexicon.find_in_labels(core))
-        # `no refund` is `Deny the refund`
-        named = negator not in WORDS.excluders or any(map(cardinal, after))
-        left = [code for code in dropped if named or code not in self.lexicon.refusing]
-        return self._leave(before, tuple(left) or dropped) if dropped else None
+        return self._leave(before, dropped, negator) if dropped else None
 
     def _find_excluded(self, said: Words) -> tuple[Words, Words, str] | None:
         """What stands before and after the first word that leaves something out.
@@ -286,9 +262,8 @@ class Interpreter:
         for at, word in enumerate(said[:-1]):
             if said[at : at + 2] in SAYINGS.excluding and said[at + 2 :]:
                 return said[:at], said[at + 2 :], word
-            own = opens(said[at:], self.negative) or (
-                word == "dont" and said[at + 1] in WORDS.minding
-            )
+            own = word == "dont" and said[at + 1] in WORDS.minding
+            own = own or opens(said[at:], self.negative)
             willing = word not in {"wont", "shouldnt", "wouldnt"} or {*said[:at]} & {"i", "we"}
             opening = not at and word not in {"but", "save", "bar"}
             excepts = word in WORDS.excepting and (opening or {*said[:at]} & WORDS.quantifiers)
@@ -297,14 +272,14 @@ class Interpreter:
                 return said[:at], rest or said[at + 1 :], word
         return None
 
-    def _leave(self, before: Words, dropped: Words) -> Meaning | None:
+    def _leave(self, before: Words, dropped: Words, negator: str) -> Meaning | None:
         """What is left when some options are ruled out of those named before.
 
         All but something is never a plain pick: what is left is asked about.
         """
         quantity = {*before} - WORDS.function - FILLERS
         if quantity <= WORDS.quantifiers | WORDS.quantified:
-            return Meaning("not", dropped)
+            return Meaning("not", dropped, LABEL if negator == "no" else WHOLE)
         meant = self.name(before)
         left = [code for code in meant.codes if code not in dropped] if meant else []
         return options_of(left) if left else None
@@ -343,7 +318,7 @@ class Interpreter:
         parts: list[Words] = [(word,) for word in said] if coded else _part(said, WORDS.joints)
         named = self._name_each(parts) if len(parts) > 1 else []
         codes = tuple(dict.fromkeys(code for meant in named for code in meant.codes))
-        if not any(meant.firm for meant in named):
+        if not any(meant.evidence for meant in named):
             return None
         either = any(meant.how == "either" for meant in named)
         return options_of(codes) if either else Meaning("pick", codes)
@@ -392,12 +367,12 @@ def find_affirmed(said: Words, question: Question) -> Words | None:
 
     `continue` is no yes where just one label opens with it.
     """
-    begun = option_names(question.options).beginning(said) if said in SAYINGS.deeds else ()
+    begun = names_of(question).beginning(said) if said in SAYINGS.deeds else ()
     meant = read_sense(said) if said and len(begun) != 1 else None
     if meant is None or meant.how != "yes":
         return None
-    recommended = tuple(c.code for c in question.options if c.recommended)
-    codes = sides(question, "yes") or (recommended if len(recommended) == 1 else ())
+    recommended = question.recommended if len(question.recommended) == 1 else ()
+    codes = sides(question, "yes") or recommended
     every = tuple(c.code for c in question.choices if c.code != MORE)
     return codes or (every if len(every) > 1 else ())
 
@@ -408,9 +383,8 @@ def sides(question: Question, sense: Sense) -> Words:
     found = [o for o in options if o.code.rpartition("/")[2].casefold() == sense]
     found = found or [o for o in options if _answers(o, question, sense)]
     plain = [o for o in found if not WORDS.qualifiers.intersection(words(o.label))]
-    if all(words(o.label)[0] == sense for o in found if o.label):
-        plain = found
-    codes = tuple(o.code for o in (plain or found))
+    alike = all(words(o.label)[0] == sense for o in found if o.label)
+    codes = tuple(o.code for o in (found if alike else plain or found))
     if codes or sense == "yes" or len(options) != 2:
         return codes
     yes = sides(question, "yes") or [o.code for o in options if words(o.label)[:1] != ("hold",)]
@@ -424,16 +398,11 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     `Accept the risk`, nor is `no` `Cancel the account`.
     """
     known = SAYINGS.affirming if sense == "yes" else SAYINGS.refusing
-    telling = [word for word in words(option.label) if word not in WORDS.function]
-    if not _opens(option.label, known) or len(telling) < 2:
-        return _opens(option.label, known)
+    said = words(option.label)
+    opening = max((len(phrase) for phrase in known if said[: len(phrase)] == phrase), default=0)
+    button = said[:1] == ("no",) != words(option.label.partition(",")[0])  # `No button` is neither
+    small = frozenset[str]() if sense == "yes" else WORDS.function
+    if button or not opening or small.issuperset(said[opening:]):
+        return bool(opening) and not button
     last = words(re.split(r"[.!?:]\s", question.text[-600:].rstrip(" ?\n"))[-1])
-    return WORDS.asking_which.isdisjoint(last[:2]) and _opens(option.label, SAYINGS.approving)
-
-
-def _opens(label: str, known: frozenset[Words]) -> bool:
-    """Whether a label opens with a yes or a no; `No button` is neither."""
-    said = words(label)
-    if said[:1] == ("no",) and words(label.partition(",")[0]) not in known:
-        return False
-    return opens(said, known)
+    return WORDS.asking_which.isdisjoint(last[:2]) and opens(said, SAYINGS.approving)

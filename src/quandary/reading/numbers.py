@@ -5,21 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from quandary.reading.phrases import NUMBERS, SAYINGS, WORDS
-from quandary.reading.words import wordings
+from quandary.reading.phrases import NUMBERS, SAYINGS, WORDS, Words
 
-Words = tuple[str, ...]
-_FIGURES = 6
-"""How many figures a number in a reply has at most."""
 NTH = frozenset(("st", "nd", "rd", "th"))
 _CARDINALS = {word: number for number, word in enumerate(NUMBERS["cardinals"].split(), 1)}
 _ORDINALS = {word: number for number, word in enumerate(NUMBERS["ordinals"].split(), 1)}
-_FROM_END = {
-    saying: back
-    for back, sayings in enumerate(NUMBERS["from_end"].split(";"), 1)
-    for saying in wordings(sayings)
-}
-_BEFORE = WORDS.numbering | {"the"}
+_FROM_END = dict.fromkeys(SAYINGS.last, 1) | dict.fromkeys(SAYINGS.last_but_one, 2)
+_FROM_END |= dict.fromkeys(SAYINGS.last_but_two, 3)
 _JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
 
 
@@ -28,10 +20,8 @@ class Places(NamedTuple):
 
     at: tuple[int, ...]
     end: int = 0
-    explicit: bool = True
-    """It can be nothing but a place: `the second one`, `option 2`, not a bare `second`."""
-    alternatives: bool = False
-    """Joined by "or": one of them, but which?"""
+    explicit: bool = True  # nothing but a place: `the second one`, `option 2`, no bare `second`
+    alternatives: bool = False  # joined by "or": one of them, but which?
 
 
 def is_all(words: Words, count: int) -> bool:
@@ -67,7 +57,7 @@ def places(words: Words, count: int, nouns: frozenset[str]) -> Places | None:
 def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> Places | None:
     """One place, or several that belong together: `first two`, `last three options`, `1 to 3`."""
     begun = at
-    while at < len(words) and words[at] in _BEFORE:
+    while at < len(words) and words[at] in WORDS.numbering | {"the"}:
         at += 1
     lead, (here, behind, then) = words[begun:at], (*words[at : at + 3], "", "", "")[:3]
     number, many, last = cardinal(here), cardinal(behind), cardinal(then)
@@ -77,7 +67,7 @@ def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> Plac
     if number and last and behind in WORDS.spanning and number <= last <= number + 100:
         return Places(tuple(range(number - 1, last)), at + 3)
     if number is not None and words[at : at + 3] not in _FROM_END:
-        explicit = "the" not in lead or bool(WORDS.numbering.intersection(lead))
+        explicit = not {"the", "one"} & {*lead, here} or bool(WORDS.numbering.intersection(lead))
         bare = here != "one" or "the" not in lead
         return Places((number - 1,), at + 1, explicit) if bare else None
     place, end = _read_ordinal(words, at, count) if here else (None, at)
@@ -94,32 +84,24 @@ def _read_ordinal(words: Words, at: int, count: int) -> tuple[int | None, int]:
             return count - _FROM_END[words[at : at + long]], at + long
     named = {"top": 0, "middle": count // 2 if count % 2 and count > 1 else None}
     named |= {"former": 0, "latter": 1} if count == 2 else {}
-    nth = _nth(words[at])
+    nth = find_nth(words[at])
     return (named.get(words[at]) if nth is None else nth - 1), at + 1
 
 
-def _nth(word: str) -> int | None:
+def find_nth(word: str) -> int | None:
     """The number that an ordinal stands for."""
-    figures = word[-2:] in NTH and _figures(word[:-2])
-    return int(word[:-2]) if figures else _ORDINALS.get(word)
-
-
-def is_ordinal(word: str) -> bool:
-    """Whether a word is an ordinal."""
-    return word == "last" or _nth(word) is not None
+    figures = word[-2:] in NTH and word[0].isdigit()
+    return cardinal(word[:-2]) if figures else _ORDINALS.get(word)
 
 
 @lru_cache(maxsize=4096)
 def counts(word: str) -> bool:
     """Whether a word is a number or an ordinal, and so never a noun."""
-    numbered = cardinal(word) is not None or _nth(word) is not None
+    numbered = cardinal(word) is not None or find_nth(word) is not None
     return numbered or word in WORDS.ends | WORDS.spanning | _JOINTS.keys()
 
 
 def cardinal(word: str) -> int | None:
     """The number that a word of digits or letters stands for."""
-    return int(word) if _figures(word) else _CARDINALS.get(word)
-
-
-def _figures(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= _FIGURES
+    figures = word.isascii() and word.isdigit() and len(word) < 7
+    return int(word) if figures else _CARDINALS.get(word)

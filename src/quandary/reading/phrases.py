@@ -6,6 +6,7 @@ import os
 import tomllib
 from typing import Generic, TypeVar
 
+Words = tuple[str, ...]
 T = TypeVar("T")
 
 
@@ -40,23 +41,37 @@ def _turn(lists: dict[str, str]) -> dict[str, str]:
 with open(os.path.join(os.path.dirname(__file__), "phrases.toml"), "rb") as _file:
     _read = tomllib.load(_file)
 WORDS: _Lists[str] = _Lists(_collect(_read["words"]))
-SAYINGS: _Lists[tuple[str, ...]] = _Lists(
+SAYINGS: _Lists[Words] = _Lists(
     {
         name: frozenset(tuple(saying.split()) for saying in text.split(","))
         for name, text in _read["sayings"].items()
     }
 )
-IRREGULAR = _turn(_read["irregular"])
-"""The verb that a form belongs to."""
-ALIKE = _turn(_read["alike"])
-"""The word that another one says the same as."""
+IRREGULAR = _turn(_read["irregular"])  # the verb that a form belongs to
+ALIKE = _turn(_read["alike"])  # the word that another one says the same as
+# Words that mean much the same.
 GROUPS = [group.split() for group in _read["groups"]["verbs"].split(";")]
-"""Words that mean much the same."""
 NUMBERS: dict[str, str] = _read["numbers"]
 SHORT: dict[str, str] = _read["short"]
 CUT: dict[str, str] = _read["cut"]
+FILLERS = WORDS.choosing | WORDS.interjections
 
 
-def is_everyday(code: str) -> bool:
-    """Whether a code is also a word that people say."""
-    return any(code in known for known in (WORDS.everyday, WORDS.neutral, WORDS.function))
+def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()) -> Words:
+    """The words without those at either end that are only said around a choice."""
+    first, last = 0, len(said)
+    while first < last and said[first] in front and (said[first] != "and" or not first):
+        first += 1
+    while last > first and said[last - 1] in back:
+        last -= 1
+    return said[first:last]
+
+
+def strip(said: Words) -> Words:
+    """The words without what is said around a choice."""
+    return edges(said, FILLERS, WORDS.endings)
+
+
+def opens(said: Words, known: frozenset[Words]) -> bool:
+    """Whether one of the phrases stands first among the words."""
+    return any(said[: len(phrase)] == phrase for phrase in known)

@@ -1,43 +1,27 @@
-"""A reply in plain text as a whole: what its clauses say together."""
+"""A reply in plain text as a whole: how it is cut into clauses, and what they say together."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import dropwhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from quandary.model.asks import Reading
-from quandary.model.tree import OTHER
-from quandary.reading import GO, HEAD, OWN, names_of, read_above, read_name, reading
-from quandary.reading.actions import read_action
-from quandary.reading.clauses import (
-    Clause,
-    find,
-    follows_up,
-    has_condition,
-    is_chatter,
-    is_question,
-    limits,
-    split,
-)
-from quandary.reading.meaning import (
-    NAMING,
-    Interpreter,
-    Meaning,
-    find_affirmed,
-    options_of,
-    sides,
-)
+from quandary.reading import GO, HEAD, OWN, names_of, option_names, read_above, read_name, reading
+from quandary.reading.lexicon import WHOLE
+from quandary.reading.meaning import NAMING, Interpreter, Meaning, find_affirmed, options_of, sides
 from quandary.reading.numbers import cardinal
-from quandary.reading.phrases import SAYINGS, WORDS
-from quandary.reading.words import opens, words
+from quandary.reading.phrases import CUT, FILLERS, SAYINGS, SHORT, WORDS, Words, opens
+from quandary.reading.words import Span, spans, words
 
 if TYPE_CHECKING:
-    from quandary.model.asks import Question
-    from quandary.reading import Mode
+    from collections.abc import Iterator
 
-Words = tuple[str, ...]
+    from quandary.model.asks import Choice, Question, Reading
+    from quandary.reading import Mode
+    from quandary.reading.lexicon import Lexicon
+
 # These are compiled when they are needed, which for most replies is never.
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
@@ -47,7 +31,6 @@ _REMARK = (
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
 _WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
-_LONGEST_YES = 40
 
 
 def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
@@ -56,10 +39,10 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
         return reading(question.gathered, question, together=True)
     if action := read_action(bare, question):
         return action
-    alone = len(bare) <= _LONGEST_YES and not bare.endswith("?")
+    alone = len(bare) <= 40 and not bare.endswith("?")
     affirmed = find_affirmed(words(bare), question) if alone else None
     if affirmed is not None:
-        return reading(affirmed, question) if affirmed else None
+        return reading(affirmed, question)
     return (
         (_read_loosely if mode == "plain" else _read_strictly)(bare, question)
         or _read_remark(bare, question, mode)
@@ -97,8 +80,7 @@ def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
     if not found or re.match(_WAITING, said := found["remark"]):
         return None
     pick = read_name(found["pick"], question, mode)
-    listing = question.multi and not found["joint"].strip()
-    if not pick or pick.kind != "pick" or listing:
+    if not pick or pick.kind != "pick" or (question.multi and not found["joint"].strip()):
         return None
     more = Sentences(f"but {said}", question).says_more_than(pick.codes)
     return None if more else replace(pick, comment=said)
@@ -118,30 +100,26 @@ class Sentences:
         self.lexicon = self.interpreter.lexicon
         self.head = re.sub(_NUMBER_SIGN, "nr ", head)  # a full stop that cuts nothing
         self.clauses = split(self.head, self.lexicon.label_words, self.lexicon.joins)
+        self.asks = any(is_question(clause.words) for clause in self.clauses)
         self.meanings: list[Meaning | None] = []
 
     def read(self) -> Reading:
         """What they say together."""
-        asking = any(is_question(clause.words) for clause in self.clauses)
-        outright = self._read_one() if len(self.clauses) == 1 and "?" not in self.head else None
+        wondering = "?" in self.head
+        outright = self._read_one() if len(self.clauses) == 1 and not wondering else None
         if outright:
             return self._sum([(0, outright)])
-        if asking or not self.clauses:
+        if self.asks or not self.clauses or (not wondering and self.hinges()):
             return OWN
         hedging = any(find(SAYINGS.hedges, clause.words) for clause in self.clauses)
-        if "?" not in self.head:
-            if any(self.hinges(at, clause) for at, clause in enumerate(self.clauses)):
-                return OWN
-            self.clauses = self._keep_standing()
-        return self._read_doubt() if hedging or "?" in self.head else self._combine()
+        self.clauses = self.clauses if wondering else self._keep_standing()
+        return self._read_doubt() if hedging or wondering else self._combine()
 
     def says_more_than(self, codes: Words) -> bool:
         """Whether this is more than a remark on a choice of these."""
-        for clause in self.clauses:
-            said = clause.words
-            if limits(said) or is_question(said) or self.lexicon.names(said) - {*codes}:
-                return True
-        return self.read().kind != "own-words"
+        said = [clause.words for clause in self.clauses]
+        other = any(limits(one) or self.lexicon.names(one) - {*codes} for one in said)
+        return self.asks or other or self.read().kind != "own-words"
 
     def _read_one(self) -> Meaning | None:
         """What the only clause names in the very words of an option."""
@@ -150,33 +128,34 @@ class Sentences:
             return options_of(whole)
         long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
         phrase = self.lexicon.phrase(said) if long else None
-        return options_of(phrase.codes, firm=phrase.label) if phrase else None
+        return options_of(phrase.codes, phrase.evidence) if phrase else None
 
-    def hinges(self, at: int, clause: Clause) -> bool:
+    def hinges(self) -> bool:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
-        said = clause.words
+        return any(self._hinges_on(clause.words, at) for at, clause in enumerate(self.clauses))
+
+    def _hinges_on(self, said: Words, at: int) -> bool:
         if has_condition(said, self.lexicon):
             return not at or not follows_up(said) or bool(self.lexicon.mentions(said))
         if not at or not limits(said):
             return False
         sequel = said[0] == "then" and (self.question.multi or not self.lexicon.mentions(said))
-        return not sequel and not (said[0] == "only" and self.interpreter.clause(clause))
+        return not sequel and not (said[0] == "only" and self.interpreter.clause(said))
 
     def find_veto(self, code: str) -> str | None:
         """Why the text cannot mean an option, if so."""
-        if "?" in self.head or any(is_question(clause.words) for clause in self.clauses):
+        if "?" in self.head or self.asks:
             return "it asks something"
-        if any(self.hinges(at, clause) for at, clause in enumerate(self.clauses)):
+        if self.hinges():
             return "it sets a condition"
         excluded = any(self._excludes(clause, code) for clause in self.clauses)
         return "it rules that option out" if excluded else None
 
     def _excludes(self, clause: Clause, code: str) -> bool:
         """Whether a clause says "not" to an option, or drops it."""
-        meant = self.interpreter.clause(clause)
+        meant = self.interpreter.clause(said := clause.words)
         if meant is not None and meant.how in {"not", "drop", "pick", "either"}:
-            return meant.how not in NAMING and code in meant.codes
-        said = clause.words
+            return meant.how in {"not", "drop"} and code in meant.codes
         no = next((at for at, word in enumerate(said) if word in WORDS.negators), len(said))
         return code in self.lexicon.mentions(said[no:])
 
@@ -185,15 +164,14 @@ class Sentences:
         codes: list[str] = []
         for clause in self.clauses:
             hedge = find(SAYINGS.hedges, said := clause.words) or slice(0, 0)
-            cut = clause._replace(words=(*said[: hedge.start], *said[hedge.stop :]) or said)
-            meant = self.interpreter.clause(clause) or self.interpreter.clause(cut)
-            if meant is not None and meant.how in NAMING and meant.firm:
+            cut = (*said[: hedge.start], *said[hedge.stop :]) or said
+            meant = self.interpreter.clause(said) or self.interpreter.clause(cut)
+            if meant is not None and meant.how in NAMING and meant.evidence:
                 codes.extend(meant.codes)
             elif "?" in self.head:
                 return OWN
         found = tuple(dict.fromkeys(codes))
-        asked = "?" in self.head and not any("or" in clause.words for clause in self.clauses)
-        return self._settle(found) if len(found) > 1 and not asked else OWN
+        return reading(found, self.question) if len(found) > 1 else OWN
 
     def _keep_standing(self) -> list[Clause]:
         """The clauses that still count after a second thought, without the reason for it.
@@ -215,19 +193,12 @@ class Sentences:
 
     def _combine(self) -> Reading:
         """What the clauses say: those that name something, if the others are only remarks."""
-        self.meanings = [self.interpreter.clause(clause) for clause in self.clauses]
+        self.meanings = [self.interpreter.clause(clause.words) for clause in self.clauses]
         told = [(at, m) for at, m in enumerate(self.meanings) if m and m.how != "chatter"]
         naming = [(at, m) for at, m in told if m.how not in WORDS.senses] or told
-        if not naming:
-            return OWN
-        first, meant = naming[0]
-        senses = {m.how for m in self.meanings if m} & WORDS.senses
-        refused = any(m and m.how == "no" for m in self.meanings[first + 1 :])
-        if (meant.how in senses and len(senses) > 1) or (refused and meant.how != "no"):
-            return OWN
-        if any(self._says_more(at, first, meant) for at in range(len(self.clauses))):
-            return OWN
-        return self._sum(naming)
+        clauses = range(len(self.clauses))
+        more = not naming or any(self._says_more(at, *naming[0]) for at in clauses)
+        return OWN if more else self._sum(naming)
 
     def _says_more(self, at: int, first: int, named: Meaning) -> bool:
         """Whether a clause is more than a remark: it speaks of other options, or lists more.
@@ -242,55 +213,51 @@ class Sentences:
             return at > first and other and not {"is", "are"}.isdisjoint(said)
         if is_chatter(said) or (said[0] in WORDS.reasons and at > first):
             return False
+        affirmed = WORDS.negators.isdisjoint(said)
         halts = choice.words in SAYINGS.halts and not self.interpreter.names.match(choice.words)
-        told = not {"is", "are"}.isdisjoint(choice.words)
-        wrong = told and not WORDS.wrongs.isdisjoint(said)
-        liked = said[0] == "but" and not WORDS.liking.isdisjoint(choice.words)
-        if not named.firm or halts or wrong or liked:
+        wrong = {"is", "are"} & {*choice.words} and not WORDS.wrongs.isdisjoint(said)
+        liked = said[0] == "but" and (named.evidence < WHOLE or {*choice.words} & WORDS.liking)
+        # `without the tests`, `ten percent`, `not the old ones`: what takes some of it back
+        less = said[0] in WORDS.excepting - {"but"} or (cardinal(said[0]) or 1) > 1
+        less = less or (not affirmed and bool(self.lexicon.mentions(said) & {*named.codes}))
+        if not named.evidence or halts or wrong or liked or (less and at > first):
             return True
         if at < first:
             announced = choice.mark == ":" and not WORDS.announcing.isdisjoint(said)
-            return limits(said) or not (announced or _chooses(choice.words))
+            return limits(said) or not (announced or opens(choice.words, SAYINGS.choosers))
         if named.how not in NAMING:
             return False
         brief = self.question.multi and len(said) < 3 and said[0] not in WORDS.asides
         listing = clause.mark == "," and brief
         spoken_of = self.lexicon.mentions if "and" in said else self.lexicon.names
-        affirmed = WORDS.negators.isdisjoint(said)
         return listing or (affirmed and not spoken_of(said) <= {*named.codes})
-
-    def _settle(
-        self, codes: Words, *, together: bool = False, comment: str | None = None
-    ) -> Reading:
-        """The options as they were named; Other alone is left blank, and goes with nothing else."""
-        if OTHER in codes:
-            return Reading("blank") if len(codes) == 1 else OWN
-        return reading(codes, self.question, together=together, comment=comment) if codes else OWN
 
     def _sum(self, naming: list[tuple[int, Meaning]]) -> Reading:
         """The options that are left of those that were named, and what was said beside them."""
         meanings = [meant for _, meant in naming]
         how, comment = meanings[0].how, self._find_remark(naming)
-        if any(m.how in {"beyond", "none"} for m in meanings):
-            return OWN
-        if how in {"yes", "no"}:
-            return self._settle(sides(self.question, how), comment=comment)
         dropped = {code for m in meanings if m.how in {"not", "drop"} for code in m.codes}
         picked = [c for m in meanings if m.how == "pick" for c in m.codes if c not in dropped]
         either = [c for m in meanings if m.how == "either" for c in m.codes if c not in dropped]
-        rest = any(m.how == "rest" for m in meanings)
-        if (rest and (picked or not dropped)) or (how == "drop" and not self.question.multi):
+        rest = any(m.how == "rest" for m in meanings) and (picked or not dropped)
+        lone_drop = how == "drop" and not self.question.multi
+        if rest or lone_drop or any(m.how in {"beyond", "none"} for m in meanings):
             return OWN
-        if either:
-            both = {*either} & {*picked}
-            codes = tuple(both) if len(both) == len({*picked}) == 1 else (*picked, *either)
-            return self._settle(codes, together=len({*either}) == 1, comment=comment)
-        if picked:
+        if how in {"yes", "no"}:
+            return reading(sides(self.question, how), self.question, comment=comment)
+        if either or picked:
+            rivals = meanings[0].rivals if len(meanings) == 1 and not either else ()
             every = dropped and any(m.codes == self.interpreter.every for m in meanings)
-            return self._settle(tuple(picked), together=not every, comment=comment)
-        left = (code for code in self.interpreter.real if code not in dropped)
+            together = len({*either}) == 1 if either else not every and not rivals
+            both = {*either} & {*picked}
+            settled = len(both) == len({*picked}) == 1
+            codes = tuple(both) if settled else (*picked, *either, *rivals)
+            return reading(codes, self.question, together=together, comment=comment)
+        left = tuple(code for code in self.interpreter.real if code not in dropped)
+        # What is only left over is chosen where nothing else was said: not `no tests, i'll wait`.
+        weak = len(left) == 1 and (comment or any(m.evidence < WHOLE for m in meanings))
         gone = any(m.how == "pick" for m in meanings)
-        return self._settle(() if gone else tuple(left), comment=comment)
+        return reading(() if gone or weak else left, self.question)
 
     def _find_remark(self, naming: list[tuple[int, Meaning]]) -> str | None:
         """What was said beside the choice."""
@@ -304,6 +271,254 @@ class Sentences:
         return re.sub(_LEADING, "", remark).strip() or None
 
 
-def _chooses(said: Words) -> bool:
-    """Whether a clause opens as a choice does, such as "let's" or "so"."""
-    return opens(said[1:] if said[0] == "and" else said, SAYINGS.choosers)
+# -- clauses ---------------------------------------------------------------------------------------
+
+_NO_SUBJECTS = WORDS.verbs | WORDS.function | WORDS.neutral
+_LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
+
+
+def is_chatter(said: Words) -> bool:
+    """Whether nothing was said but thanks and the like."""
+    return said in SAYINGS.tails or (FILLERS | WORDS.endings | WORDS.voting).issuperset(said)
+
+
+def is_question(said: Words) -> bool:
+    """Whether a clause asks something, as its first words say."""
+    said = tuple(dropwhile((WORDS.interjections | {"but", "and", "just"}).__contains__, said))
+    if not said or said in SAYINGS.yes or said in SAYINGS.hedges:
+        return False
+    first, second = said[0], said[1] if len(said) > 1 else ""
+    if len(said) == 2 and second in {"what", "why", "huh"}:
+        return True
+    subject = said[2:3] if second == "the" else said[1:2]
+    relative = first == "what" and len(said) > 2 and subject[0] not in _NO_SUBJECTS
+    if relative or (first == "were" and second and second not in WORDS.subjects | WORDS.there):
+        return False  # `what finance waits for`, `we're on it`
+    return first in WORDS.asking or (first in WORDS.asking_anything and second not in {"", "be"})
+
+
+def has_condition(said: Words, lexicon: Lexicon) -> bool:
+    """Whether a clause has a condition that is no option's own: `2 if it is green`."""
+    proviso = find(SAYINGS.provisos, said) if not lexicon.verbatim(said) else None
+    if proviso and said[proviso.start :] not in SAYINGS.polite_ifs:
+        return True
+    conditions = {"if", "unless"} - lexicon.label_words
+    hanging = (at for at, word in enumerate(said) if word in conditions)
+    first = next((at for at in hanging if said[max(at - 1, 0)] not in {"as", "even"}), None)
+    return first is not None and said[first:] not in SAYINGS.polite_ifs
+
+
+def limits(said: Words) -> bool:
+    """Whether a clause opens with a condition or a sequence, or limits what was chosen."""
+    how = said[-1] == "first" or any(w in WORDS.manner or cardinal(w) for w in said[1:2])
+    if said[0] == "but" and (how or ({*said} & WORDS.limits and not follows_up(said))):
+        return True
+    said = tuple(dropwhile(WORDS.turns.__contains__, said))
+    return len(said) > 1 and said[0] in WORDS.conditions and said not in SAYINGS.polite_ifs
+
+
+def follows_up(said: Words) -> bool:
+    """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
+    said = tuple(dropwhile(WORDS.turns.__contains__, said[:-2])) + said[-2:]
+    return said[0] in WORDS.following or (said[0] in WORDS.speakers and said[1] in WORDS.modals)
+
+
+def find(known: frozenset[Words], said: Words) -> slice | None:
+    """Where the longest of the phrases stands that are among the words."""
+    longest = range(_LONGEST, 0, -1)
+    spans = (slice(at, at + long) for long in longest for at in range(len(said) - long + 1))
+    return next((span for span in spans if said[span] in known), None)
+
+
+_BREAK = re.compile(
+    r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
+)
+_MARKS = frozenset(".,:")
+
+
+class Clause(NamedTuple):
+    """Some words of a reply, and where they stand in it."""
+
+    words: Words
+    start: int
+    end: int
+    mark: str = ""  # what stands before it: a comma, a colon or something else
+    corrects: bool = False  # it takes back what was said before
+
+
+def split(text: str, kept: frozenset[str], joins: frozenset[Words]) -> list[Clause]:
+    """The clauses of a reply, also cut before words such as "because", "but" and "no wait".
+
+    `kept` are words of the options, never a turn of speech, and `joins` are two of them with what
+    stands between them there, which is no break.
+    """
+    typed = [*_cut(text, kept, joins), (".", len(text), len(text))]
+    words, clauses = tuple(word for word, _, _ in typed), list[Clause]()
+    first, mark, corrects = 0, ".", False
+    marker: Words = ()
+
+    def end_clause(last: int, following: int, sign: str = "") -> None:
+        nonlocal first, mark, marker, corrects
+        if first < last:
+            start, end = typed[first][1], typed[last - 1][2]
+            clauses.append(Clause(words[first:last], start, end, mark, corrects))
+            marker, corrects = (), False
+        first, mark = following, sign or mark
+
+    for at, word in enumerate(words):
+        if at < first:
+            continue
+        long = _find_correction(words[first:], at - first, kept)
+        denied = word in WORDS.bare_no and (word != "no" or words[at + 1] in WORDS.answering)
+        if word in _MARKS:
+            end_clause(at, at + 1, word)
+        elif long:
+            end_clause(at, at + long)
+            marker, corrects = words[at : at + long], bool(clauses) or corrects
+        elif at > first and _turns(words, at, kept):
+            end_clause(at, at, ".")
+        elif at == first and denied:  # `no let me edit`, `nah use 2`
+            end_clause(at + 1, at + 1, ".")
+    # A second thought with nothing behind it takes back what was said: `2, no wait`.
+    if left := tuple(word for word in marker if word not in WORDS.mild):
+        said = left if left == ("no",) else ("nevermind",)
+        clauses.append(Clause(said, len(text), len(text), corrects=True))
+    return clauses
+
+
+def _cut(text: str, kept: frozenset[str], joins: frozenset[Words]) -> Iterator[Span]:
+    """The words of a reply with where they begin and end, and between them marks and joints."""
+    before, end = "", 0
+    for typed, start, stop in spans(text):
+        word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
+        if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
+            word = f"{word}:00"
+        gap = text[end:start]
+        if (before, gap.strip(), word) in joins or (gap == ":" and word[0].isdigit() and before):
+            gap = " "
+        if before and (joint := _join(gap, before, word)):
+            yield joint, start, start
+        yield word, start, stop
+        before, end = word, stop
+
+
+def _join(gap: str, before: str, word: str) -> str:
+    """What stands between two words: a range, a mark, a joint, or nothing."""
+    if before.isdigit() and word.isdigit() and gap.strip() in {"-", "–", "—", "..", "…", "~"}:
+        return "to"
+    if _BREAK.search(gap if word.isascii() else gap + word) or (before.isdigit() and "." in gap):
+        return ":" if gap.strip() == ":" else "."
+    joints = {",": ",", "&": "and", "+": "and", "/": "/"}
+    return next((joint for sign, joint in joints.items() if sign in gap), "")
+
+
+def _expand(typed: str, kept: frozenset[str]) -> str:
+    """What is typed in a hurry, as it is mostly spelt: `u`, or `2.5` where there is `2.5.0`."""
+    if not typed[0].isdigit():
+        digits = str(cardinal(typed)) if typed != "one" else typed
+        if CUT.get(typed) in kept:
+            return CUT[typed]
+        return digits if digits in kept else SHORT.get(typed, typed)
+    longer = [word for word in kept if "." in typed and word.startswith(typed + ".")]
+    marked = [f"{typed}%", f"v{typed}", *(f"{sign}{typed}" for sign in "$€£")]
+    found = [*longer, *(word for word in marked if len(typed) > 1 and word in kept)]
+    return found[0] if len(found) == 1 else typed
+
+
+def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
+    """How many words of a second thought stand here."""
+    for long in range(min(_LONGEST, len(words) - at), 0, -1):
+        phrase = words[at : at + long]
+        if phrase not in SAYINGS.corrections or (long == 1 and phrase[0] in kept):
+            continue
+        following = (*words[at + long :], ".")[0]
+        denied = phrase[-1] == "no" and following not in WORDS.saying | _MARKS  # `hmm no sushi`
+        alone = long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1])
+        if alone and (not denied or cardinal(following)):
+            return long
+    here, behind, then = (*words[at : at + 3], "", "")[:3]
+    if (here, behind) == ("make", "it") and cardinal(then):
+        return 2
+    numbers = here == "no" and at and cardinal(words[at - 1]) and cardinal(behind)
+    halt = here == "wait" and not at and behind in _MARKS and here not in kept
+    return int(bool(numbers or halt))
+
+
+def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
+    """Whether another thought begins here, unless it is the "but" of "anything but"."""
+    if words[at] not in WORDS.reasons | {"but"} or {*words[at - 1 : at + 2]} <= kept:
+        return False
+    each = words[max(at - 2, 0)] in {"any", "every", "all"} or words[at - 1] in WORDS.quantifiers
+    return words[at] != "but" or not (each or words[at - 1] in {"nothing", "last"})
+
+
+# -- actions ---------------------------------------------------------------------------------------
+
+_AROUND = r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
+_NUMBER = r"(?i)d\d+\.\d+\W*"  # that of an option, such as `D1.4`: the flow knows which one
+_LETTER = r"(?i)\(?([a-z])[).:]+\s*"
+_HALT = r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)"
+
+
+def read_action(text: str, question: Question) -> Reading | None:
+    """The action that a reply names by its letter, or begins with and says nothing else.
+
+    A remark may follow behind a comma or the like. What begins with an action and says more is in
+    the person's own words; what begins with one and names another is asked about.
+    """
+    actions = [choice for choice in question.options if choice.also]
+    if not actions or len(text) > HEAD or "?" in text:
+        return None
+    bare, lettered = re.sub(_AROUND, "", text).strip(), None
+    called = _find_called(bare, actions)
+    if called or re.fullmatch(_NUMBER, bare):
+        return reading(called, question)
+    if found := re.match(_LETTER, bare):
+        lettered = next((c for c in actions if found[1].upper() in c.also), None)
+        bare = bare[found.end() :] if lettered else bare
+    typed = (found for found in spans(bare) if found[0] not in WORDS.ordering)
+    verb, first, _ = next(typed, ("", 0, 0))
+    bare = bare[first:]
+    chosen = next((choice for choice in actions if verb in _verbs(choice)), None)
+    if chosen is None or lettered not in (None, chosen):
+        named = ((c.code, (c.label, *c.also)) for c in actions)
+        begun = tuple(code for code, names in named if any(words(n)[:1] == (verb,) for n in names))
+        return OWN if lettered else reading(begun, question) if len(begun) > 1 else None
+    said, known = words(bare), (question.title, *chosen.also)
+    own = WORDS.ordered.union(*map(words, known))
+    # Another action may be named in any form: `cutting`.
+    roots = {c.code: {verb.rstrip("e") for verb in _verbs(c) - own} for c in actions}
+    others = [c for c, verbs in roots.items() if any(w.startswith(v) for w in said for v in verbs)]
+    if others:
+        return None if WORDS.negators & {*said} else reading((chosen.code, *others), question)
+    head, *behind = re.split(_HALT, bare, maxsplit=1)
+    titled = words(question.title)[-len(said) :] == said  # “Cut the price”
+    if titled or not (WORDS.reserving - own).isdisjoint(said) or not _belongs(head, chosen, own):
+        return OWN
+    remark = "".join(behind) or ("" if own.issuperset(words(head)) else head)
+    return reading((chosen.code,), question, comment=remark.strip() or None)
+
+
+def _verbs(choice: Choice) -> set[str]:
+    """The word that a reply may begin with: the first of its label, where a wording has it too."""
+    verb = words(choice.label)[:1]
+    return set(verb) if any(words(name)[:1] == verb for name in choice.also) else set()
+
+
+def _find_called(bare: str, actions: list[Choice]) -> Words:
+    """What goes by just that, or stands behind an action: `B`, `D1.4`, `continue with E4`."""
+    said = words(bare)
+    exact = tuple(c.code for c in actions if said and said in map(words, c.also))
+    verb, _, name = bare.partition(" ")
+    if exact or not any(_verbs(choice).intersection(words(verb)) for choice in actions):
+        return exact
+    known = option_names(tuple(choice for choice in actions if not _verbs(choice)))
+    name = name.removeprefix("with ")
+    return known.code(name) or known.label(name)
+
+
+def _belongs(head: str, choice: Choice, own: frozenset[str]) -> bool:
+    """Whether words say nothing that the action does not; behind an open wording all may follow."""
+    opened = {words(name)[-1] for name in choice.also if name.endswith("…")}
+    beyond = next((word for word in words(head) if word in opened or word not in own), "")
+    return not beyond or (beyond in opened and WORDS.deciders.isdisjoint(words(head)))

@@ -5,23 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-
-def wordset(text: str) -> frozenset[str]:
-    """The words of a list that is written as one text."""
-    return frozenset(text.split())
-
-
-def wordings(text: str) -> frozenset[tuple[str, ...]]:
-    """The phrases of a list that is written as one text, with commas."""
-    return frozenset(tuple(phrase.split()) for phrase in text.split(",") if phrase.strip())
-
-
-def opens(said: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> bool:
-    """Whether one of the phrases stands first among the words."""
-    return any(said[: len(phrase)] == phrase for phrase in known)
-
-
-ARTICLES = wordset("the a an i")
+Span = tuple[str, int, int]
+ARTICLES = frozenset(("the", "a", "an", "i"))
 _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w$+<=>^`|~]|_)+|(?:[^\w$+<=>^`|~]|_)+\Z"
@@ -74,11 +59,11 @@ def fold(text: str) -> str:
 
 
 def trim(text: str) -> str:
-    """The text without the punctuation around it."""
-    return re.sub(_EDGES, "", text)
+    """The text without the punctuation around it, unless it is nothing else."""
+    return re.sub(_EDGES, "", text) or text.strip()
 
 
-def spans(text: str) -> list[tuple[str, int, int]]:
+def spans(text: str) -> list[Span]:
     """The words of a text, folded, with where they begin and end."""
     return [(_spell(m.group()), m.start(), m.end()) for m in _word().finditer(text)]
 
@@ -89,35 +74,32 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_spell(m) for m in _word().findall(text))
 
 
-_OPPOSITES = frozenset(("",)) | wordset(
-    "un in im il ir ex de dis non re en up down on off out over under pre post inter intra sub "
-    "anti mis"
+_OPPOSITES = (
+    r"(?:un|in|im|il|ir|ex|de|dis|non|re|en|up|down|on|off|out|over|under|pre|post|inter|intra|sub"
+    r"|anti|mis)?"
 )
 
 
-def slips(typed: str, meant: str, least: int = 0) -> int | None:
+def slips(typed: str, meant: str) -> int | None:
     """How many slips lie between what was typed and what may be meant; None when too many.
 
-    One is forgiven from 5 letters and two from 9; however short, at `least` so many. Other digits
-    are no slip, nor is a prefix that makes a word its opposite.
+    One is forgiven from 5 letters and two from 9. Other digits are no slip, nor is a prefix that
+    makes a word its opposite.
     """
     letters = sum(map(str.isalnum, meant))
-    allowed = max(least, (letters >= 5) + (letters >= 9))
-    if not allowed or abs(len(typed) - len(meant)) > allowed:
-        return None
-    if re.findall(r"\d+", typed) != re.findall(r"\d+", meant):
+    allowed = (letters >= 5) + (letters >= 9)
+    near = abs(len(typed) - len(meant)) <= allowed > 0
+    if not near or re.findall(r"\d+", typed) != re.findall(r"\d+", meant):
         return None
     from rapidfuzz.distance import OSA, Postfix  # noqa: PLC0415 - only after exact matching has failed
 
     distance = OSA.distance(typed, meant, score_cutoff=allowed)
-    if distance > allowed or (
-        distance and _opposes(typed, meant, Postfix.similarity(typed, meant))
-    ):
-        return None
-    return int(distance)
+    opposes = distance and _opposes(typed, meant, Postfix.similarity(typed, meant))
+    return None if distance > allowed or opposes else int(distance)
 
 
 def _opposes(one: str, two: str, shared: int) -> bool:
     """Whether two words that end in the same letters, so many, begin with other prefixes."""
     pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
-    return shared > 2 and any(a != b and {a, b} <= _OPPOSITES for a, b in pairs)
+    unlike = [f"{a} {b}" for a, b in pairs if shared > 2 and a != b]
+    return any(re.fullmatch(f"{_OPPOSITES} {_OPPOSITES}", pair) for pair in unlike)
