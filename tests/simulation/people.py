@@ -1,5 +1,4 @@
-"""Who acts: people at all doors with their habits, agents that relay, hosts that report, and those
-who prune, export, walk, restart servers and set clocks.
+"""Who acts: agents that ask, people at all doors with their habits, programs and agents that relay.
 
 Everybody does what their door would have the desk do, tells the oracle what they send and hear, and
 sends the same again when they hear nothing.
@@ -7,21 +6,13 @@ sends the same again when they hear nothing.
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-import walks
-from quandary.agents.calling import Surroundings
-from quandary.agents.driving import Driver
-from quandary.desk import begin, reply
+from quandary.desk import begin, permits, reply
 from quandary.desk.authority import Caller, Scope
-from quandary.desk.state import end_what_expired
-from quandary.doors.hosts import hooks
 from quandary.errors import (
     AlreadyAnswered,
     Diverged,
@@ -31,32 +22,35 @@ from quandary.errors import (
     Reused,
     StoreError,
 )
-from quandary.journal import archive, chance, pruning, runs
+from quandary.journal import policy, runs
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
 from quandary.model.asks import Answer, Outcome, Reply
-from quandary.settings.agents import read_catalogue
-from simulation.oracle import ADVISED, AGAIN, ASKED_BACK, Sent, View, Wrong
-from simulation.world import Loop, Lost, Process
+from simulation.model import ADVISED, AGAIN, ASKED_BACK, IN_PERSON, REVIEWS, Act
+from simulation.world import Lost, Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.desk.begin import Beginning
     from quandary.journal.store import State, Store
-    from quandary.model.calls import Call, Output
-    from simulation.oracle import Came
     from simulation.town import Town
 
 HERE = Scope("sim", "/")
+TRACK = "/track"
+PHASES: list[dict[str, str]] = [
+    {"label": "0", "name": "Plan"},
+    {"label": "1", "name": "Build", "approval": "person"},
+    {"label": "2", "name": "Test"},
+    {"label": "3", "name": "Ship"},
+]
 TREE = """## Decision: Review {}
-- [OK] Keep it
-- [NO] Drop it
+- [OK] Keep it{}
+- [NO] Leave it
 - [OTH] Something else
   - [REM] Take it out
   - [SPL] Make two of it
 """
-CAME: tuple[tuple[type[Exception], Came], ...] = (
+CAME: tuple[tuple[type[Exception], str], ...] = (
     (StoreError, "unknown"),
     (Lost, "unknown"),
     (AlreadyAnswered, "already"),
@@ -64,6 +58,7 @@ CAME: tuple[tuple[type[Exception], Came], ...] = (
     (Reused, "reused"),
     (Diverged, "pruned"),
     (Rejected, "refused"),
+    (QuandaryError, "failed"),
 )
 
 
@@ -71,11 +66,16 @@ CAME: tuple[tuple[type[Exception], Came], ...] = (
 def questions(count: int, size: int, tree: int, *, require: bool) -> Beginning:
     """A review of so many items, so many at a time, with one of a few trees."""
     items = [{"id": str(n), "label": f"Part {n}"} for n in range(1, count + 1)]
-    asking = begin.Asking(
-        "The plan is written.", text=TREE.format(tree), items=items, require_person=require
-    )
+    text = TREE.format(tree, " (recommended)" if tree == 1 else "")
+    asking = begin.Asking("The plan is written.", text=text, items=items, require_person=require)
     found = begin.decide(asking, begin.Showing())
     return found._replace(arguments=found.arguments | {"limits": {"questions": size}})
+
+
+@cache
+def permission(number: int) -> Beginning:
+    """A permit for one action."""
+    return begin.permit(begin.Permitting("deploy", f"build {number}"), begin.Showing())
 
 
 @cache
@@ -85,24 +85,24 @@ def options(count: int) -> Beginning:
     return begin.split(begin.Splitting(listed, "The plan is written."), begin.Showing())
 
 
-def view_of(state: State) -> View:
+def view_of(state: State) -> tuple[Any, ...]:
     """A state as the oracle speaks of it."""
     asks: tuple[tuple[str, str], ...] = ()
-    if state.ask is not None and state.flow == "decide":
+    if state.ask is not None and state.flow in REVIEWS:
         asks = tuple(
-            (q.item, "OTH" if any(c.code == "REM" for c in q.choices) else "")
+            (q.item, "OTH" if {"REM", "RST"} & {c.code for c in q.choices} else "")
             for q in state.ask.questions
         )
     chosen = (state.result or {}).get("chosenItems", ()) if state.status == "done" else ()
     result = tuple((one["itemId"], one["path"], one["by"], one["through"]) for one in chosen)
-    return View(state.status, state.key, asks, result)
+    return state.status, state.key if state.ask else None, asks, result
 
 
 class Actor:
     """Somebody who acts now and then."""
 
     hand: ClassVar[tuple[Any, ...]] = ("agent", "command")
-    acts = (3, 8)
+    acts = (3, 9)
     pause = 20.0
     scope: Scope | None = None
 
@@ -139,24 +139,23 @@ class Actor:
         """Who this is, as the journal has it."""
         return Source(*self.caller[:3])
 
-    def sent(self, act: str, run: str = "", **more: Any) -> Sent:  # noqa: ANN401
+    def new(self, kind: str, run: str = "", **more: Any) -> Act:  # noqa: ANN401
         """Something to be sent."""
-        return Sent(self.name, act, (*self.hand, self.name), run, **more)
+        return Act(kind, (*self.hand, self.name), run, **more)
 
     def token(self) -> str:
         """What no two requests have alike."""
         self.tokens += 1
         return f"{self.name}-{self.tokens}"
 
-    def ask(self, sent: Sent, work: Callable[[Store], Any]) -> tuple[Came, Any]:
+    def ask(self, act: Act, work: Callable[[Store], Any]) -> tuple[str, Any]:
         """Have something done, and hear what came of it."""
-        oracle, since = self.town.oracle, len(self.town.oracle.entries)
-        value: Any = None
-        oracle.send(sent, self.town.clock)
-        answers = " ".join(f"{q}={code or 'blank'}" for q, code in sent.answers.items())
-        what = f"{self.name}: {sent.act} {sent.run[-4:]} {answers} {sent.token}".rstrip()
+        oracle, came = self.town.oracle, "ok"
+        value: Any
+        answers = " ".join(f"{q}={code or 'blank'}" for q, code in act.answers)
+        what = f"{self.name}: {act.kind} {act.run[-4:]} {answers} {act.token}".rstrip()
         self.world.tell(what)
-        came: Came = "ok"
+        since, clock, skew = oracle.send(act), self.town.clock, self.world.skew
         try:
             value = self.world.call(self.process, work)
         except (QuandaryError, Lost) as error:
@@ -164,17 +163,18 @@ class Actor:
             value = error
         view = view_of(value) if came == "ok" and hasattr(value, "status") else None
         self.world.tell(f"{what} -> {came} {view or value or ''}")
-        oracle.hear(sent, came, view, self.town.clock, since)
+        # Whoever reads a clock that jumps meanwhile may have read anything.
+        oracle.hear(act, came, view, clock if self.world.skew == skew else 0.0, since)
         return came, value
 
-    def insist(self, sent: Sent, work: Callable[[Store], Any]) -> tuple[Came, Any]:
+    def insist(self, act: Act, work: Callable[[Store], Any]) -> tuple[str, Any]:
         """The same, once more whenever nothing was heard."""
-        came, value = self.ask(sent, work)
+        came, value = self.ask(act, work)
         for _ in range(3):
             if came != "unknown":
                 break
             self.world.sleep(self.random.uniform(0, 5))
-            came, value = self.ask(sent, work)
+            came, value = self.ask(act, work)
         return came, value
 
 
@@ -183,25 +183,48 @@ class Asker(Actor):
 
     def act(self) -> None:
         draw, token = self.random, self.token()
-        wanted = questions(
-            draw.randint(1, 4), draw.randint(1, 3), draw.randint(1, 5), require=draw.random() < 0.2
-        )
-        if draw.random() < 0.15:
-            wanted = options(draw.randint(2, 6))
+        sizes = draw.choice([1, 1, 2, 3, 4]), draw.randint(1, 3), draw.choice([1, 1, 1, 2])
+        wanted = questions(*sizes, require=draw.random() < 0.2)
+        other = draw.random()
+        if other < 0.3 and self.town.runs:
+            self.collect(draw.choice(self.town.runs))
+            return
+        if other > 0.7:
+            wanted = options(draw.randint(2, 6)) if other < 0.85 else permission(draw.randint(1, 3))
         expires = draw.choice(["", "", "", "1m", "10m"])
         origin = draw.choice([*self.town.begun]) if self.town.begun and draw.random() < 0.25 else ""
         if origin and draw.random() < 0.8:
             wanted = self.town.begun[origin]
-        sent = self.sent("begin", token=token)
+        act = self.new("begin", token=token)
 
         def work(store: Store) -> State:
-            how = {"expires": expires, "origin": origin, "key": token, "request": token}
+            how: dict[str, Any] = {
+                "expires": expires,
+                "origin": origin,
+                "key": token,
+                "request": token,
+            }
             return begin.begin(store, self.caller, wanted, begin.Showing(), **how)
 
-        came, state = self.insist(sent, work)
+        came, state = self.insist(act, work)
         if came == "ok":
             self.town.runs.append(state.run)
             self.town.begun[state.run] = wanted
+
+    def collect(self, run: str) -> None:
+        """Come for what was answered, or use what was allowed."""
+        state = self.town.oracle.now(run)
+
+        def use(store: Store) -> State:
+            return permits.use(
+                store, self.caller, run, self.town.begun[run].arguments["request"]["input"]
+            )
+
+        if state.flow == "permit" and run in self.town.begun:
+            self.ask(self.new("use", run), use)
+        else:
+            act = self.new("collect", run)
+            self.ask(act, lambda store: runs.hand_over(store, run, **self.caller.source))
 
 
 class Person(Actor):
@@ -217,10 +240,12 @@ class Person(Actor):
         habits = {
             self.answer: 10,
             self.amend: 3,
+            self.undo: 2 if self.hand in IN_PERSON else 0,
             self.look_around: 2,
             self.withdraw: 1,
             self.leave: 1,
             self.advise: 1,
+            self.prefer: 3 if self.hand in IN_PERSON else 0,
         }
         self.random.choices([*habits], [*habits.values()])[0]()
 
@@ -231,7 +256,7 @@ class Person(Actor):
 
     def look(self, run: str) -> State | None:
         """Look at a run."""
-        came, state = self.ask(self.sent("look", run), lambda store: runs.look(store, run))
+        came, state = self.ask(self.new("look", run), lambda store: runs.look(store, run))
         return state if came == "ok" else None
 
     def look_around(self) -> None:
@@ -252,11 +277,12 @@ class Person(Actor):
         some = [q for q in asked if draw.random() < 0.75] or [draw.choice(asked)]
         answers = []
         for q in some:
-            codes = [c.code for c in (*q.choices, *q.named)]
-            if state.flow == "decide" and draw.random() < 0.1:
+            codes = [c.code for c in (*q.choices, *q.named) if c.code not in ("WLK", "CHG")]
+            if state.flow in REVIEWS and draw.random() < 0.1:
                 answers.append(Answer(q.key, prefix="question", argument="Why?"))
                 continue
-            code = draw.choice([*codes, ""] if state.flow == "decide" else codes)
+            advised = [q.recommended[0]] * 3 if q.recommended else []
+            code = draw.choice([*codes, *advised, ""] if state.flow in REVIEWS else codes)
             answers.append(Answer(q.key, (code,) if code else ()))
         return Reply(tuple(answers))
 
@@ -268,17 +294,17 @@ class Person(Actor):
         self.world.sleep(self.random.expovariate(1 / 10))
         said = self.choose(state)
         token = self.token() if self.has_tokens else ""
-        sent = self.sent("reply", state.run, to=state.key, token=token, answers=coded(said))
+        act = self.new("reply", state.run, to=state.key, token=token, answers=coded(said))
 
         def work(store: Store) -> State:
             return self.reply(store, state, said, token)
 
         if token and self.random.random() < 0.2:
-            self.world.act(self.name, lambda *_: self.insist(sent, work))
+            self.world.act(self.name, lambda *_: self.insist(act, work))
         if token:
-            self.insist(sent, work)
+            self.insist(act, work)
         else:
-            self.ask(sent, work)
+            self.ask(act, work)
 
     def reply(self, store: Store, state: State, said: Reply, token: str) -> State:
         """As a terminal does it."""
@@ -287,44 +313,59 @@ class Person(Actor):
 
     def amend(self) -> None:
         """Change an answer."""
-        run = self.town.oracle.runs[self.pick()]
+        run = self.town.oracle.now(self.pick())
         if not run.given or run.flow != "decide":
             return
         key = self.random.choice([*run.given])
         some = [q for q in run.asked[key] if self.random.random() < 0.7] or [*run.asked[key]][:1]
         codes = {"": ("OK", "NO", "OTH/SPL", ""), "OTH": ("REM", "SPL", "")}
         new = {q: self.random.choice(codes[run.asked[key][q][1]]) for q in some}
-        seen = None
+        seen = ("", "")
         code = run.given[key].get(some[0], (ASKED_BACK,))[0]
         if code not in AGAIN and self.random.random() < 0.5:
             seen = (some[0], code)
         self.world.sleep(self.random.expovariate(1 / 10))
-        sent = self.sent("amend", run.id, to=some[0], answers=new, seen=seen)
+        act = self.new("amend", run.run, to=some[0], answers=(*new.items(),), seen=seen)
         changed = Reply(tuple(answer_to(q, code) for q, code in new.items()))
 
         def work(store: Store) -> State:
-            before = answer_to(*seen) if seen else None
+            before = answer_to(*seen) if seen[0] else None
             how: dict[str, Any] = {"key": some[0], "why": "On second thoughts.", "seen": before}
-            return reply.amend(store, self.caller, run.id, changed, **how)
+            return reply.amend(store, self.caller, run.run, changed, **how)
 
-        self.ask(sent, work)
+        self.ask(act, work)
+
+    def undo(self) -> None:
+        """Take back the last answer."""
+        run = self.town.oracle.now(self.pick())
+        if run.given:
+            self.world.sleep(self.random.expovariate(1 / 10))
+            act = self.new("undo", run.run, to=[*run.given][-1])
+            self.ask(act, lambda store: reply.undo(store, self.caller, run.run, act.to))
 
     def withdraw(self) -> None:
         """End a run."""
         run = self.pick()
-        sent = self.sent("withdraw", run)
-        self.ask(sent, lambda store: reply.withdraw(store, self.caller, run, "No need."))
+        act = self.new("withdraw", run)
+        self.ask(act, lambda store: reply.withdraw(store, self.caller, run, "No need."))
 
     def advise(self) -> None:
         """Answer what somebody asked back; it is no answer."""
         state = self.look(self.pick())
         if state is None or state.ask is None or state.flow != "decide":
             return
-        sent = self.sent("advise", state.run, to=state.key, answers={state.key: ADVISED})
+        act = self.new("advise", state.run, to=state.key, answers=((state.key, ADVISED),))
         key = state.key or ""
         self.ask(
-            sent, lambda store: reply.advise(store, self.caller, state.run, "Because.", (), key)
+            act, lambda store: reply.advise(store, self.caller, state.run, "Because.", (), key)
         )
+
+    def prefer(self) -> None:
+        """Ask not to be asked what is recommended there, or to be asked again."""
+        value = self.random.choice(["never-ask", "never-ask", "never-ask", "always-ask", ""])
+        act = self.new("prefer", to=value)
+        how: dict[str, Any] = {"scope": "sim", "origin": "terminal", **self.source._asdict()}
+        self.ask(act, lambda store: policy.set_preference(store, "review-1", value, **how))
 
     def leave(self) -> None:
         """Decline to answer, or close the box."""
@@ -334,13 +375,13 @@ class Person(Actor):
         outcome = self.random.choice(
             [Outcome("declined", "Not now."), Outcome("dismissed"), Outcome("idle")]
         )
-        act = "decline" if outcome.kind == "declined" else "dismiss"
-        sent = self.sent(act, state.run, to=state.key)
+        kind = "decline" if outcome.kind == "declined" else "dismiss"
+        act = self.new(kind, state.run, to=state.key)
 
         def work(store: Store) -> State:
             return reply.record_reply(store, self.caller, state.run, outcome, to=state.key)
 
-        self.ask(sent, work)
+        self.ask(act, work)
 
 
 class Visitor(Person):
@@ -358,7 +399,7 @@ class Visitor(Person):
         """As a server does it."""
         digest = begin.digest_of(self.caller.source, said)
         now = runs.look(store, state.run)
-        before = runs.replied(store, state.run, token, digest)
+        before = reply.repeat(store, self.caller, state.run, token, digest)
         if before is not None:
             return before
         reply.require_waiting(now, state.key)
@@ -403,223 +444,11 @@ class Relay(Person):
         return reply.reply(store, self.caller, state.run, data, state.key)[0]
 
 
-def coded(said: Reply) -> dict[str, str]:
+def coded(said: Reply) -> tuple[tuple[str, str], ...]:
     """The codes of a reply, by question."""
-    return {a.key: ASKED_BACK if a.prefix else "".join(a.picked) for a in said.answers}
+    return tuple((a.key, ASKED_BACK if a.prefix else "".join(a.picked)) for a in said.answers)
 
 
 def answer_to(question: str, code: str) -> Answer:
     """An answer of one code, or a blank one."""
     return Answer(question, (code,) if code else ())
-
-
-class Host(Actor):
-    """A host that asks by itself, and reports what was answered, now and then twice."""
-
-    hand = ("agent", "hook")
-    acts = (1, 3)
-
-    def __init__(self, town: Town, name: str) -> None:
-        super().__init__(town, name)
-        self.caller = hooks.HOOK
-
-    def act(self) -> None:
-        draw, token = self.random, self.token()
-        code, label = draw.choice([("A", "SQLite"), ("B", "PostgreSQL")])
-        question = "Which store is the journal of this project to be kept in?"
-        options = [{"label": one, "description": "A store."} for one in ("SQLite", "PostgreSQL")]
-        told: dict[str, Any] = {
-            "tool_name": "AskUserQuestion",
-            "session_id": "s",
-            "tool_use_id": token,
-            "tool_input": {"questions": [{"question": question, "options": options}]},
-            "tool_response": {"answers": {question: label}},
-        }
-        call = hooks.read_call(told)
-        assert call is not None
-        sent = Sent(self.name, "report", ("agent", "hook", ""), token=token, answers={"1:": code})
-        if draw.random() < 0.5:
-            self._show(sent, call)
-            self.world.sleep(draw.uniform(0, 60))
-
-        def work(store: Store) -> None:
-            hooks.record(call, store, "sim")
-
-        if draw.random() < 0.5:
-            self.world.act(self.name, lambda *_: self.insist(sent, work))
-        self.insist(sent, work)
-
-    def _show(self, sent: Sent, call: hooks.ToolCall) -> None:
-        """Let people answer it in their inbox, for a while."""
-        [question] = call.questions
-        ask = hooks._ask_person(call, question, "sim")
-
-        def work(store: Store) -> State:
-            until = chance.now() + timedelta(seconds=45)
-            return hooks.begin_record(store, call, question, "sim", ask=ask, expires=until)
-
-        self.town.oracle.send(sent, self.town.clock)
-        with suppress(StoreError, Lost):
-            self.town.runs.append(self.world.call(self.process, work).run)
-
-
-class Keeper(Actor):
-    """Somebody who prunes what is over."""
-
-    acts = (1, 4)
-    pause = 60.0
-
-    def act(self) -> None:
-        keep, age = self.random.choice(["answers", "codes"]), self.random.uniform(1, 40)
-        before = chance.stamp(chance.now() - timedelta(seconds=age))
-        sent = self.sent("prune", to=before, answers={"keep": keep})
-        source = self.source
-
-        def work(store: Store) -> None:
-            end_what_expired(store)
-            for _ in pruning.finish(store, source, lambda _: None):
-                pass
-            wanted = Wanted(before, keep, None)  # type: ignore[arg-type]  # one of the two
-            if next(pruning.find_prunable(store, wanted), None) is None:
-                return
-            pruning.prune(store, wanted, "sim", source, lambda _: None)
-
-        oracle = self.town.oracle
-        oracle.send(sent, self.town.clock)
-        self.world.tell(f"{self.name}: prune {keep} before {before}")
-        with suppress(StoreError, Lost):
-            self.world.call(self.process, work)
-
-
-class Archivist(Actor):
-    """Somebody who exports runs and imports them elsewhere; a file may be torn on its way."""
-
-    acts = (1, 4)
-
-    def act(self) -> None:
-        if not self.town.runs:
-            return
-        run, draw = self.random.choice(self.town.runs), self.random
-        with suppress(StoreError, Lost):
-            exported = self.world.call(self.process, lambda store: archive.fetch(store, run))
-            data = archive.write(exported)
-            self.world.tell(f"{self.name}: export {run[-4:]} as far as entry {exported.digest[:6]}")
-            self.world.sleep(draw.uniform(0, 60))
-            is_torn = draw.random() < 0.25
-            self._bring(exported, data[: draw.randrange(len(data) - 1)] if is_torn else data)
-
-    def _bring(self, exported: archive.Exported, data: bytes) -> None:
-        """Import it, and see that it is there as it was."""
-        there = Process(self.world, f"{self.name}'s import", "elsewhere")
-        source = self.source
-
-        def work(store: Store) -> bool:
-            read = archive.read(data, "the file")
-            how: dict[str, Any] = {"about": "a run", "project": "sim", "source": source}
-            archive.import_run(store, read, **how)
-            kept = archive.fetch(store, exported.run)
-            return len(kept.entries) >= len(read.entries)
-
-        is_torn = data != archive.write(exported)
-        imported = self.town.imported
-        try:
-            is_kept = self.world.call(there, work)
-        except (StoreError, Lost):
-            imported.add(exported.run)
-            return
-        except QuandaryError as refused:
-            self.world.tell(f"{self.name}: import {exported.run[-4:]} -> {refused}")
-            if not is_torn and exported.run not in imported:
-                raise Wrong(f"a good file of {exported.run} is refused: {refused}") from None
-            return
-        imported.add(exported.run)
-        self.world.tell(f"{self.name}: import {exported.run[-4:]} -> ok")
-        if is_torn or not is_kept:
-            raise Wrong(f"run {exported.run} is imported from a torn file, or not kept")
-
-
-class Clock(Actor):
-    """Whoever sets the clock, and sets it wrong."""
-
-    acts = (1, 2)
-    pause = 60.0
-
-    def act(self) -> None:
-        jump = self.random.choice([-7200, -60, -1, 1, 30, 7200, 2 * 86400, 400 * 86400])
-        self.world.skew = jump if self.random.random() < 0.7 else 0
-        self.world.tell(f"the clock jumps by {self.world.skew}")
-
-
-class Planner(Actor):
-    """Somebody who begins walks."""
-
-    acts = (1, 2)
-
-    def act(self) -> None:
-        token = self.token()
-        given = {
-            "item": {"id": "1", "title": "Version 2"},
-            "defaults": {"cli": "CLAUDE", "retries": 1},
-            "codenames": ["CLAUDE", "HUMAN"],
-        }
-        chart = {"chart": msgspec.to_builtins(walks.RELEASE)}
-        name, source = f"asked:{self.name} {token}", self.source
-        how: dict[str, Any] = {"project": "sim", "name": name, "once": True, **source._asdict()}
-
-        def work(store: Store) -> State:
-            return runs.begin(store, "walk", given, documents=chart, **how)
-
-        came, state = self.insist(self.sent("begin", token=token), work)
-        if came == "ok":
-            self.town.runs.append(state.run)
-
-
-class Walker(Actor):
-    """A program that makes the calls of a run, until a person is asked, or somebody ends it."""
-
-    acts = (3, 8)
-    processes = 0
-
-    def act(self) -> None:
-        self.processes += 1
-        process = Process(self.world, f"{self.name} {self.processes}")
-        with suppress(QuandaryError, Lost):
-            waiting = self.world.call(process, lambda store: store.runs(waits="agent"))
-            failed = self.world.call(
-                process, lambda store: store.runs(status="failed", flow="walk")
-            )
-            if not (waiting or failed):
-                return
-            run = self.random.choice([*waiting, *failed]).id
-            self.world.tell(f"{process.name}: walk {run[-4:]}")
-            state = self.world.call(process, lambda store: self._walk(store, process, run))
-            self.world.tell(f"{process.name}: walk {run[-4:]} -> {state.status} {state.key}")
-
-    def _walk(self, store: Store, process: Process, run: str) -> State:
-        loop, oracle, draw = Loop(self.world), self.town.oracle, self.random
-
-        async def make_call(call: Call, *_: object) -> Output:
-            oracle.start_agent(process.name, run, call.key)
-            try:
-                await asyncio.sleep(draw.uniform(0.1, 20))
-            finally:
-                oracle.stop_agents(process.name)
-            self.world.tell(f"{process.name}: {call.key} is done")
-            return walks.failed(call) if draw.random() < 0.1 else walks.good(call)
-
-        driver = Driver(store, read_catalogue({}), Surroundings("/", {}))
-        driver.make_call = make_call
-
-        def lose_lock() -> None:
-            if self.world.locks.get(run) is process:
-                del self.world.locks[run]
-                self.world.tell(f"{process.name}: the lock of {run[-4:]} is lost")
-                oracle.lose_lock(process.name)
-
-        if draw.random() < 0.2:
-            loop.call_later(draw.uniform(0, 30), lose_lock)
-        patience = draw.uniform(0, 60) if draw.random() < 0.3 else None
-        try:
-            return loop.run(driver.drive(run, again=self.source), patience)
-        except asyncio.CancelledError:
-            raise Lost from None

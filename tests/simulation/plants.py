@@ -9,11 +9,14 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 from quandary.agents import driving
+from quandary.desk import permits, phases
 from quandary.desk import reply as replies
-from quandary.journal import history, progress, pruning, runs, verify
+from quandary.errors import Rejected
+from quandary.journal import history, policy, progress, pruning, runs, verify
 from quandary.journal.history import Earlier, Given, Standing, Writer
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask, Reply
+from quandary.model.track import Transition
 from simulation.store import SimulatedStore
 
 if TYPE_CHECKING:
@@ -97,6 +100,28 @@ def _take_over_as_ones_own(earlier: Earlier, ask: Any, at: str) -> Any:  # noqa:
     return found and (replace(found[0], sources=None, who="person", through="web"), found[1])
 
 
+_judge_and_move = phases._judge_and_move
+
+
+def _move_from_anywhere(store: Any, key: str, move: Any, *rest: Any) -> Any:  # noqa: ANN401
+    """Let a gate move its track from wherever that stands by now."""
+    chosen, kept, ledger = rest
+    current = kept.track.current
+    here = replace(move, source=current.label if current else "", seen=len(kept.history))
+    return _judge_and_move(store, key, here, chosen, kept, ledger)
+
+
+_use = permits.use
+
+
+def _use_again(store: Store, caller: Any, run: str, data: Any) -> Any:  # noqa: ANN401
+    """Let whoever was refused have what was used."""
+    try:
+        return _use(store, caller, run, data)
+    except Rejected:
+        return runs.look(store, run)
+
+
 class Plant(NamedTuple):
     """A fault that the program could have."""
 
@@ -128,7 +153,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "prune": Plant(
         "a prune takes documents that runs still need",
-        lambda: [patch.object(pruning, "needs_documents", lambda _: False)],
+        lambda: [patch.object(pruning, "find_needed", lambda *_: set[str]())],
     ),
     "words": Plant(
         "a prune that keeps answers takes their words",
@@ -144,7 +169,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "expiry": Plant(
         "a question expires by a clock that is wrong",
-        lambda: [patch.object(runs, "_is_far_ahead", lambda _: False)],
+        lambda: [patch.object(runs, "_is_far_ahead", lambda *_: False)],
     ),
     "key": Plant(
         "a reply is recorded on whatever waits",
@@ -160,6 +185,33 @@ PLANTS: dict[str, Plant] = {
     "once": Plant(
         "the same key begins two runs",
         lambda: [patch.object(SqliteStore, "create", _begin_another)],
+    ),
+    "gate": Plant(
+        "what was chosen at a gate still moves a track that has moved since",
+        lambda: [
+            patch.object(phases, "_is_current", lambda *_: True),
+            patch.object(phases, "_judge_and_move", _move_from_anywhere),
+        ],
+    ),
+    "guard": Plant(
+        "a choice that no person made lets a guarded phase pass",
+        lambda: [patch.object(Transition, "needs_person", property(lambda _: False))],
+    ),
+    "bound": Plant(
+        "a preference decides what nobody has seen",
+        lambda: [patch.object(policy, "is_bound", lambda *_: True)],
+    ),
+    "undo": Plant(
+        "an answer is undone although something followed from it",
+        lambda: [patch.object(history, "_find_obstacle", lambda *_: "")],
+    ),
+    "handed": Plant(
+        "nobody records that whoever asked has the answer",
+        lambda: [patch.object(runs, "is_open_to_undo", lambda _: False)],
+    ),
+    "permit": Plant(
+        "whoever was refused a permit is told that they have it",
+        lambda: [patch.object(permits, "use", _use_again)],
     ),
     "origin": Plant(
         "answers that are taken over are recorded as a person's",

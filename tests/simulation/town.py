@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import os
+import traceback
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from quandary.desk import authority, begin
-from quandary.journal import runs
+from quandary.desk import authority, begin, phases
+from quandary.errors import Rejected
+from quandary.formats import tracks
+from quandary.formats.proof import Given
+from quandary.journal import policy, runs
+from quandary.journal.entries import Source
 from quandary.journal.progress import key_of, rebuild
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
-from simulation import people
-from simulation.oracle import Oracle, Wrong, read_entry
+from quandary.settings import Settings
+from simulation import machines, people
+from simulation.model import Act, Wrong
+from simulation.oracle import Oracle
 from simulation.plants import planted
+from simulation.rules import Agents, Permits, Preferences, Tracks
 from simulation.store import SimulatedStore, new_database
 from simulation.world import Broken, Only, Process, World, played
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quandary.desk.begin import Beginning
 
 CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
@@ -27,13 +40,15 @@ CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
     ("cleo", people.Visitor, 0.5),
     ("relay", people.Relay, 0.5),
     ("script", people.Script, 0.4),
-    ("host", people.Host, 0.4),
-    ("keeper", people.Keeper, 0.4),
-    ("archivist", people.Archivist, 0.3),
-    ("clock", people.Clock, 0.2),
-    ("planner", people.Planner, 0.35),
-    ("walker", people.Walker, 0.8),
-    ("worker", people.Walker, 0.6),
+    ("host", machines.Host, 0.4),
+    ("keeper", machines.Keeper, 0.4),
+    ("archivist", machines.Archivist, 0.3),
+    ("clock", machines.Clock, 0.3),
+    ("operator", machines.Operator, 0.25),
+    ("guard", machines.Guard, 0.35),
+    ("planner", machines.Planner, 0.35),
+    ("walker", machines.Walker, 0.8),
+    ("worker", machines.Walker, 0.6),
     ("chat", people.Chat, 0.3),
 )
 """Everybody who may act, and how likely they are there."""
@@ -65,7 +80,11 @@ class Town:
 
     def __init__(self, seed: int, only: Only | None) -> None:
         self.world = World(seed, only)
-        self.oracle = Oracle()
+        self.agents = Agents()
+        self.tracks = Tracks()
+        self.oracle = Oracle(self.agents, self.tracks, Preferences(), Permits())
+        self.files: dict[str, str] = {}
+        """What is kept in each folder of a track."""
         self.runs: list[str] = []
         """Those that somebody has heard of."""
         self.begun: dict[str, Beginning] = {}
@@ -82,12 +101,12 @@ class Town:
         places = {"here": self.database, "elsewhere": self.elsewhere}
         self.world.open_store = lambda process: SimulatedStore(places[process.place], process)
         self.world.committed = self.committed
-        self.world.killed = lambda process: self.oracle.stop_agents(process.name)
+        self.world.killed = lambda process: self.agents.stop(process.name)
         self._servers: dict[int, Process] = {}
         draw = self.world.random("crowd")
         there = [(name, kind) for name, kind, p in CROWD if draw.random() < p]
-        walked = any(kind is people.Planner for _, kind in there)
-        self.crowd = [one for one in there if walked or one[1] is not people.Walker]
+        walked = any(kind is machines.Planner for _, kind in there)
+        self.crowd = [one for one in there if walked or one[1] is not machines.Walker]
 
     @property
     def clock(self) -> float:
@@ -102,24 +121,29 @@ class Town:
 
     def committed(self) -> None:
         """Tell the oracle what was written, and see to what must hold at every moment."""
-        known = self.oracle.entries
-        new = self.database.execute(_ENTRIES, (len(known),)).fetchall()
-        for row in new:
-            entry = read_entry(*row)
-            self.world.tell(f"    {entry['run'][-4:]}/{entry['n']} {row[2].decode()}")
-            self.oracle.record(entry)
-        self.oracle.settle()
+        new = self.entries(len(self.oracle.entries))
+        for entry in new:
+            body = json.dumps(entry["body"])
+            self.world.tell(f"    {entry['run'][-4:]}/{entry['n']} {body}")
+        self.oracle.commit(new)
         for (run,) in self.database.execute(_PRUNED).fetchall():
             if run not in self.pruned:
                 self.pruned.add(run)
                 self.oracle.prune(run)
-        for run in {row[0] for row in new}:
+        for run in dict.fromkeys(entry["run"] for entry in new):
             self.check_run(run)
         waits = "SELECT id FROM run WHERE waits = 'person'"
-        shown = {row[0] for row in self.database.execute(waits)}
-        should = {run.id for run in self.oracle.runs.values() if run.key and run.waits == "person"}
-        if shown != should:
-            raise Wrong(f"the inbox has {shown}, and {should} waits")
+        shown = [row[0] for row in self.database.execute(waits)]
+        self.oracle.judge_inbox(shown, len(self.oracle.entries))
+
+    def entries(self, after: int = 0) -> list[dict[str, Any]]:
+        """The entries of the journal, as the oracle is told of them."""
+        names = ("run", "n", "body", "matter", "digest")
+        rows = self.database.execute(_ENTRIES, (after,)).fetchall()
+        told = [dict(zip(names, row, strict=True)) for row in rows]
+        return [
+            one | {k: one[k] and json.loads(one[k]) for k in ("body", "matter")} for one in told
+        ]
 
     def check_run(self, run: str) -> None:
         """Its chain holds, and its flow built again stands where the journal says."""
@@ -134,19 +158,67 @@ class Town:
 
     def play(self) -> None:
         """Let everybody act, and look at everything when they have."""
+        self.start_track()
         for name, kind in self.crowd:
             if self.world.only is None or name in self.world.only.acts:
                 self.world.act(name, kind(self, name).live)
         self.world.run()
+        self.compare_track()
         for store in (self.aside, SimulatedStore(self.elsewhere)):
             for problem in verify(store).problems:
                 raise Wrong(f"verify: {problem.text} {problem.run}")
-        rows = self.database.execute(_ENTRIES, (0,))
-        self.oracle.compare(read_entry(*row) for row in rows)
+        self.oracle.compare(self.entries())
         self.finish()
 
+    def start_track(self) -> None:
+        """Declare a track, and let it come to its first phase."""
+        source = Source("person", "terminal", "founder")
+        declared = json.dumps(people.PHASES)
+        go: dict[str, Any] = {"approved": "", "given": Given({}), "source": source}
+        if not any(kind is machines.Guard for _, kind in self.crowd):
+            return
+        store = Process(self.world, "founder").store
+        self.oracle.send(Act("go", tuple(source)))
+        phases.start_track(store, people.TRACK, declared, "phases", source)
+        self.oracle.send(Act("go", tuple(source), to="0"))
+        phases.move_track(store, people.TRACK, "0: Plan", **go)
+
+    def compare_track(self) -> None:
+        """The file of the track has every move once, in order, as soon as somebody looks."""
+        if people.TRACK in self.files:
+            _, kept, _ = phases.open_track(Process(self.world, "founder").store, people.TRACK)
+            moved = [passage.label for passage in kept.history]
+            if moved != self.tracks.moves:
+                raise Wrong(f"the track's file has {moved}, the journal {self.tracks.moves}")
+
+    @contextmanager
+    def lock(self, folder: str) -> Iterator[None]:
+        """A track is locked by one; who is killed holds nothing."""
+        request, locks = self.world.request, self.world.locks
+        until = self.world.time + tracks.PATIENCE
+        while request and folder in locks:
+            if self.world.time >= until:
+                raise Rejected(f"{folder}: another program has been changing the track")
+            self.world.sleep(0.5)
+        if request:
+            locks[folder] = request.process
+        try:
+            yield
+        finally:
+            if request and locks.get(folder) is request.process:
+                del locks[folder]
+
+    def save(self, folder: str, text: str) -> None:
+        """Replace a file, all of it or nothing."""
+        self.world.point("file", "saving the track")
+        self.files[folder] = text
+        self.world.point("file", "what comes after saving the track")
+
     def finish(self) -> None:
-        """When nothing strikes any more, whatever waits for a person can be answered to its end."""
+        """When nothing strikes any more and the clock is right, whatever waits for a person can be
+        answered to its end.
+        """
+        self.world.skew = 0.0
         for row in self.aside.runs(waits="person"):
             state = runs.look(self.aside, row.id)
             for _ in range(_MOST):
@@ -166,7 +238,10 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
     patches = [
         patch.object(authority, "require_hand", lambda _: None),
         patch.object(begin, "reading_agent", lambda: ""),
-        patch.object(begin, "project_of", lambda _: "sim"),
+        *(patch.object(one, "project_of", lambda _: "sim") for one in (begin, phases)),
+        patch.object(policy, "read_settings", lambda _: Settings(None, ())),
+        patch.object(os, "makedirs", lambda *_, **__: None),
+        patch.multiple(tracks, read=town.files.get, save=town.save, lock=town.lock),
     ]
     with planted(plant), played(town.world, *patches):
         try:
@@ -174,6 +249,7 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
         except (Wrong, Broken) as found:
             wrong = str(found)
         except Exception as error:  # noqa: BLE001 - whatever it is, the program broke
-            wrong = f"it broke: {error!r}"
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            wrong = f"it broke: {error!r} ({where.name}, line {where.lineno})"
     world = town.world
     return Played(seed, wrong, world.digest, world.lines, dict(town.acts), world.struck)

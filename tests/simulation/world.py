@@ -39,8 +39,9 @@ FAULTS = {
     "read": ("pause", "pause", "pause", "slow", "refused", "killed"),
     "write": ("pause", "pause", "pause", "slow", "refused", "killed"),
     "written": ("pause", "pause", "slow", "unheard", "killed"),
+    "file": ("pause", "slow", "killed"),
 }
-"""What can happen before something is read or written, and when it was written."""
+"""What can happen before something is read or written, when it was written, and around a file."""
 WEATHER = (0.0, 0.02, 0.06, 0.15)
 """How often it does; each seed has one of these."""
 
@@ -106,7 +107,7 @@ class World:
 
     def __init__(self, seed: int | str, only: Only | None = None) -> None:
         self.seed, self.only = seed, only
-        self.time = self.skew = 0.0
+        self.time = self.skew = self.gone_until = 0.0
         self.locks: dict[str, Process] = {}
         """The runs that are driven, and by whom."""
         self.buried: list[greenlet] = []
@@ -225,6 +226,8 @@ class World:
         request = self.request
         if self._over:
             raise GreenletExit
+        if request is not None and self.time < self.gone_until and place != "file":
+            raise StoreError("the store is restarted")
         if request is None or not self._weather:
             return
         actor = request.actor
