@@ -8,15 +8,37 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from quandary import people, testing
+    from quandary.client import (
+        Client,
+        Verdict,
+        Verdicts,
+        aask,
+        achoose,
+        aconfirm,
+        aform,
+        apermit,
+        ask,
+        choose,
+        confirm,
+        form,
+        permit,
+    )
     from quandary.errors import (
         AlreadyAnswered,
         ContextRequired,
+        Declined,
         Diverged,
+        Expired,
         Failed,
         NotFound,
+        OwnWords,
         ParseError,
         QuandaryError,
         Rejected,
+        Reused,
+        TimedOut,
+        Unanswered,
+        Withdrawn,
     )
     from quandary.flows.decide import decide
     from quandary.flows.gate import gate
@@ -27,6 +49,7 @@ if TYPE_CHECKING:
     from quandary.model.calls import Call, Output
     from quandary.model.candidates import Candidate
     from quandary.model.chart import Chart
+    from quandary.model.requests import PermitRequest
     from quandary.model.track import Phase, Track
     from quandary.model.tree import Decision, Extra, Option, Tree
     from quandary.reading import read
@@ -39,9 +62,12 @@ __all__ = [
     "Call",
     "Candidate",
     "Chart",
+    "Client",
     "ContextRequired",
     "Decision",
+    "Declined",
     "Diverged",
+    "Expired",
     "Extra",
     "Failed",
     "Item",
@@ -50,20 +76,38 @@ __all__ = [
     "Option",
     "Outcome",
     "Output",
+    "OwnWords",
     "ParseError",
+    "PermitRequest",
     "Phase",
     "QuandaryError",
     "Question",
     "Reading",
     "Rejected",
     "Reply",
+    "Reused",
+    "TimedOut",
     "Track",
     "Tree",
+    "Unanswered",
+    "Verdict",
+    "Verdicts",
+    "Withdrawn",
     "__version__",
+    "aask",
+    "achoose",
+    "aconfirm",
+    "aform",
+    "apermit",
+    "ask",
+    "choose",
+    "confirm",
     "decide",
+    "form",
     "gate",
     "load",
     "people",
+    "permit",
     "read",
     "run",
     "split",
@@ -72,8 +116,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "errors": "AlreadyAnswered ContextRequired Diverged Failed NotFound ParseError Rejected"
-    " QuandaryError",
+    "client": "Client Verdict Verdicts aask achoose aconfirm aform apermit ask choose confirm"
+    " form permit",
+    "errors": "AlreadyAnswered ContextRequired Declined Diverged Expired Failed NotFound OwnWords"
+    " ParseError QuandaryError Rejected Reused TimedOut Unanswered Withdrawn",
     "flows.decide": "decide",
     "flows.gate": "gate",
     "flows.split": "split",
@@ -83,6 +129,7 @@ _HOMES = {
     "model.calls": "Call Output",
     "model.candidates": "Candidate",
     "model.chart": "Chart",
+    "model.requests": "PermitRequest",
     "model.track": "Phase Track",
     "model.tree": "Decision Extra Option Tree",
     "reading": "read",
