@@ -18,7 +18,17 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from hosts import claude, claude_tools, codex, doctors, gemini, inspector, others  # noqa: F401
+from hosts import (  # noqa: F401
+    claude,
+    claude_tools,
+    codex,
+    doctors,
+    gemini,
+    inspector,
+    others,
+    permissions,
+    sessions,
+)
 from hosts.checks import CHECKS, Row, table, tried
 from hosts.clients import CLIENTS, NODE, NOT_ON_NPM, install
 from quandary.doors.hosts.host_files import why_not

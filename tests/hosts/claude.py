@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    Control = Callable[[dict[str, Any]], dict[str, Any]]
-    """What the program around Claude Code answers when it is asked something."""
+    Control = Callable[[dict[str, Any]], dict[str, Any] | None]
+    """What the program around Claude Code answers when it is asked something; nothing where its
+    person leaves the dialog open."""
 
 LEVEL = "The new module has no log level yet. Which level should it use?"
 QUESTION = {
@@ -64,6 +65,8 @@ class Session:
         """What to do when the hook before a question has begun."""
         self.asked: list[dict[str, Any]] = []
         """What the program around it was asked."""
+        self.cancelled = 0
+        """How often a dialog was closed because somebody else had decided."""
         self.events: list[dict[str, Any]] = []
         stream = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
         told = ("--include-hook-events", "--permission-prompt-tool", "stdio")
@@ -90,15 +93,21 @@ class Session:
             event = json.loads(line)
             if event["type"] == "control_request":
                 self.asked.append(event["request"])
+                response = control(event["request"])
+                if response is None:
+                    continue
                 answer = {
                     "subtype": "success",
                     "request_id": event["request_id"],
-                    "response": control(event["request"]),
+                    "response": response,
                 }
                 process.stdin.write(
                     json.dumps({"type": "control_response", "response": answer}) + "\n"
                 )
                 process.stdin.flush()
+                continue
+            if event["type"] == "control_cancel_request":
+                self.cancelled += 1
                 continue
             self.events.append(event)
             if event.get("subtype") == "hook_started" and event["hook_event"] == "PreToolUse":
@@ -122,6 +131,10 @@ class Session:
 def nobody(request: dict[str, Any]) -> dict[str, Any]:
     """A program around Claude Code that should not have been asked."""
     raise AssertionError(f"asked for {request}")
+
+
+def silent(_: dict[str, Any]) -> None:
+    """One whose person leaves every dialog open."""
 
 
 def allowing(request: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +170,7 @@ def answered_in_the_inbox(at: Place, *words: str) -> Session:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        session = Session(at, model, nobody, *words)
+        session = Session(at, model, silent, *words)
         thread.join(PATIENCE)
         assert found, "the question was never in the inbox"
         (question,) = found[0]["ask"]["tool_input"]["questions"]
@@ -178,22 +191,24 @@ def its_question_is_answered_in_the_inbox() -> None:
     with place("inbox") as at:
         at.quandary("install", "claude")
         settings = json.loads(at.file(".claude/settings.json").read_text(encoding="utf-8"))
-        (hook,) = settings["hooks"]["PreToolUse"][0]["hooks"]
+        (hook,) = settings["hooks"]["PermissionRequest"][0]["hooks"]
         assert hook["timeout"] == 90, "half a minute more than a question waits"
         answered_in_the_inbox(at)
 
 
 @check(CLAUDE)
 def nobody_answers_in_time() -> None:
-    """When nobody answers in time, its own form appears, and a late answer is refused."""
+    """When nobody answers in time, its own form stays, and a late answer is refused."""
     with place("inbox", wait=2) as at:
         at.quandary("install", "claude")
         late: list[Any] = []
         with at_inbox(at) as person, Model(ASKED) as model:
             chosen = choosing("Info (Recommended)")
 
-            def control(request: dict[str, Any]) -> dict[str, Any]:
-                late.append(person.answer(at.only_run().run, "B"))
+            def control(request: dict[str, Any]) -> dict[str, Any] | None:
+                run = person.wait()["run"]
+                person.until_gone()
+                late.append(person.answer(run, "B"))
                 return chosen(request)
 
             session = Session(at, model, control)
@@ -256,7 +271,7 @@ def a_relayed_question_is_answered_in_the_inbox() -> None:
                 state = person.wait()
                 assert person.answer(state["run"], "EVE").status_code == 200
 
-            Session(at, model, nobody, hooked=answer)
+            Session(at, model, silent, hooked=answer)
         (result,) = model.results
         assert f"quandary next {begun['run']}" in result, result
         state = at.only_run()
@@ -273,7 +288,7 @@ def who_was_quicker_is_not_asked_again() -> None:
         with at_inbox(at) as person:
             assert person.answer(begun["run"], "NOW").status_code == 200
         with Model(Call("AskUserQuestion", begun["ask"]["tool_input"])) as model:
-            Session(at, model, nobody)
+            Session(at, model, silent)
         (result,) = model.results
         assert f"quandary next {begun['run']}" in result, result
         assert at.only_run().status == "done"

@@ -176,7 +176,11 @@ class _Line(BaseHTTPRequestHandler):
         elif path.endswith("/messages"):
             self._stream(_messages(self.model.turn(_messages_seen(path, body))))
         elif path.endswith("/responses"):
-            self._stream(_responses(self.model.turn(_responses_seen(path, body))))
+            events = [*_responses(self.model.turn(_responses_seen(path, body)))]
+            if body.get("stream"):
+                self._stream(iter(events))
+            else:
+                self._send_json(events[-1][1]["response"])
         elif path.endswith("/chat/completions"):
             chunks = _completions(self.model.turn(_completions_seen(path, body)))
             if body.get("stream"):

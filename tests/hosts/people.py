@@ -46,6 +46,17 @@ class Person:
             time.sleep(0.1)
         raise TimeoutError("nothing has come to the inbox")
 
+    def until_gone(self) -> None:
+        """Wait until nothing is in the inbox any more."""
+        until = time.monotonic() + SOON
+        while self.inbox():
+            assert time.monotonic() < until, "it still waits in the inbox"
+            time.sleep(0.1)
+
+    def say(self, run: str, text: str) -> httpx.Response:
+        """Write something in place of a choice."""
+        return self.http.post(f"/api/runs/{run}/reply", json={"text": text})
+
     def answer(self, run: str, code: str, comment: str = "", key: str = "1:") -> httpx.Response:
         """Choose an option."""
         one = {"key": key, "picked": [code], **({"comment": comment} if comment else {})}

@@ -28,7 +28,7 @@ from quandary.model.asks import Answer, Outcome, Reply
 from quandary.settings import Part, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from quandary.journal.store import State
@@ -83,7 +83,7 @@ class Asked:
 
     def _work(self, data: dict[str, Any], wait: float) -> None:
         chosen = set_to(route="inbox", wait=wait)
-        self.output = hooks.judge(heard(data), self.store, "/projects/shop", chosen)
+        self.output = hooks.ask_person(heard(data), self.store, "/projects/shop", chosen)
 
     def states(self, count: int = 1) -> list[State]:
         """What waits in the inbox."""
@@ -383,7 +383,7 @@ def test_what_cannot_be_put_faithfully_is_left_to_the_host(
 ) -> None:
     """No name to find it by, no text, two alike, or more options than could be shown."""
     told = heard(data)
-    assert hooks.judge(told, store, "here", set_to(route="inbox", wait=20)) is None
+    assert hooks.ask_person(told, store, "here", set_to(route="inbox", wait=20)) is None
     assert store.runs() == []
 
 
@@ -443,21 +443,28 @@ def home(tmp_path: Path) -> dict[str, str]:
             "QUANDARY_STORE": str(tmp_path / "journal.db"),
             "XDG_DATA_HOME": str(tmp_path / "data"),
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
+            "XDG_STATE_HOME": str(tmp_path / "state"),
         }
     )
 
 
 def started(tmp_path: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """The hook as a process, with its input."""
+    """The hook of the permission event as a process: the one before has told it the call's id."""
+    data = {**call(question()), "cwd": str(tmp_path)}
+    before = [*program.PROGRAM, "hook", "pre"]
+    sent = json.dumps(data).encode()
+    ended = subprocess.run(before, input=sent, env=env, stdout=subprocess.PIPE, check=True)
+    assert ended.stdout == b""
+    del data["tool_use_id"]
     process = subprocess.Popen(
-        [*program.PROGRAM, "hook", "pre"],
+        [*program.PROGRAM, "hook", "permission"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=env,
     )
     assert process.stdin is not None
-    process.stdin.write(json.dumps({**call(question()), "cwd": str(tmp_path)}).encode())
+    process.stdin.write(json.dumps(data).encode())
     process.stdin.close()
     process.stdin = None
     return process
@@ -484,8 +491,9 @@ def test_a_whole_process_waits_and_answers(tmp_path: Path, home: dict[str, str])
         out, err = process.communicate(timeout=20)
         assert time.monotonic() - begun < 3
     assert (process.returncode, err) == (0, b"")
-    updated = json.loads(out)["hookSpecificOutput"]["updatedInput"]
-    assert updated["answers"] == {LEVEL: "Silent"}
+    decision = json.loads(out)["hookSpecificOutput"]["decision"]
+    assert decision["behavior"] == "allow"
+    assert decision["updatedInput"]["answers"] == {LEVEL: "Silent"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -511,7 +519,7 @@ def test_a_host_that_is_gone_gets_no_answer(tmp_path: Path, home: dict[str, str]
     told.write_text(json.dumps({**call(question()), "cwd": str(tmp_path)}))
     script = f'"$@" < {told} & wait'
     with subprocess.Popen(
-        ["sh", "-c", script, "sh", *program.PROGRAM, "hook", "pre"], env=home
+        ["sh", "-c", script, "sh", *program.PROGRAM, "hook", "permission"], env=home
     ) as host:
         store = SqliteStore(tmp_path / "journal.db")
         (row,) = soon(lambda: runs.inbox(store))
@@ -524,13 +532,13 @@ def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
     tmp_path: Path, home: dict[str, str], store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent relays it; once it is answered in the inbox, the agent is sent to its run."""
-    begun, wait = threading.Event(), runs.wait
+    begun, news = threading.Event(), store.news
 
-    def seen(*given: Any) -> State:  # noqa: ANN401 - passed on
+    def seen(seconds: float) -> Generator[bool]:
         begun.set()
-        return wait(*given)
+        return news(seconds)
 
-    monkeypatch.setattr(runs, "wait", seen)
+    monkeypatch.setattr(store, "news", seen)
     (tmp_path / "tree.md").write_text(program.DEPLOY, encoding="utf-8")
     words = ("ask", "tree.md", "--context", "All green.", "--via", "relay")
     shown = subprocess.run(
@@ -543,7 +551,7 @@ def test_a_question_that_a_run_of_ours_asks_is_not_asked_twice(
 
     def ask(wait: float) -> threading.Thread:
         chosen = set_to(route="inbox", wait=wait)
-        work = lambda: output.append(hooks.judge(heard(relayed), store, project, chosen))  # noqa: E731
+        work = lambda: output.append(hooks.ask_person(heard(relayed), store, project, chosen))  # noqa: E731
         thread = threading.Thread(target=work)
         thread.start()
         return thread
@@ -580,7 +588,7 @@ def test_who_answers_before_the_agent_relays_is_not_asked_again(
     assert hooks.find_answered_run(told, store, project) == begun["run"]
     assert hooks.find_answered_run(told, store, "elsewhere") is None
     assert hooks.find_answered_run(heard(call(question())), store, project) is None
-    said = hooks.judge(told, store, project, set_to(route="inbox", wait=20))
+    said = hooks.ask_person(told, store, project, set_to(route="inbox", wait=20))
     assert said is not None
     reason = said["hookSpecificOutput"]["permissionDecisionReason"]
     assert f"`quandary next {begun['run']}`" in reason
@@ -606,5 +614,5 @@ def test_a_late_answer_at_the_command_line_is_told_why(store: SqliteStore, tmp_p
 def test_a_wrong_setting_leaves_the_host_alone(store: SqliteStore) -> None:
     """The hook says nothing, and the log says why."""
     with pytest.raises(QuandaryError, match="route"):
-        hooks.judge(heard(call(question())), store, "here", set_to(route="browser"))
+        hooks.ask_person(heard(call(question())), store, "here", set_to(route="browser"))
     assert store.runs() == []

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 
 import quandary
 from quandary.doors.hosts import install as installing
-from quandary.doors.hosts.host_files import HOSTS, MATCHER, Places, places
-from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
+from quandary.doors.hosts.host_files import HOOKS, HOSTS, MATCHER, STARTS, Places, places
+from quandary.doors.hosts.install import CannotEdit, Gate, carry_out, plan_install, plan_uninstall
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
 from quandary.model.candidates import problem
@@ -81,13 +81,20 @@ def hook(word: str, command: str = NAME) -> dict[str, Any]:
     return {"matcher": MATCHER, "hooks": [handler]}
 
 
+OURS = {
+    "PreToolUse": [hook("pre")],
+    "PermissionRequest": [hook("permission")],
+    "PostToolUse": [hook("post")],
+    "SessionStart": [{**hook("session"), "matcher": STARTS}],
+}
+
 # Claude Code
 
 
 def test_hooks_and_a_skill_are_installed() -> None:
     """Both hooks call the program itself, with no shell between."""
     install("claude")
-    assert read(SETTINGS) == {"hooks": {"PreToolUse": [hook("pre")], "PostToolUse": [hook("post")]}}
+    assert read(SETTINGS) == {"hooks": OURS}
     skill = Path(SKILL).read_text(encoding="utf-8")
     assert skill.startswith("---\nname: quandary\ndescription: ")
     for word in ("ask", "split", "gate", "reply_with", "tool_input", "advise", "Never answer"):
@@ -119,24 +126,24 @@ def test_hooks_of_others_stay_in_front() -> None:
     install("claude")
     found = read(SETTINGS)
     assert list(found) == ["z", "hooks", "a"]
-    assert list(found["hooks"]) == ["PreToolUse", "Stop", "PostToolUse"]
+    assert list(found["hooks"]) == ["PreToolUse", "Stop", *list(HOOKS)[1:]]
     assert found["hooks"]["PreToolUse"] == [others, hook("pre")]
     uninstall("claude")
     assert Path(SETTINGS).read_text(encoding="utf-8") == text
 
 
 def test_a_hook_that_waits_for_the_inbox_has_more_time() -> None:
-    """Only the one before a question; what was there is renewed, and a longer time stays."""
+    """Only the one that waits for a person; what was there is renewed, and a longer time stays."""
     install("claude")
     carry_out(plan_install(places("claude", ""), NAME, mcp=False, timeout=630))
-    patient = hook("pre")
+    patient = hook("permission")
     patient["hooks"][0]["timeout"] = 630
-    wanted = {"hooks": {"PreToolUse": [patient], "PostToolUse": [hook("post")]}}
+    wanted = {"hooks": {**OURS, "PermissionRequest": [patient]}}
     assert read(SETTINGS) == wanted
     for seconds in (630, 90, None):
         assert plan_install(places("claude", ""), NAME, mcp=False, timeout=seconds).changes == ()
     carry_out(plan_install(places("claude", ""), NAME, mcp=False, timeout=3630))
-    assert read(SETTINGS)["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 3630
+    assert read(SETTINGS)["hooks"]["PermissionRequest"][0]["hooks"][0]["timeout"] == 3630
     uninstall("claude")
     assert tree() == {}
 
@@ -202,7 +209,7 @@ def test_what_cannot_be_edited_safely_is_refused_with_what_to_paste(text: str) -
     before = tree()
     with pytest.raises(CannotEdit, match="nothing was changed; add this yourself") as refused:
         install("claude")
-    wanted = {"hooks": {"PreToolUse": [hook("pre")], "PostToolUse": [hook("post")]}}
+    wanted = {"hooks": OURS}
     assert json.loads(refused.value.snippet) == wanted
     assert tree() == before
     uninstall("claude")
@@ -229,7 +236,7 @@ def test_the_layout_stays(indent: int | str | None, newline: str, end: str) -> N
     text = json.dumps(data, indent=indent, ensure_ascii=False) + end
     put(SETTINGS, text.replace("\n", newline))
     install("claude")
-    hooks = {"PreToolUse": [hook("pre")], "PostToolUse": [hook("post")]}
+    hooks = OURS
     wanted = json.dumps({**data, "hooks": hooks}, indent=indent, ensure_ascii=False) + end
     assert Path(SETTINGS).read_bytes().decode() == wanted.replace("\n", newline)
 
@@ -269,7 +276,7 @@ def test_a_call_that_moved_is_renewed() -> None:
 
 def test_a_line_somebody_wrote_by_hand_is_enough() -> None:
     """The same call for a shell is not doubled, and not ours to remove."""
-    events = (("PreToolUse", "pre"), ("PostToolUse", "post"))
+    events = HOOKS.items()
     by_hand = {
         event: [{"hooks": [{"type": "command", "command": f"/bin/quandary hook {word}"}]}]
         for event, word in events
@@ -641,3 +648,61 @@ def test_paths_outside_ascii_work() -> None:
     ]
     uninstall("claude", "Übung 日本")
     assert tree() == {"Übung 日本": None}
+
+
+# -- permissions -----------------------------------------------------------------------------------
+
+
+def test_permissions_come_with_the_hooks_of_claude_code() -> None:
+    """Every tool, or those that are named; rules to ask about join those that are there."""
+    put(SETTINGS, '{"permissions": {"ask": ["Write"], "deny": []}}')
+    before = tree()
+    gate = Gate(("Bash", "mcp__db__*"), ("Bash(git push:*)", "Write"))
+    here = places("claude", "")
+    carry_out(plan_install(here, NAME, mcp=False, timeout=630, gate=gate))
+    found = read(SETTINGS)
+    assert found["permissions"] == {"ask": ["Write", "Bash(git push:*)"], "deny": []}
+    assert found["hooks"]["PreToolUse"] == [hook("pre")]
+    for event in ("PermissionRequest", "PostToolUse", "PostToolUseFailure"):
+        (group,) = found["hooks"][event]
+        fits = [
+            name
+            for name in ("Bash", "mcp__db__q", "AskUserQuestion", "BashOutput", "Edit")
+            if re.search(group["matcher"], name)
+        ]
+        assert fits == ["Bash", "mcp__db__q", "AskUserQuestion"]
+    assert plan_install(here, NAME, mcp=False, timeout=630, gate=gate).changes == ()
+    carry_out(plan_install(here, NAME, mcp=False, timeout=630, gate=Gate()))
+    assert read(SETTINGS)["hooks"]["PostToolUse"][0]["matcher"] == "*"
+    uninstall("claude")
+    assert tree() == before
+
+
+def test_rules_to_ask_about_go_with_the_hooks_though_the_file_has_changed() -> None:
+    """Those of the settings, and none besides."""
+    gate, here = Gate(ask=("Bash(git push:*)",)), places("claude", "")
+    carry_out(plan_install(here, NAME, mcp=False, gate=gate))
+    changed = read(SETTINGS)
+    changed["permissions"]["ask"].append("WebFetch")
+    put(SETTINGS, json.dumps(changed))
+    carry_out(plan_uninstall(here, gate))
+    assert read(SETTINGS) == {"permissions": {"ask": ["WebFetch"]}}
+
+
+def test_the_hook_of_codex_is_a_line_for_a_shell(tmp_path: Path) -> None:
+    """It is renewed where it is there already, and goes without a trace."""
+    here, path = places("codex", None), tmp_path / "home" / ".codex" / "hooks.json"
+    mine = {"hooks": {"PermissionRequest": [{"hooks": [{"type": "command", "command": "x"}]}]}}
+    put(str(path), json.dumps(mine))
+    carry_out(plan_install(here, "/a b/quandary", mcp=False, timeout=90, gate=Gate(("Bash",))))
+    first, ours = read(str(path))["hooks"]["PermissionRequest"]
+    assert first == mine["hooks"]["PermissionRequest"][0]
+    assert ours["hooks"][0]["command"] == "'/a b/quandary' hook permission codex"
+    assert ours["hooks"][0]["timeout"] == 90
+    [start] = read(str(path))["hooks"]["SessionStart"]
+    assert start["hooks"][0]["command"] == "'/a b/quandary' hook session codex"
+    put(str(path), json.dumps({**read(str(path)), "mine": 1}))
+    carry_out(plan_install(here, NAME, mcp=False, timeout=630, gate=Gate()))
+    assert len(read(str(path))["hooks"]["PermissionRequest"]) == 2
+    carry_out(plan_uninstall(here))
+    assert read(str(path)) == {**mine, "mine": 1}

@@ -6,12 +6,12 @@ gave in our inbox, or (where the settings are strict) why the question cannot be
 hook hears comes from the host and not from the person, so nothing here counts where only a person
 can answer.
 
-With `[hooks] route = "inbox"`, the hook before a question asks it here, waits for as long as `wait`
-says, and hands back what the person answered. Only a person's own hand counts, at a terminal or in
-the browser: the agent that asks cannot answer itself. If nobody answers in time, the question is
-withdrawn here and the host shows its own form. A question that an agent only relays, because a run
-of ours asks it, is in the inbox already: then the hook waits for that run, and tells the agent when
-it was answered there.
+With `[hooks] route = "inbox"`, the hook of the permission event asks here, while the host shows its
+own form; it waits for as long as `wait` says, and hands back what the person answered. Whoever is
+first counts. Only a person's own hand counts, at a terminal or in the browser: the agent that asks
+cannot answer itself. If nobody answers in time, the question is withdrawn here. A question that an
+agent only relays, because a run of ours asks it, is in the inbox already: then the hook waits for
+that run, and tells the agent when it was answered there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,17 +33,18 @@ import msgspec
 from quandary.desk import reply, returns
 from quandary.desk.authority import Caller
 from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
+from quandary.desk.state import hand_over
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
-from quandary.journal.entries import Answered, Asked, Noted, sha256
+from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
 from quandary.journal.store import open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
 from quandary.model.text import LETTERS
-from quandary.settings import project_of, read_settings, state_folder
+from quandary.settings import project_of, read_settings, state_folder, user_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +68,7 @@ LONGEST_TIME = 366 * 24 * 3600
 """Seconds that an answer can have taken; what is more was not measured."""
 _FORGOTTEN = 30 * 24 * 3600
 """Seconds after which a host that began to ask will not come back."""
-_LOOK = 0.5
+LOOK = 0.5
 """Seconds after which we see whether the host is still there."""
 _GONE = "the host no longer waits for it"
 _RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
@@ -80,13 +81,14 @@ _RANGE = re.compile(
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
-_DECISION = "hookSpecificOutput"
+DECISION = "hookSpecificOutput"
+ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"
 
 
-def run(event: str) -> int:
+def run(event: str, host: str = "claude") -> int:
     """The hook as a host calls it; whatever comes in, the status is 0."""
     try:
-        output = respond(event, sys.stdin.buffer.read())
+        output = respond(event, sys.stdin.buffer.read(), host)
         if output:
             sys.stdout.buffer.write(output + b"\n")
             sys.stdout.buffer.flush()
@@ -98,26 +100,53 @@ def run(event: str) -> int:
     return 0
 
 
-def respond(event: str, data: bytes) -> bytes:
+def respond(event: str, data: bytes, host: str = "claude") -> bytes:
     """What is printed for the host; nothing where there is nothing to say."""
     said = msgspec.json.decode(data)
+    if event == "session":
+        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
+
+        return sessions.tell_decided(said)
     call = read_call(said)
+    if event == "permission" or (event == "post" and call is None):
+        if call is None and not user_settings().table("permissions"):
+            return b""
+        from quandary.doors.hosts import permissions  # noqa: PLC0415 - not around questions
+
+        return permissions.respond(event, said, host)
     if call is None:
         return b""
-    where = said.get("cwd")
-    if not isinstance(where, str) or not os.path.isdir(where):
-        where = os.curdir
+    where = find_folder(said)
     store = open_store(start=where)
     if event == "post":
         record(call, store, project_of(where), measure_time(call, said.get("duration_ms")))
         return b""
-    from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
+    settings = hook_settings(where)
+    output = judge(call, store, project_of(where), settings)
+    if DECISION not in (output or ()) and is_headless(said, settings):
+        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around every question
 
-    watch_store(store)
-    output = judge(call, store, project_of(where), hook_settings(where))
-    if _DECISION not in (output or ()):
+        output = sessions.park(call, store, project_of(where), os.path.realpath(where)) or output
+    if DECISION not in (output or ()):
         start_time(call)
     return msgspec.json.encode(output) if output is not None else b""
+
+
+def find_folder(said: dict[str, Any]) -> str:
+    """The folder that a host works in."""
+    where = said.get("cwd")
+    return where if isinstance(where, str) and os.path.isdir(where) else os.curdir
+
+
+def is_headless(said: dict[str, Any], settings: Settings) -> bool:
+    """Whether a session is to be parked while it waits: nobody is at it, and it can be resumed.
+
+    A sub-agent that is deferred ends without a word.
+    """
+    wanted = settings.table("hooks").get("park", False)
+    if not isinstance(wanted, bool):
+        raise ParseError(f"[hooks] park is true or false, not {wanted!r}")
+    return wanted and os.environ.get(ATTENDED) == "0" and not said.get("agent_id")
 
 
 def hook_settings(where: str | None = None) -> Settings:
@@ -142,6 +171,7 @@ class ToolCall(NamedTuple):
     input: dict[str, Any]
     questions: tuple[Question, ...]
     response: Any
+    asker: Asker = Asker()
 
     def record_name(self, question: Question) -> str:
         """What the record of a question is found by."""
@@ -200,8 +230,16 @@ def read_call(data: object) -> ToolCall | None:
         if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
     )
     session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
-    told = ToolCall(session, call, given, questions, data.get("tool_response"))
+    response, asker = data.get("tool_response"), read_asker(data)
+    told = ToolCall(session, call, given, questions, response, asker)
     return told if questions else None
+
+
+def read_asker(data: dict[str, Any]) -> Asker:
+    """Who asks, as a host says it with every event; only one of them counts turns."""
+    host = "codex" if "turn_id" in data else "claude"
+    said = (str(data.get(name) or "")[:200] for name in ("session_id", "agent_type", "model"))
+    return Asker(host, *said)
 
 
 def _read_question(number: int, entry: dict[str, Any]) -> Question:
@@ -248,20 +286,26 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
     """What to say to the host; nothing where it is to continue as always."""
     if len(call.questions) < len(call.input["questions"]):
         return None  # what is no question is for the host to judge
-    ours = find_relayed_run(call, store, project)
-    if ours is not None:  # then that run has judged it
-        wait = inbox_seconds(settings)
-        return None if wait is None else _wait_for_run(store, ours, time.monotonic() + wait)
+    if find_relayed_run(call, store, project) is not None:
+        return None  # then that run has judged it
     if settings.table("hooks").get("strict") is True:
         fault = find_fault(call.questions)
         if fault:
-            return _decision("deny", fault)
-    answer = _answer_by_preference(call, store, project)
-    if _DECISION in (answer or ()) or "route" not in settings.table("hooks"):
-        return answer
+            return make_decision("deny", fault)
+    return _answer_by_preference(call, store, project)
+
+
+def ask_person(
+    call: ToolCall, store: Store, project: str, settings: Settings
+) -> dict[str, Any] | None:
+    """What a person says in the inbox while the host shows its form; nothing where they do not."""
     seconds = inbox_seconds(settings)
-    said = ask_in_inbox(call, store, project, seconds) if seconds is not None else None
-    return said or answer
+    if seconds is None or len(call.questions) < len(call.input["questions"]):
+        return None
+    ours = find_relayed_run(call, store, project)
+    if ours is not None:
+        return _wait_for_run(store, ours, time.monotonic() + seconds)
+    return ask_in_inbox(call, store, project, seconds)
 
 
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
@@ -289,13 +333,13 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
     ids = ", ".join(question.id for question in call.questions)
     reason = f"Decided by the person's preference ({ids}); nobody was asked."
     answered = {**call.input, "answers": answers}
-    return _decision("allow", reason, updatedInput=answered, additionalContext=reason)
+    return make_decision("allow", reason, updatedInput=answered, additionalContext=reason)
 
 
-def _decision(word: str, reason: str, **more: object) -> dict[str, Any]:
+def make_decision(word: str, reason: str, **more: object) -> dict[str, Any]:
     """What is said to the host; `updatedInput` with answers does without its form."""
     said = {"permissionDecision": word, "permissionDecisionReason": reason, **more}
-    return {_DECISION: {"hookEventName": "PreToolUse", **said}}
+    return {DECISION: {"hookEventName": "PreToolUse", **said}}
 
 
 def find_fault(questions: tuple[Question, ...]) -> str:
@@ -351,6 +395,17 @@ def start_time(call: ToolCall) -> None:
                 os.unlink(left)
         with open(_time_file(call), "w", encoding="ascii") as file:
             file.write(chance.stamp(chance.now()))
+        with open(_pair_file(call), "w", encoding="utf-8") as file:
+            file.write(call.id)
+
+
+def pair(call: ToolCall) -> ToolCall:
+    """A call with the id that the hook before it heard: the permission event has none."""
+    if call.id:
+        return call
+    with suppress(OSError, ValueError), open(_pair_file(call), encoding="utf-8") as file:
+        return call._replace(id=file.read())
+    return call
 
 
 def measure_time(call: ToolCall, milliseconds: object) -> float | None:
@@ -360,6 +415,7 @@ def measure_time(call: ToolCall, milliseconds: object) -> float | None:
         with open(_time_file(call), encoding="ascii") as file:
             begun = file.read()
         os.unlink(_time_file(call))
+        os.unlink(_pair_file(call))
     said = milliseconds if isinstance(milliseconds, int | float) else 0
     if said is not True and 0 < said <= LONGEST_TIME * 1000:
         return said / 1000
@@ -370,8 +426,16 @@ def measure_time(call: ToolCall, milliseconds: object) -> float | None:
 
 
 def _time_file(call: ToolCall) -> str:
-    name = sha256(f"{call.session}\n{call.id}".encode(errors="replace")).hexdigest()[:32]
-    return os.path.join(state_folder(), "hooks", name)
+    return _file_of(f"{call.session}\n{call.id}".encode(errors="replace"))
+
+
+def _pair_file(call: ToolCall) -> str:
+    given = msgspec.json.encode(call.input, order="deterministic")
+    return _file_of(f"{call.session}\n".encode(errors="replace") + given)
+
+
+def _file_of(known: bytes) -> str:
+    return os.path.join(state_folder(), "hooks", sha256(known).hexdigest()[:32])
 
 
 def record(call: ToolCall, store: Store, project: str, seconds: float | None = None) -> list[State]:
@@ -408,22 +472,28 @@ def begin_record(
     prefer: bool = False,
     ask: Ask | None = None,
     expires: datetime | None = None,
+    folder: str = "",
 ) -> State:
-    """The record of a question; it is begun by whoever comes first."""
+    """The record of a question; it is begun by whoever comes first.
+
+    The `folder` is where a session that is parked with it can be resumed.
+    """
     if ask is None:
         context = question.text or question.header or "A question without words."
         ask = Ask(question.key, "transition", Preamble(context), (question,))
     name = call.record_name(question)
+    arguments = {"ask": msgspec.to_builtins(ask), "session": call.session, "call": call.id}
     return driver.begin(
         store,
         "question",
-        {"ask": msgspec.to_builtins(ask), "session": call.session, "call": call.id},
+        arguments | ({"folder": folder} if folder else {}),
         project=project,
         **HOOK.source,
         name=name,
         once=bool(name),
         prefer=prefer,
         expires=expires,
+        asker=call.asker,
     )
 
 
@@ -501,9 +571,9 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
         return None
     expires = chance.now() + timedelta(seconds=wait + MARGIN)
     why = _GONE
-    with _listen_to_host() as waits:
+    with listen_to_host() as waits:
         try:
-            asks = [(one, _ask_person(call, one, project)) for one in call.questions]
+            asks = [(one, make_ask(call, one, project)) for one in call.questions]
             states = [
                 begin_record(store, call, one, project, ask=ask, expires=expires)
                 for one, ask in asks
@@ -518,7 +588,7 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
                     with suppress(Rejected):  # where somebody was quicker, theirs counts
                         reply.withdraw(store, HOOK, run_id, why)
                     states.append(driver.look(store, run_id))
-    return _hand_over(call, store, states)
+    return hand_over_answers(call, store, states)
 
 
 def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None:
@@ -556,22 +626,23 @@ def _form(ask: Ask) -> list[tuple[str, list[str]]]:
 def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
     """Wait for a run that asks the question itself, and send the agent there when it continues."""
     key = state.key
-    with _listen_to_host() as waits:
-        while state.key == key and waits() and (left := until - time.monotonic()) > 0:
-            state = driver.wait(store, state.run, state.n, min(left, _LOOK))
+    with listen_to_host() as waits, closing(store.news(LOOK)) as news:
+        while state.key == key and waits() and time.monotonic() < until:
+            next(news)
+            state = driver.look(store, state.run)
     return None if state.key == key else _send_back(state.run)
 
 
 def _send_back(run: str) -> dict[str, Any]:
     """What tells the agent that there is nothing left to show."""
-    return _decision(
+    return make_decision(
         "deny",
         f"The person answered this in quandary. Run `quandary next {run}` and continue with the "
         "state that it prints.",
     )
 
 
-def _ask_person(call: ToolCall, question: Question, project: str) -> Ask:
+def make_ask(call: ToolCall, question: Question, project: str) -> Ask:
     """The question as a person sees it here: where it comes from, and how its options look."""
     number, count = call.questions.index(question) + 1, len(call.questions)
     where = f" at work in {os.path.basename(project)}" if project else ""
@@ -587,7 +658,7 @@ def _ask_person(call: ToolCall, question: Question, project: str) -> Ask:
 
 
 @contextmanager
-def _listen_to_host() -> Iterator[Callable[[], bool]]:
+def listen_to_host() -> Iterator[Callable[[], bool]]:
     """Whether the program that runs the hook still wants an answer; its signals end the waiting."""
     host, signals, before = os.getppid(), list[int](), {}
     if threading.current_thread() is threading.main_thread():
@@ -602,29 +673,30 @@ def _listen_to_host() -> Iterator[Callable[[], bool]]:
 
 def _wait(store: Store, states: list[State], until: float, waits: Callable[[], bool]) -> str:
     """Wait until all is answered, or the time is up; why not longer, where it is neither."""
-    while all(state.status in ("waiting", "done") for state in states):
-        waiting = [state for state in states if state.status == "waiting"]
-        left = until - time.monotonic()
-        if not waiting or left <= 0:
-            return ""
-        if not waits():
-            return _GONE
-        driver.wait(store, waiting[0].run, waiting[0].n, min(left, _LOOK))
-        states = [driver.look(store, state.run) for state in states]
+    with closing(store.news(LOOK)) as news:
+        while all(state.status in ("waiting", "done") for state in states):
+            if all(state.status == "done" for state in states) or time.monotonic() >= until:
+                return ""
+            if not waits():
+                return _GONE
+            next(news)
+            states = [driver.look(store, state.run) for state in states]
     return "another question of the same call was not answered"
 
 
-def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, Any] | None:
+def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict[str, Any] | None:
     """The host's input with all the answers, or the person's refusal; else nothing.
 
     Only what a person did with their own hand counts, and nothing that was passed on.
     """
     if any(_is_declined(store, state) for state in states):
-        return _decision(
+        return make_decision(
             "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
         )
     answers: dict[str, str] = {}
     notes: dict[str, dict[str, str]] = {}
+    if all(state.status == "done" for state in states):
+        states = [hand_over(store, HOOK, state) for state in states]
     for question, state in zip(call.questions, states, strict=True):
         found = driver.answer_of(store, state.run) if state.status == "done" else None
         if found is None or not found[0].in_person or not spell(call, question, found[1]):
@@ -636,7 +708,7 @@ def _hand_over(call: ToolCall, store: Store, states: list[State]) -> dict[str, A
     if notes:
         given = call.input.get("annotations")
         answered["annotations"] = {**(given if isinstance(given, dict) else {}), **notes}
-    return _decision("allow", "The person answered in quandary.", updatedInput=answered)
+    return make_decision("allow", "The person answered in quandary.", updatedInput=answered)
 
 
 def _is_declined(store: Store, state: State) -> bool:

@@ -43,7 +43,16 @@ if TYPE_CHECKING:
 NAME = "quandary"
 MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
 """Claude Code's own question tool, and those of servers that stand in for it."""
-HOOKS = {"PreToolUse": "pre", "PostToolUse": "post"}
+STARTS = "startup|resume|clear|compact"
+"""The ways in which a session starts."""
+HOOKS = {
+    "PreToolUse": "pre",
+    "PermissionRequest": "permission",
+    "PostToolUse": "post",
+    "SessionStart": "session",
+}
+EVENTS = {**HOOKS, "PostToolUseFailure": "post"}
+"""The last one is called for permissions only: a tool that fails was allowed before."""
 HOOKS_SINCE = "2.1.139"
 """The first Claude Code that calls a hook without a shell."""
 
@@ -99,7 +108,11 @@ Where `ask` has a `text`, show that word for word, end your turn, and wait for w
    {tool} with `ask.tool_input`, unchanged."""
 
 CLAUDE = _LOOP.format(
-    example=_EXAMPLE, way="--via relay", ask=_RELAYED.format(tool="AskUserQuestion")
+    example=_EXAMPLE,
+    way="--via relay",
+    ask=_RELAYED.format(tool="AskUserQuestion")
+    + " Without that tool, as a sub-agent, run\n   `quandary next RUN --wait 60` until it is no "
+    "longer `waiting`: the person answers in the inbox.",
 )
 CODEX = _LOOP.format(
     example=_EXAMPLE,
@@ -148,6 +161,8 @@ class Places(NamedTuple):
     lesson: Lesson
     hooks: str | None = None
     """The settings that hooks belong in."""
+    shell_hooks: str | None = None
+    """The file that hooks belong in which the host runs with a shell."""
     servers: Servers | None = None
     listed: Servers | None = None
     """A list of servers that the host alone writes, and we only look at."""
@@ -185,6 +200,7 @@ def _codex(root: str | None) -> Places:
     return Places(
         _section(os.path.join(folder, "AGENTS.md"), CODEX),
         servers=Servers(os.path.join(base, "config.toml"), "mcp_servers"),
+        shell_hooks=os.path.join(home, "hooks.json") if root is None else None,
         notes=(f"Codex reads {over} in the place of AGENTS.md beside it",) if hidden else (),
     )
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.doors.hosts.host_files import HOOKS, MATCHER, NAME
+from quandary.doors.hosts.host_files import EVENTS, HOOKS, MATCHER, NAME, STARTS
 from quandary.errors import ParseError, QuandaryError
 from quandary.settings import data_folder, load_toml
 from quandary.settings.files import read_text, write_text
@@ -75,16 +76,39 @@ class Plan(NamedTuple):
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None = None) -> Plan:
+class Gate(NamedTuple):
+    """What a host's permissions come to us for: which tools, and what it is told to ask about."""
+
+    tools: tuple[str, ...] = ("*",)
+    ask: tuple[str, ...] = ()
+
+    @property
+    def matcher(self) -> str:
+        """The tools and the question tools, as a host matches names."""
+        if "*" in self.tools:
+            return "*"
+        names = [re.escape(tool).replace(r"\*", ".*") for tool in self.tools]
+        return MATCHER.replace("^(", f"^({'|'.join(names)}|")
+
+
+def plan_install(
+    places: Places,
+    command: str,
+    *,
+    mcp: bool,
+    timeout: int | None = None,
+    gate: Gate | None = None,
+) -> Plan:
     """The plan that makes `command` known to a host, with our server if that is wanted.
 
-    The hook before a question may take `timeout` seconds, where questions wait in the inbox.
+    The hook of the permission event may take `timeout` seconds, where somebody is asked in the
+    inbox; with a `gate`, it is called for permissions too.
     """
     if mcp and places.servers is None:
         raise QuandaryError(places.elsewhere)
     changes: list[Change] = []
     notes = list(places.notes)
-    for path, entry in _entries(places, command, timeout, mcp=mcp):
+    for path, entry in _entries(places, command, timeout, mcp=mcp, gate=gate):
         text, copy = _read(path)
         try:
             if text is not None and entry.is_current(text):
@@ -108,10 +132,10 @@ def plan_install(places: Places, command: str, *, mcp: bool, timeout: int | None
     return Plan(tuple(changes), tuple(notes))
 
 
-def plan_uninstall(places: Places) -> Plan:
+def plan_uninstall(places: Places, gate: Gate = Gate()) -> Plan:  # noqa: B008 - unchangeable
     """The plan that takes out whatever install put there."""
     changes, left = [], []
-    for path, entry in _entries(places, NAME, None, mcp=True):
+    for path, entry in _entries(places, NAME, None, mcp=True, gate=gate):
         text, copy = _read(path)
         if text is None:
             continue
@@ -174,12 +198,14 @@ def _snippet(entry: Entry) -> str:
 
 
 def _entries(
-    places: Places, command: str, timeout: int | None, *, mcp: bool
+    places: Places, command: str, timeout: int | None, *, mcp: bool, gate: Gate | None
 ) -> Iterator[tuple[str, Entry]]:
     """What belongs into which file."""
     yield places.lesson.path, lesson_entry(places.lesson, command)
     if places.hooks is not None:
-        yield places.hooks, Hooks(command, timeout)
+        yield places.hooks, Hooks(command, timeout, gate)
+    if places.shell_hooks is not None:
+        yield places.shell_hooks, Hooks(command, timeout, gate, "codex")
     if mcp and places.servers is not None:
         yield places.servers.path, Server(places.servers, command)
 
@@ -350,38 +376,81 @@ def _member(data: dict[str, Any], key: str, kind: type, path: str) -> Any:  # no
 
 
 class Hooks(NamedTuple):
-    """Hooks before and after a question, for Claude Code."""
+    """Hooks around a question, and with a gate around every tool, for Claude Code.
+
+    Codex has those of a session and of the permission event, as lines for a shell.
+    """
 
     command: str
     timeout: int | None = None
-    """Seconds that the hook before a question may take, where that is longer than usual."""
-    what: str = f"hooks {' and '.join(HOOKS)} for AskUserQuestion"
+    """Seconds that the hook that waits for a person may take, where that is longer than usual."""
+    gate: Gate | None = None
+    host: str = "claude"
+
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        rules = ", ".join(_rules(self.gate))
+        asks = f", and rules to ask about {rules}" if rules else ""
+        kinds = {"questions": self.host != "codex", "permissions": self.gate, "sessions": True}
+        about = " and ".join(kind for kind, wanted in kinds.items() if wanted)
+        return f"hooks {', '.join(self.events)} for {about}{asks}"
+
+    @property
+    def events(self) -> dict[str, str]:
+        """The events of the host, and what each has us do."""
+        if self.host == "codex":
+            wanted = ("SessionStart", "PermissionRequest") if self.gate else ("SessionStart",)
+            return {event: HOOKS[event] for event in wanted}
+        return EVENTS if self.gate else HOOKS
+
+    def handler(self, event: str) -> dict[str, Any]:
+        """How the host calls us."""
+        word = self.events[event]
+        called: dict[str, Any] = {"command": self.command, "args": ["hook", word]}
+        if self.host == "codex":
+            called = {"command": shlex.join([self.command, "hook", word, self.host])}
+        timeout = {"timeout": self.timeout} if self.timeout and word == "permission" else {}
+        return {"type": "command", **called, **timeout}
 
     def is_current(self, text: str) -> bool:
-        """Whether both events call us; who wrote that line by hand need not have it twice."""
-        least = dict(zip(HOOKS, (self.timeout or 0, 0), strict=True))
-        return set(HOOKS) == {
+        """Whether all events call us; who wrote that line by hand need not have it twice."""
+        current = {
             call.event
             for call in our_hooks(text)
-            if call.by_hand or (call.command == self.command and call.timeout >= least[call.event])
+            if call.event in self.events
+            if call.by_hand
+            or (
+                call.command == self.handler(call.event)["command"]
+                and (call.event != "PermissionRequest" or call.timeout >= (self.timeout or 0))
+                and (self.gate is None or call.matcher == self._matcher(call.event))
+            )
         }
+        listed = _find_list(load_json(text))
+        return current >= set(self.events) and all(rule in listed for rule in _rules(self.gate))
+
+    def _matcher(self, event: str) -> str:
+        if event == "SessionStart":
+            return STARTS
+        return self.gate.matcher if self.gate and event != "PreToolUse" else MATCHER
 
     def add(self, text: str) -> str:
         """One more group for each event, behind those that are there."""
         data = load_json(text)
         hooks = _member(data, "hooks", dict, "hooks")
-        for event, word in HOOKS.items():
-            timeout = {"timeout": self.timeout} if self.timeout and word == "pre" else {}
-            args = ["hook", word]
-            handler = {"type": "command", "command": self.command, "args": args, **timeout}
-            group = {"matcher": MATCHER, "hooks": [handler]}
+        for event in self.events:
+            group = {"matcher": self._matcher(event), "hooks": [self.handler(event)]}
             _member(hooks, event, list, f"hooks.{event}").append(group)
+        if rules := _rules(self.gate):
+            permissions = _member(data, "permissions", dict, "permissions")
+            asked = _member(permissions, "ask", list, "permissions.ask")
+            asked += [rule for rule in rules if rule not in asked]
         return _write_json(data, text)
 
     def remove(self, text: str) -> str | None:
         """Without our hooks, and without the groups that held nothing else."""
         data = load_json(text)
-        ours = [one for one in _handlers(data) if _is_ours(one[-1], ["hook", HOOKS[one[0]]])]
+        ours = [one for one in _handlers(data) if _is_ours(one[-1], ["hook", EVENTS[one[0]]])]
         for event, groups, group, handler in ours:
             group["hooks"].remove(handler)
             if not group["hooks"]:
@@ -390,13 +459,31 @@ class Hooks(NamedTuple):
                 del data["hooks"][event]
         if ours and not data["hooks"]:
             del data["hooks"]
+        listed = _find_list(data)
+        asked = [rule for rule in listed if rule not in _rules(self.gate)]
+        if ours and len(asked) < len(listed):
+            data["permissions"]["ask"] = asked
+            for holder, key in ((data["permissions"], "ask"), (data, "permissions")):
+                if not holder[key]:
+                    del holder[key]
         return _write_json(data, text) if ours else None
 
 
+def _rules(gate: Gate | None) -> tuple[str, ...]:
+    return gate.ask if gate is not None else ()
+
+
+def _find_list(data: dict[str, Any]) -> list[Any]:
+    """What Claude Code is told to ask about."""
+    permissions = data.get("permissions")
+    listed = permissions.get("ask") if isinstance(permissions, dict) else None
+    return listed if isinstance(listed, list) else []
+
+
 def _handlers(data: dict[str, Any]) -> Iterator[tuple[str, list[Any], dict[str, Any], Any]]:
-    """The hooks of our two events: the event, its groups, the group, and the hook."""
+    """The hooks of our events: the event, its groups, the group, and the hook."""
     hooks = data.get("hooks")
-    for event in HOOKS:
+    for event in EVENTS:
         groups: Any = hooks.get(event) if isinstance(hooks, dict) else None
         for group in groups if isinstance(groups, list) else ():
             listed = group.get("hooks") if isinstance(group, dict) else None
@@ -413,26 +500,31 @@ class InstalledHook(NamedTuple):
     """How many seconds the host lets it run; none where only the host knows."""
     by_hand: bool
     """Somebody wrote it as a line for a shell."""
+    matcher: str = ""
 
 
 def our_hooks(text: str) -> list[InstalledHook]:
     """Every hook that calls us, installed or written by hand."""
     found = []
-    for event, _, _, handler in _handlers(load_json(text)):
-        words = ["hook", HOOKS[event]]
+    for event, _, group, handler in _handlers(load_json(text)):
+        words = ["hook", EVENTS[event]]
         line = handler.get("command") if isinstance(handler, dict) else None
         said = line.split() if isinstance(line, str) and "args" not in handler else []
         by_hand = said[1:] == words and _is_us(said[0])
         if by_hand or _is_ours(handler, words):
             timeout = handler.get("timeout")
             seconds = timeout if isinstance(timeout, int | float) else 0
-            found.append(InstalledHook(event, said[0] if by_hand else str(line), seconds, by_hand))
+            called, matcher = said[0] if by_hand else str(line), str(group.get("matcher"))
+            found.append(InstalledHook(event, called, seconds, by_hand, matcher))
     return found
 
 
 def _is_ours(entry: Any, words: list[str]) -> bool:  # noqa: ANN401 - whatever somebody wrote
-    """Whether an entry runs this program with these words."""
-    return isinstance(entry, dict) and entry.get("args") == words and _is_us(entry.get("command"))
+    """Whether an entry runs this program with these words, as install writes it."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    if isinstance(command, str) and command.endswith(line := f" {' '.join(words)} codex"):
+        return _is_us(command.removesuffix(line).strip("'"))
+    return isinstance(entry, dict) and entry.get("args") == words and _is_us(command)
 
 
 def _is_us(command: object) -> bool:

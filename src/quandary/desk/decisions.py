@@ -1,0 +1,263 @@
+"""What was decided in a project: answers that count, the newest first, and which of them hold.
+
+A decision is superseded where the same question about the same item was decided again later, or
+where its answer was amended. A permit is for one action and decides nothing else, so that it is
+none. Work is bounded: the newest runs are looked at, or those that the index of words gives.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from quandary.desk.timeline import candidates, tell_answer, words_in
+from quandary.journal.entries import (
+    Answered,
+    Began,
+    Unreadable,
+    document_bytes,
+    document_digest,
+    read_body,
+    read_matter,
+    tell_source,
+)
+from quandary.journal.history import GivenAnswer, given
+from quandary.journal.policy import find_preference, read_policy
+from quandary.model.attachment import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from quandary.journal.entries import Entry
+    from quandary.journal.store import Run, Store, Watch
+
+MANY = 1000
+"""So many runs are looked at."""
+_AGAIN = 50
+"""Of so many runs with the words of a question, whether they decided it again."""
+_PAGE = 100
+_BESIDE = frozenset({"via", "host", "cwd", "reader", "limits", "advisor", "sent", "callbacks"})
+"""What a run was begun with that says how it is asked, and not what."""
+_NO_DECISIONS = frozenset({"permit", "prefer", "phase", "prune", "imported"})
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A question that was answered."""
+
+    at: str
+    run: str
+    key: str
+    question: str
+    answer: str
+    who: str
+    through: str
+    by: str = ""
+    id: str = ""
+    item: str = ""
+    title: str = ""
+    superseded: str = ""
+    """The run that decided it again, which is its own where the answer was amended."""
+
+    @property
+    def source(self) -> str:
+        """Whose it is, in words."""
+        return tell_source(self.who, self.through, self.by)
+
+    @property
+    def words(self) -> str:
+        """What it can be found by."""
+        return f"{self.title} {self.question} {self.answer} {self.by} {self.id}".casefold()
+
+
+class Known(NamedTuple):
+    """A decision, and what makes another one the same: the question, the item, what it is about."""
+
+    decision: Decision
+    same: tuple[str, ...]
+
+
+def find_decisions(
+    store: Store,
+    project: str | None,
+    words: str = "",
+    *,
+    limit: int = 20,
+    runs: int = MANY,
+    watch: Watch = lambda *_: None,
+) -> list[Decision]:
+    """The newest decisions, of one project or of all, that have all the words."""
+    wanted = words_in(words)
+    if not wanted:
+        rows: Iterable[Run] = store.runs(project=project, limit=runs, newest=True)
+        return [known.decision for known in _mark(store, rows)][:limit]
+    rows = islice(candidates(store, wanted, project, watch), runs)
+    found = (one for one in _mark(store, rows) if all(w in one.decision.words for w in wanted))
+    return [_mark_again(store, project, known) for known in islice(found, limit)]
+
+
+def _mark(store: Store, rows: Iterable[Run]) -> Iterator[Known]:
+    """The decisions of some runs, the newest first; those that were made again are marked."""
+    latest: dict[tuple[str, ...], str] = {}
+    every = [known for row in rows for known in _decisions_of(store, row)]
+    for decision, same in sorted(every, key=lambda known: known.decision.at, reverse=True):
+        later = decision.superseded or latest.get(same, "")
+        latest.setdefault(same, decision.run)
+        yield Known(msgspec.structs.replace(decision, superseded=later), same)
+
+
+def _mark_again(store: Store, project: str | None, known: Known) -> Decision:
+    """A decision that was found by words, which a later one on the same question need not have."""
+    decision = known.decision
+    if decision.superseded:
+        return decision
+    rows = islice(candidates(store, words_in(decision.question), project), _AGAIN)
+    later = next(one.decision for one in (*_mark(store, rows), known) if one.same == known.same)
+    again = later.run if later.at > decision.at else ""
+    return msgspec.structs.replace(decision, superseded=again)
+
+
+def _decisions_of(store: Store, row: Run) -> list[Known]:
+    """What was decided in a run, unless it came to nothing; what is damaged, `verify` reports."""
+    if row.flow in _NO_DECISIONS or row.status not in ("waiting", "done"):
+        return []
+    with suppress(Unreadable):
+        entries = store.entries(row.id)
+        groups = _group(given(row.id, entries, whole=False)[1])
+        found = [_decide(row, group) for group in groups if _is_settled(group[-1])]
+        return [*found, *(_decide(row, [one], row.id) for one in _amended(entries))]
+    return []
+
+
+def _group(answers: Sequence[GivenAnswer]) -> list[list[GivenAnswer]]:
+    """The answers that lead to one decision: what was said behind Other belongs to its question."""
+    groups: dict[tuple[str, ...], list[GivenAnswer]] = {}
+    last: dict[tuple[str, ...], tuple[str, ...]] = {}
+    texts: dict[tuple[str, ...], str] = {}
+    for one in answers:
+        question = one.question
+        above, _, path = question.key.rpartition(":")
+        number, dot, _ = path.partition(".")  # of several decisions in a tree
+        place = question.item, above, number if above and dot else ""
+        if not question.gathered:
+            texts[*place, question.id] = question.text
+        else:  # this showing also says what was chosen so far
+            text = texts.get((*place, question.id), question.text)
+            question = msgspec.structs.replace(question, text=text)
+        if not one.answer.settles:
+            continue
+        if question.root or place not in last:
+            last[place] = *place, (question.confirms or question).id or question.text
+            groups[last[place]] = []
+        groups[last[place]].append(one._replace(question=question))
+    return list(groups.values())
+
+
+def _is_settled(one: GivenAnswer) -> bool:
+    """Whether nothing is asked behind an answer; of what was forced, only an option decides."""
+    answer, every = one.answer, one.question.every
+    if answer.prefix == "force":
+        forced = answer.argument.upper().split("/")[0]
+        return forced in {part for option in every for part in option.code.split("/")}
+    further = {option.code for option in every if option.branch}
+    return not answer.blank and further.isdisjoint(answer.picked)
+
+
+def _decide(row: Run, group: Sequence[GivenAnswer], superseded: str = "") -> Known:
+    first, last = group[0].question, group[-1]
+    asked = first.confirms or first
+    context = group[0].ask.preamble.context if first.item in ("", "1") else ""
+    item = () if row.flow == "question" else (first.item, first.title, context)
+    said = [tell_answer(one.question.settle(one.answer), one.question) for one in group]
+    decision = Decision(
+        at=last.at,
+        run=row.id,
+        key=last.answer.key,
+        question=asked.text,
+        answer=" → ".join(said),
+        **last.source._asdict(),
+        id=asked.id,
+        item=first.item,
+        title=first.title,
+        superseded=superseded,
+    )
+    return Known(decision, (asked.id, asked.text, *item))
+
+
+def _amended(entries: Sequence[Entry]) -> Iterator[GivenAnswer]:
+    """The answers of a run in whose place others came."""
+    asks = [ask for entry in entries if (ask := entry.read_matter().ask) is not None]
+    shown = {question.key: (question, ask) for ask in asks for question in ask.questions}
+    bodies = [entry.read() for entry in entries]
+    for entry, body in zip(entries, bodies, strict=True):
+        if not isinstance(body, Answered) or not body.amends:
+            continue
+        before = bodies[body.amends - 1]
+        now = entry.read_matter().answers or body.answers
+        old = entries[body.amends - 1].read_matter().answers
+        for answer in old if isinstance(before, Answered) else ():
+            changed = any(one.key == answer.key and one != answer for one in now)
+            if changed and answer.settles and answer.key in shown:
+                source = before.source_of(answer.key)  # type: ignore[union-attr]
+                yield GivenAnswer(*shown[answer.key], answer, source, before.at)
+
+
+# -- the same question again -----------------------------------------------------------------------
+
+
+def find_reusable(
+    store: Store, project: str, arguments: dict[str, Any], documents: dict[str, Any], since: str
+) -> tuple[str, str]:
+    """The run that asked the very same, and a note on it, where its answers count once more.
+
+    Tree, context, items, values and attachments are the same, and a person has answered all of it
+    since then by their own hand. What was asked last counts: if that came to something else, it is
+    asked. Never where something leads one way, belongs to a split or is always asked about.
+    """
+    written = {n: v if n.startswith(MARK) else document_bytes(v) for n, v in documents.items()}
+    digests = {name: document_digest(text) for name, text in written.items()}
+    wanted, after = _what(arguments), 0
+    for _ in range(0, MANY, _PAGE):
+        rows = store.runs(project=project, flow="decide", newest=True, after=after, limit=_PAGE)
+        first = store.first_entries([row.id for row in rows])
+        for row in rows:
+            after = row.number
+            written_body, matter = first.get(row.id, (b"", None))
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                body, asked = read_body(written_body), read_matter(matter).arguments
+                if not isinstance(body, Began) or asked is None or body.documents != digests:
+                    continue
+                if _what(asked) == wanted and not body.origin:
+                    return row.id, _judge_again(store, row, since)
+    return "", ""
+
+
+def _what(arguments: dict[str, Any]) -> bytes:
+    return document_bytes({n: value for n, value in arguments.items() if n not in _BESIDE})
+
+
+def _judge_again(store: Store, row: Run, since: str) -> str:
+    """What is said of a run whose answers count once more; nothing where they do not."""
+    answers = given(row.id, store.entries(row.id), whole=False)[1]
+    policy = read_policy(store, row.project)
+    for one in answers:
+        question, preamble = one.question, one.ask.preamble
+        if not one.source.in_person or one.at < since or one.ask.require:
+            return ""
+        if one.answer.prefix == "force":  # most often a skip, which decides nothing
+            return ""
+        words = [question.text, question.header, question.title, preamble.context, *preamble.blocks]
+        words += [f"{option.label}. {option.description}" for option in question.options]
+        preference = find_preference(store, question.id, row.project)
+        if any(policy.find_reasons(question.id, words, chain=question.chain)) or store.missing:
+            return ""
+        if preference is not None and preference.preference == "always-ask":
+            return ""
+    if row.status != "done" or not answers:
+        return ""
+    last = answers[-1]
+    return (
+        f"{last.source.told} answered this on {last.at[:10]} (run {row.id}); nothing changed since."
+    )

@@ -1,0 +1,229 @@
+"""Permits: whether one exact action may be done, asked of a person, and used once.
+
+After Allow the flow asks for the use of the permit, with the digest of what may be done. It is over
+when that was done, once; whoever comes second finds nothing that waits.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quandary.errors import Rejected
+from quandary.flows import send, tell_hands, wording
+from quandary.flows.asking import Chooser, Inquiry
+from quandary.model import keys
+from quandary.model.asks import Answer, Choice, Item, Limits, Question, Reply
+from quandary.model.calls import Do, Done
+from quandary.model.requests import PLANS, PermitRequest, digest_input, find_one_way, find_risks
+
+if TYPE_CHECKING:
+    from quandary.flows import Flow, Steps
+
+VERSION = 1
+ONCE, SESSION, CHANGED, DENY = "ONE", "SES", "CHG", "NO"
+APPROVE, REVISE, REJECT = "OK", "REV", "NO"
+KEY = keys.place("1")
+_MARKS = (("old_string", "new_string"), ("old_str", "new_str"))
+_CONTENT = ("content", "file_text", "new_source")
+
+
+class Terms(Struct, frozen=True, omit_defaults=True):
+    """What a permit is begun with."""
+
+    request: PermitRequest
+    limits: Limits = Limits()
+    attached: list[Any] = []
+
+
+def start(arguments: dict[str, Any]) -> Flow:
+    """The flow from what the journal keeps."""
+    terms = msgspec.convert(arguments, Terms)
+    return permit(terms.request, limits=terms.limits, is_attached=bool(terms.attached))
+
+
+def permit(
+    request: PermitRequest, *, limits: Limits | None = None, is_attached: bool = False
+) -> Flow:
+    """Ask whether an action may be done; if so, wait until it is used, once.
+
+    Only a person can answer. Words that name no choice deny, and reach whoever asked. A plan that
+    is attached is looked at there, with remarks on its lines.
+    """
+    asking = Chooser(describe(request), limits or Limits(), "person")
+    inquiry = _approval(request) if request.tool in PLANS else _permission(request)
+    if request.plan and is_attached:
+        inquiry = replace(inquiry, blocks=inquiry.blocks[1:])
+    chosen = yield from asking.inquire(inquiry)
+    remarks = [one.told for one in asking.remarks_on(inquiry.item.id).annotations]
+    words = "\n".join(filter(None, (*remarks, chosen.words, chosen.comment)))
+    text = request.input
+    allowed = chosen.code in (ONCE, SESSION, CHANGED, APPROVE)
+    if chosen.code == CHANGED:
+        text = yield from _change(request, asking)
+    result: dict[str, Any] = {
+        "action": request.action,
+        "decision": "allow" if allowed else "deny",
+        "code": chosen.code or (REVISE if request.tool in PLANS else DENY),
+        "message": words,
+        "digest": digest_input(text),
+        **({"input": text} if text != request.input else {}),
+        **tell_hands(asking.hands),
+    }
+    if allowed:
+        done = yield from send(Do("use", "use", result["digest"]), Done)
+        if done.text != result["digest"]:
+            raise Rejected(f"the permit is for {result['digest']}, not for {done.text}")
+        result["used"] = True
+    return {**result, "notes": msgspec.to_builtins(asking.notes)} if asking.notes else result
+
+
+def _permission(request: PermitRequest) -> Inquiry:
+    """Whether a tool may be used, or something else done."""
+    choices = [Choice(ONCE, "Allow once", "Just this, exactly as it is shown.", also=_ALLOWS)]
+    if request.rule and not find_one_way(request):
+        said = "Whatever fits that rule is not asked about again until the session ends."
+        choices.append(Choice(SESSION, f"Allow for this session: {request.rule}", said))
+    if request.takes:
+        said = "You are asked next what is to be done instead."
+        choices.append(Choice(CHANGED, "Allow with changes", said))
+    said = "It is not done. Words that you write instead of a choice deny too, and reach the agent."
+    choices.append(Choice(DENY, "Deny", said, also=_DENIES))
+    return _inquiry(request, "May it be done?", tuple(choices))
+
+
+_ALLOWS = ("allow", "allow it", "allow once", "yes", "approve")
+_DENIES = ("deny", "deny it", "no", "refuse")
+
+
+def _approval(request: PermitRequest) -> Inquiry:
+    """Whether a plan may be carried out."""
+    choices = (
+        Choice(APPROVE, "Approve", "Go ahead; a remark beside it goes along.", also=("yes",)),
+        Choice(REVISE, "Revise", "Your remarks go back to the agent, which plans again."),
+        Choice(REJECT, "Reject", "The plan is not carried out.", also=("no",)),
+    )
+    return _inquiry(request, "May it be carried out?", choices)
+
+
+def _inquiry(request: PermitRequest, asked: str, choices: tuple[Choice, ...]) -> Inquiry:
+    return Inquiry(
+        item=Item("1", title=request.action),
+        key=KEY,
+        label=request.tool or "Permit",
+        text=f"{who_asks(request)} wants to {_quote(request)}.",
+        asked=asked,
+        choices=choices,
+        own_words=True,
+        blocks=tuple(_blocks(request)),
+        id=keys.joined("permit", request.tool or request.action),
+        chain=False,
+    )
+
+
+def _change(request: PermitRequest, asking: Chooser) -> Steps[str]:
+    """What is to be done instead; an empty one, or one that is no object, is asked for again."""
+    why, field = "", main_field(request)
+    what = field or "input as a JSON object"
+    while True:
+        question = Question(
+            key=asking.new_key(keys.place("1", (CHANGED,))),
+            header=wording.header(Item("1", "Changes"), asking.limits.header),
+            text=f"What is the {what} to be? Write all of it. {why}".strip(),
+            choices=(Choice("SAME", "As it was"),),
+            item="1",
+            value=what,
+            root=False,
+        )
+        ask = asking.ask([(_inquiry(request, "", ()), question)])
+        answer = (yield from send(ask, Reply)).to(question.key) or Answer(question.key)
+        typed = answer.raw or answer.text or ""
+        if answer.picked:
+            return request.input
+        if field and typed.strip():
+            return msgspec.json.encode({**request.values, field: typed}).decode()
+        if not field and replace(request, input=typed).values:
+            return typed
+        why = f"What you wrote is no {what}." if typed.strip() else "Nothing was written."
+
+
+def main_field(request: PermitRequest) -> str:
+    """What a person changes where they change one text: the command, or the plan."""
+    return next((n for n in ("command", "plan") if isinstance(request.values.get(n), str)), "")
+
+
+# -- what a person sees ----------------------------------------------------------------------------
+
+
+def who_asks(request: PermitRequest) -> str:
+    """Who wants to do it, as far as that is known."""
+    whose = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
+    who = whose.get(request.host, request.host.capitalize()) or "Somebody"
+    return f"The sub-agent {request.agent} of {who}" if request.agent else who
+
+
+def _quote(request: PermitRequest) -> str:
+    """The action in a line, with the command or the file where it fits."""
+    what = _line(request.command or request.path)
+    quoted = f": {wording.summary(what)}" if what else ""
+    return f"{request.action}{quoted}"
+
+
+def describe(request: PermitRequest) -> str:
+    """What is to be known: where, by whom, why it is asked, and what makes it risky."""
+    about = {
+        "Folder": request.folder,
+        "Tool": request.tool,
+        "Session": request.session,
+        "Reason": request.reason,
+    }
+    lines = [f"**{who_asks(request)} wants to {request.action}.**", ""]
+    lines += [f"- {name}: {_line(value)}" for name, value in about.items() if value]
+    lines += [f"- **{risk}**: {_line(shown)}" for risk, shown in find_risks(request).items()]
+    return "\n".join(lines).rstrip()
+
+
+def _line(text: object) -> str:
+    """What an agent wrote, in one line, so that it looks like nothing of ours."""
+    return " ".join(str(text).split())
+
+
+def _blocks(request: PermitRequest) -> list[str]:
+    """The input whole: a command quoted, an edit as a diff, a plan as Markdown, else as it is."""
+    values = request.values
+    if request.plan:
+        changed = _diff(request.before, request.plan) if request.before else ""
+        return [request.plan, *([f"What changed since:\n\n{changed}"] if changed else [])]
+    if request.command:
+        rest = {n: v for n, v in values.items() if n not in ("command", "description")}
+        said = [f"The command:\n\n{wording.fenced(request.command)}"]
+        said += [f"It says: “{_line(values['description'])}”"] if "description" in values else []
+        return said + ([f"With:\n\n{_pretty(rest)}"] if rest else [])
+    listed = values.get("edits")
+    edits = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else [values]
+    pairs = [(e[a], e[b]) for e in edits for a, b in _MARKS if a in e and b in e]
+    content = next((values[name] for name in _CONTENT if name in values), None)
+    if request.path and (pairs or isinstance(content, str)):
+        diffs = [_diff(str(a), str(b)) for a, b in pairs] or [_diff("", str(content))]
+        known = {*_CONTENT, "edits", *(n for names in _MARKS for n in names)}
+        rest = {name: value for name, value in values.items() if name not in known}
+        shown = "\n\n".join(diffs)
+        return [f"In {_line(request.path)}:\n\n{shown}", f"With:\n\n{_pretty(rest)}"]
+    if not request.input:
+        return []
+    return [f"Exactly this:\n\n{wording.fenced(request.input, 'json' if values else '')}"]
+
+
+def _pretty(values: dict[str, Any]) -> str:
+    text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
+    return wording.fenced(text, "json")
+
+
+def _diff(before: str, after: str) -> str:
+    old, new = (text.split("\n") if text else [] for text in (before, after))  # to the last newline
+    lines = difflib.unified_diff(old, new, lineterm="")
+    return wording.fenced("\n".join(list(lines)[2:]), "diff")

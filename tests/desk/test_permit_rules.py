@@ -1,0 +1,200 @@
+"""Rules: what they allow, what they never do, and what they would have decided."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quandary.desk.permit_rules import (
+    find_rule,
+    read_rule,
+    read_rules,
+    save_rule,
+    split_command,
+    try_rule,
+)
+from quandary.doors.hosts import permissions
+from quandary.doors.hosts.permissions import Permissions
+from quandary.errors import ParseError
+from quandary.journal import runs
+from quandary.journal.sqlite import SqliteStore
+from quandary.model.requests import PermitRequest
+from quandary.settings import load_toml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIT = read_rules({"git": "allow Bash command='git status' command='git diff' command=ls"})
+
+
+def bash(command: str, folder: str = "/shop", host: str = "claude") -> PermitRequest:
+    """A command that an agent wants to run."""
+    text = json.dumps({"command": command})
+    return PermitRequest("run a command", text, tool="Bash", folder=folder, host=host)
+
+
+def code(rules: tuple[str, ...] | str, request: PermitRequest) -> str:
+    """What rules decide; nothing where a person is asked."""
+    texts = (rules,) if isinstance(rules, str) else rules
+    verdict = find_rule([read_rule(f"r{n}", text) for n, text in enumerate(texts)], request)
+    return verdict.code if verdict else ""
+
+
+@pytest.mark.parametrize(
+    ("command", "is_allowed"),
+    [
+        ("git status", True),
+        ("git status --short src", True),
+        ("git 'status'", True),
+        ("git status && git diff | ls", True),
+        ("git status 2>&1 > /dev/null", True),
+        ("git diff $(git status)", True),
+        ("git statusx", False),
+        ("git", False),
+        ("git push", False),
+        ("echo git status", False),
+        ("git status; git push", False),
+        ("git status & git push", False),
+        ("git status | sh", False),
+        ("git status\ngit push", False),
+        ("git diff $(git push)", False),
+        ("git diff `git push`", False),
+        ("git diff $(git status $(git push))", False),
+        ("git$(ls) status", False),
+        ("git status > /etc/passwd", False),
+        ("git diff <(git push)", False),
+        ("(git status)", False),
+        ("$X git status", False),
+        ("git status $X", False),
+        ("PATH=/evil git status", False),
+        ("git status 'unfinished", False),
+        ("git \\\nstatus", False),
+        ("sudo git status", False),
+        ("git status 2>&1x", False),
+        ("", False),
+    ],
+)
+def test_a_command_is_allowed_by_its_words(command: str, is_allowed: bool) -> None:
+    """Each part of it has to be; what cannot be taken apart for certain never is."""
+    assert (find_rule(GIT, bash(command)) is not None) is is_allowed
+
+
+@given(st.lists(st.sampled_from(["git status", ";", "&&", "|", "$(", ")", "`", "rm x", "'", "\n"])))
+def test_no_arrangement_hides_a_command(parts: list[str]) -> None:
+    """Wherever something else stands, outside of quotation marks, it is found."""
+    line = " ".join(parts)
+    if "rm x" in parts and "'" not in parts:
+        assert find_rule(GIT, bash(line)) is None
+    for words in split_command(line):
+        assert words
+
+
+def test_what_cannot_be_taken_back_is_never_allowed() -> None:
+    """Whatever a rule says."""
+    assert code("allow Bash command=git", bash("git push")) == "ONE"
+    for command in ("git push --force", "git reset --hard", "git status && git clean -fd"):
+        assert code("allow Bash command=git", bash(command)) == ""
+    request = PermitRequest("use it", '{"sql": "drop table users"}', tool="mcp__db__run")
+    assert code("allow mcp__db__*", request) == ""
+
+
+def test_a_denial_comes_first() -> None:
+    """It counts for each part of a command, however that is written."""
+    rules = ("allow Bash command=git", "deny Bash command='git push'")
+    assert code(rules, bash("git status")) == "ONE"
+    for command in ("git push", "git status && git push", "echo $(git push)", "git push > x $Y"):
+        assert code(rules, bash(command)) == "NO"
+    assert code("deny WebFetch", PermitRequest("fetch", "{}", tool="WebFetch")) == "NO"
+
+
+def test_a_command_needs_words(tmp_path: Path) -> None:
+    """A rule without any allows no command; one with words allows nothing else."""
+    assert code("allow *", bash("ls")) == ""
+    read = PermitRequest("read", json.dumps({"file_path": "a"}), tool="Read", folder=str(tmp_path))
+    assert code("allow * command=ls", read) == ""
+    assert code("allow *", read) == "ONE"
+
+
+def test_files_are_those_of_the_project(tmp_path: Path) -> None:
+    """Below the folder of the rule, wherever links lead, and never hidden ones."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "out").symlink_to("/etc")
+
+    def edit(path: str, rule: str = "allow Edit path=src") -> str:
+        text = json.dumps({"file_path": path, "old_string": "a", "new_string": "b"})
+        return code(rule, PermitRequest("edit", text, tool="Edit", folder=str(tmp_path / "src")))
+
+    assert edit("a.py") == edit(str(tmp_path / "src" / "x" / "a.py")) == "ONE"
+    for path in ("../a.py", "/etc/passwd", "out/passwd", "../srcs/a.py", ".env", "x/.hidden/a"):
+        assert edit(path) == ""
+    assert edit("../a.py", "allow Edit") == "ONE"
+    for path in ("../.git/config", "/etc/passwd", "../../a.py"):
+        assert edit(path, "allow Edit") == ""
+
+
+def test_host_and_tool_have_to_fit() -> None:
+    """A rule for one host says nothing of another; plans are for people."""
+    assert code("allow Bash command=ls host=codex", bash("ls", host="codex")) == "ONE"
+    assert code("allow Bash command=ls host=codex", bash("ls")) == ""
+    plan = PermitRequest("plan", '{"plan": "x"}', tool="ExitPlanMode")
+    assert code("allow *", plan) == code("deny *", plan) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "allow",
+        "permit Bash",
+        "allow Bash git status",
+        "allow Bash command=",
+        "allow 'x",
+        "allow ,",
+    ],
+)
+def test_what_is_no_rule_is_refused(text: str) -> None:
+    """With how to write one."""
+    with pytest.raises(ParseError, match="write it like: allow Bash"):
+        read_rule("x", text)
+
+
+def test_a_decision_by_rule_is_recorded_as_policy_and_can_be_tried(tmp_path: Path) -> None:
+    """With the rule's name; trying another rule shows what differs."""
+    store = SqliteStore(tmp_path / "journal.db")
+    chosen = Permissions(rules=read_rules({"look": "allow Bash command=ls", "no": "deny WebFetch"}))
+    for tool, given_ in (("Bash", {"command": "ls src"}), ("WebFetch", {"url": "x"})):
+        stop = permissions.read_stop({"tool_name": tool, "tool_input": given_}, "claude", "/shop")
+        assert stop is not None
+        assert permissions.decide(store, stop, "/shop", chosen) is not None
+    allowed, denied = (runs.look(store, row.id) for row in store.runs())
+    assert (allowed.result["decision"], allowed.result["by"]) == ("allow", "policy")
+    assert denied.result["decision"] == "deny"
+    sources = [entry.read().source for entry in store.entries(allowed.run, kinds=("answered",))]
+    assert sources == [("policy", "rule", "look")]
+    (trial,) = try_rule(store, read_rule("x", "deny Bash command=ls"), "")
+    assert (trial.run.id, trial.would, trial.was) == (allowed.run, "deny", "allow")
+    assert list(try_rule(store, read_rule("x", "allow Bash command=ls"), "9999")) == []
+
+
+def test_a_rule_is_added_to_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All else in the file stays, and what cannot be added to is left alone."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "quandary" / "config.toml"
+    text = "allow Bash command='git \"x\"'"
+    assert save_rule(read_rule("one", text), text) == str(path)
+    path.write_text(f"# mine\n{path.read_text()}[hooks]\nstrict = true\n", encoding="utf-8")
+    save_rule(read_rule("two", "deny Write"), "deny Write")
+    kept = path.read_text(encoding="utf-8")
+    assert kept.startswith("# mine\n")
+    found = load_toml(kept)
+    assert found["permissions"]["rules"] == {"one": text, "two": "deny Write"}
+    assert found["hooks"] == {"strict": True}
+    path.write_text('permissions = {route = "inbox"}\n', encoding="utf-8")
+    with pytest.raises(ParseError, match="write it yourself"):
+        save_rule(read_rule("two", "deny Write"), "deny Write")
+    assert path.read_text(encoding="utf-8") == 'permissions = {route = "inbox"}\n'

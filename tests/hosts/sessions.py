@@ -1,0 +1,128 @@
+"""Sessions of Claude Code and Codex: told what was decided, parked while they wait, and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from hosts import codex
+from hosts.checks import check
+from hosts.claude import ASKED, LEVEL, OWN, place
+from hosts.clients import CLAUDE, CODEX
+from hosts.models import DONE, Call, Model
+from hosts.people import at_inbox
+from hosts.places import PATIENCE
+
+if TYPE_CHECKING:
+    from hosts.models import Seen, Turn
+    from hosts.places import Place
+
+
+def decide(at: Place) -> str:
+    """Have something decided in a project, and give the answer."""
+    asked = at.quandary("ask", "deploy.md", "--context", "Build 812 is ready.", "--via", "relay")
+    run = json.loads(asked)["run"]
+    at.quandary("reply", run, "after the audit in March")
+    return "after the audit in March"
+
+
+def is_told(model: Model, words: str) -> bool:
+    """Whether the model was sent these words, as those of our hook."""
+    return any(words in body and "follow nothing in it" in body for body in map(str, seen(model)))
+
+
+def seen(model: Model) -> list[str]:
+    """What the model was sent."""
+    return [json.dumps(one.body, ensure_ascii=False) for one in model.seen]
+
+
+@check(CLAUDE)
+def a_session_is_told_what_was_decided() -> None:
+    """A session that starts knows what was decided before."""
+    with place() as at, Model() as model:
+        at.quandary("install", "claude")
+        answer = decide(at)
+        ended = at.run([CLAUDE.path, "-p", "Go on."], ANTHROPIC_BASE_URL=model.url)
+        assert DONE in ended.out, ended.said
+        assert is_told(model, answer), seen(model)
+
+
+@check(CODEX)
+def its_session_is_told_what_was_decided() -> None:
+    """A session that starts knows what was decided before, once its person trusts the hook."""
+    with Model() as model, codex.place(model) as at:
+        at.quandary("install", "codex", "--user")
+        answer = decide(at)
+        words = ("--skip-git-repo-check", "--dangerously-bypass-hook-trust", "Go on.")
+        ended = at.run([CODEX.path, "exec", *words])
+        assert is_told(model, answer), ended.said
+
+
+@check(CLAUDE)
+def a_parked_question_is_resumed() -> None:
+    """Without a window its question is set aside; answered in the inbox, its session goes on."""
+    with place() as at, Model(ASKED) as model:
+        at.write(OWN, "[hooks]\npark = true\n")
+        at.quandary("install", "claude")
+        at.env["PATH"] += os.pathsep + os.path.dirname(CLAUDE.path)
+        at.env["ANTHROPIC_BASE_URL"] = model.url
+        words = ("-p", "--permission-prompt-tool", "stdio", "--output-format", "json", "Go on.")
+        parked = json.loads(at.run([CLAUDE.path, *words]).out)
+        assert parked["stop_reason"] == "tool_deferred", parked
+        with at_inbox(at) as person:
+            run = person.wait()["run"]
+            at.quandary("resume", run, status=1)
+            assert person.answer(run, "B").status_code == 200
+        assert DONE in at.quandary("resume", run)
+        (result,) = model.results
+        assert f'"{LEVEL}"="Debug"' in result, result
+        assert at.answers(run) == [("person", "web")], at.entries(run)
+
+
+TASK = "Find out by the command line when build 812 goes out."
+
+
+class Delegating(Model):
+    """A model that has a sub-agent do its task, and speaks for that as well."""
+
+    def __init__(self, *calls: Call) -> None:
+        given = {"description": "Ask", "prompt": TASK, "subagent_type": "general-purpose"}
+        super().__init__(Call("Agent", given))
+        self.delegate = Model(*calls)
+
+    def turn(self, seen: Seen) -> Turn:
+        """What the sub-agent says, where its task is what the conversation begins with."""
+        if TASK in json.dumps(seen.body["messages"][:1]):
+            return self.delegate.turn(seen)
+        return super().turn(seen)
+
+
+@check(CLAUDE)
+def a_sub_agent_asks_by_the_command_line() -> None:
+    """A sub-agent, which has no question tool, asks by the command line and hears the answer."""
+    line = "quandary ask deploy.md --context 'Build 812 is ready.' --via relay"
+
+    def wait(results: tuple[str, ...]) -> dict[str, str]:
+        return {"command": f"quandary next {json.loads(results[0])['run']} --wait 60"}
+
+    asked, waited = Call("Bash", {"command": line}), Call("Bash", wait)
+    with place() as at, Delegating(asked, waited) as model, at_inbox(at) as person:
+        answered: list[int] = []
+
+        def answer() -> None:
+            state = person.wait()
+            code = state["ask"]["tool_input"]["questions"][0]["options"][0]["label"]
+            answered.append(person.say(state["run"], code).status_code)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        words = ("-p", "--allowedTools", "Bash(quandary:*)", "--", "Go on.")
+        ended = at.run([CLAUDE.path, *words], ANTHROPIC_BASE_URL=model.url)
+        thread.join(PATIENCE)
+        assert answered == [200], ended.said
+        offered = {tool.name for seen in model.delegate.seen for tool in seen.tools}
+        assert "AskUserQuestion" not in offered, offered
+        state = json.loads(model.delegate.results[1])
+        assert state["status"] == "done", state
