@@ -7,12 +7,16 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
 from phases import Tried
 from quandary.desk import phases
-from quandary.desk.reply import actions
+from quandary.desk.authority import Caller
+from quandary.desk.reply import actions, record_reply, repeat
+from quandary.errors import StoreError
+from quandary.formats import tracks
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 GUARDED: tuple[Any, ...] = ("1", "2.1", {"label": "2.2", "approval": "person"}, "2.3", "3", "4")
 PROVING: tuple[Any, ...] = ("1", {"label": "2", "approval": "person", "proof": ["tests"]}, "3")
+PERSON = Caller("person", "web", "ada")
 WORD = "only on a person's own word"
 
 
@@ -292,6 +297,58 @@ def test_an_interrupted_command_is_given_again_and_its_approval_used_once(
     assert (ended.status, "was used" in ended.err) == (1, True)
     assert len([row for row in store.each_run() if row.flow == "phase"]) == 3
     assert verify(store).ok
+
+
+def test_a_reply_that_is_sent_again_finishes_what_was_interrupted(tried: Tried) -> None:
+    """Whoever was killed between the choice at a gate and its move; it is made once."""
+    store, run = SqliteStore(tried.store), begin(tried)
+    reply = Reply((Answer(str(runs.look(store, run).key), ("OTH/RST",)),))
+    sent: dict[str, Any] = {"token": "t", "sent": "d"}
+    how: dict[str, Any] = {"token": "t", "request": "d", **PERSON.source}
+    killed = runs.advance(store, run, reply, **how)  # nobody does what the house has to
+    assert killed.deed is not None
+    assert record_reply(store, PERSON, run, reply, **sent).status == "done"
+    moves = len(tried.state["phaseHistory"])
+    again = repeat(store, PERSON, run, "t", "d")
+    assert again is not None
+    assert (again.status, len(tried.state["phaseHistory"])) == ("done", moves)
+
+
+def test_what_moves_a_track_is_not_withdrawn_half_way(tried: Tried) -> None:
+    """The journal would have a move that the file never gets; it is carried out instead."""
+    store, run = SqliteStore(tried.store), begin(tried)
+    reply = Reply((Answer(str(runs.look(store, run).key), ("OTH/RST",)),))
+    runs.advance(store, run, reply, **PERSON.source)  # nobody does what the house has to
+    ended = tried.run("withdraw", run, "--why", "no need")
+    assert (ended.status, f"next {run}" in ended.err) == (1, True)
+    assert tried.run("next", run, "--via", "relay").state["status"] == "done"
+
+
+def test_nobody_goes_on_while_an_interrupted_choice_cannot_be_carried_out(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is gone for a moment would let the next gate move the track from there."""
+    store, run = SqliteStore(tried.store), begin(tried)
+    reply = Reply((Answer(str(runs.look(store, run).key), ("OTH/RST",)),))
+    runs.advance(store, run, reply, **PERSON.source)  # nobody does what the house has to
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "append", Mock(side_effect=StoreError("it is gone")))
+        with pytest.raises(StoreError):
+            phases.open_track(store, "rel")
+    assert phases.open_track(store, "rel")[2] == []
+    assert runs.look(store, run).status == "done"
+
+
+def test_whoever_finds_a_track_busy_is_told_that_the_choice_is_recorded(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no refusal: the choice stands, and whoever comes next carries it out."""
+    store, run = SqliteStore(tried.store), begin(tried)
+    reply = Reply((Answer(str(runs.look(store, run).key), ("OTH/RST",)),))
+    monkeypatch.setattr(tracks, "PATIENCE", 0.0)
+    with tracks.lock("rel"), pytest.raises(StoreError, match=f"is recorded.* next {run}"):
+        record_reply(store, PERSON, run, reply)
+    assert tried.run("next", run, "--via", "relay").state["status"] == "done"
 
 
 @pytest.mark.parametrize("forged", [False, True])

@@ -19,7 +19,7 @@ from quandary.desk import phases
 from quandary.desk.reply import actions
 from quandary.errors import QuandaryError
 from quandary.formats import tracks
-from quandary.formats.tracks import Given
+from quandary.formats.proof import Given
 from quandary.journal import runs
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore

@@ -64,6 +64,7 @@ def test_no_tool_answers_a_question(place: Place, mode: str) -> None:
         "advise",
         "runs",
         "show_run",
+        "decided",
         "check",
     ]
     for tool in tools.values():
@@ -73,7 +74,8 @@ def test_no_tool_answers_a_question(place: Place, mode: str) -> None:
         assert tool.description
         assert len(tool.description) < 250
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (tool.name in ("runs", "show_run", "check"))
+        looks = ("runs", "show_run", "decided", "check")
+        assert tool.annotations.read_only_hint is (tool.name in looks)
     assert set(tools["next"].input_schema["properties"]) == {"run", "wait"}
 
 
@@ -293,6 +295,9 @@ def test_runs_are_listed_and_shown(
     waiting = place.call("runs", {"status": "waiting", "limit": 5}, None, mode).data["runs"]
     assert [row["run"] for row in waiting] == [run]
     shown = place.call("show_run", {"run": run[:14]}, Person(), mode).data
+    [decision] = place.call("decided", {}, Person(), mode).data["decisions"]
+    assert (decision["run"] != run, decision["who"]) == (True, "agent")
+    assert place.call("decided", {"words": "xyzzy"}, Person(), mode).data == {"decisions": []}
     assert shown["state"]["ask"]["key"] == "1.1:"
     assert shown["entries"][0]["through"] == "mcp"
 

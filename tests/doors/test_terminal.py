@@ -28,8 +28,10 @@ from program import environment
 from quandary.desk.drafts import Draft
 from quandary.doors import terminal
 from quandary.doors.terminal.box import Box
+from quandary.doors.terminal.markdown import lay_out
 from quandary.flows.decide import decide
-from quandary.formats.markdown import notation, parse
+from quandary.formats.markdown import parse
+from quandary.formats.proof import declare_fields
 from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
 from quandary.model.tree import Extra
 
@@ -151,7 +153,7 @@ def press(ask: Ask, *keys: str | events.Event, size: tuple[int, int] = (80, 40))
 def pressed(key: str) -> events.Key:
     """A key as the terminal's driver tells of it."""
     names = {"?": "question_mark", "/": "slash", "!": "exclamation_mark", "+": "plus"}
-    names["<"] = "less_than_sign"
+    names |= {"<": "less_than_sign", "=": "equals_sign"}
     character = " " if key == "space" else key if len(key) == 1 else None
     return events.Key(names.get(key, key), character)
 
@@ -667,17 +669,21 @@ def test_a_long_preamble_scrolls_above_the_question() -> None:
 
 
 def test_markdown_is_shown_in_styles() -> None:
-    """Marks of emphasis give way to styles; lists, headings and code keep their shape."""
-    text = "# Head *er*\n**Bold** `a * b` 2 * 3 * 4\n- item **x**\n  1. one\n```\n**raw**\n```"
-    found = [(line.text, line.indent) for line in notation.lines(text)]
-    assert found == [
-        ("Head er", 0),
-        ("Bold a * b 2 * 3 * 4", 0),
-        ("• item x", 2),
-        ("  1. one", 5),
-        ("**raw**", 0),
-    ]
-    assert notation.Span("Bold", "bold") == notation.lines(text)[1].spans[0]
+    """Marks of emphasis give way to styles; lists, headings, code and tables keep their shape."""
+    text = (
+        "# Head *er*\n**Bold** `a * b` [here](https://example.org)\n- item **x**\n\n```python\n"
+        "x = '**raw**'\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    )
+    rows = lay_out(text, 40)
+    found = ["".join(one.text for one in row).strip() for row in rows]
+    shown = [row for row in found if row.strip("─━ ")]
+    wanted = ["Head er", "Bold a * b here (https://example.org)", "• item x", "x = '**raw**'"]
+    assert [row for row in wanted if row not in shown] == []
+    assert [re.split(r"\W+", row) for row in shown[-2:]] == [["a", "b"], ["1", "2"]]
+    bold = next(one for row in rows for one in row if one.text == "Bold")
+    assert bold.style is not None
+    assert bold.style.bold
+    assert "\\x1b" in "".join(one.text for row in lay_out("\x1b[31mred", 40) for one in row)
 
 
 def test_the_picture_in_the_docs_shows_the_box_as_it_is(tmp_path: Path) -> None:
@@ -975,3 +981,18 @@ def test_a_terminal_is_available_only_where_there_is_one(monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "stdin", Stream())
     monkeypatch.setattr(sys, "stderr", None)
     assert not terminal.available()
+
+
+def test_values_are_edited_on_lines_of_their_own() -> None:
+    """`=` goes to them, enter from one to the next, and what does not fit is said."""
+    fields = declare_fields(["replicas: integer = 3", "env: staging|prod = staging"])
+    ask = asking(question(fields=fields))
+    wrong, right = play(
+        ask,
+        ["=", "backspace", "x", "escape", "1"],
+        ["=", "backspace", "5", "enter", *["backspace"] * 7, *"prod", "enter", "1"],
+    )
+    assert wrong.returned is None
+    assert "Replicas must be integer and is text." in wrong.text
+    assert "= values" in wrong.text
+    assert right.answers == [Answer("1.1:", ("OK",), values={"replicas": 5, "env": "prod"})]

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 import strategies  # noqa: F401 - loads the profile
 from quandary.formats.tracks import read_phases
 from quandary.model import track as rules
-from quandary.model.track import Field, Phase, Refusal, Track, Transition
+from quandary.model.fields import Field
+from quandary.model.track import Phase, Refusal, Track, Transition
 
 TRACKS: dict[str, list[object]] = {
     "plain": [{"label": label, "name": f"P{label}"} for label in ("1", "2", "3", "4")],

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 NOWHERE = "-"
 """No project is called that; projects are called by their folders."""
-Act = Literal["begin", "answer", "amend", "withdraw", "start agents", "name a file"]
+Act = Literal[
+    "begin", "answer", "amend", "withdraw", "start agents", "name a file", "name an address"
+]
 
 _RUNNERS = frozenset({"node", "bun", "deno", "python", "python3", "bash", "sh"})
 """What starts a script, so that the word behind it is the program's name."""
@@ -93,13 +95,20 @@ def find_agent() -> str:
     """
     from quandary.settings.agents import known_agents  # noqa: PLC0415 - only at a terminal
 
-    for agent in known_agents():
-        for variable in agent.shell:
-            if variable in os.environ:
-                return f"{variable} is set"
+    _, variable = shell_agent()
+    if variable:
+        return f"{variable} is set"
     programs = {agent.argv[0] for agent in known_agents()}
     above = next((name for name in _ancestors() if name in programs), "")
     return f"{above} has started it" if above else ""
+
+
+def shell_agent() -> tuple[str, str]:
+    """The agent in whose shell this runs, by its codename, and the variable that says so."""
+    from quandary.settings.agents import known_agents  # noqa: PLC0415 - not for every command
+
+    seen = ((a.name, one) for a in known_agents() for one in a.shell if one in os.environ)
+    return next(seen, ("", ""))
 
 
 def _ancestors() -> Iterator[str]:
@@ -136,6 +145,10 @@ def require_may(caller: Caller, act: Act, path: str | None = None) -> None:
         return
     if act == "name a file" and not (path is None or is_inside(caller.scope.folder, path)):
         raise NotFound(f"{path!a} is not in this project")
+    if act == "name an address":
+        raise PersonRequired(
+            f"{path!a} is not in [[callbacks]] of the server's settings; nothing is sent there"
+        )
     if act == "amend" and caller.who != "person":
         raise PersonRequired("only a person can change an answer: log in first")
     if act == "start agents" and not caller.is_user:
@@ -198,9 +211,16 @@ def require_shown(run: Run, folder: str, path: str) -> None:
     real = os.path.realpath(path)
     root = os.path.realpath(project_root(folder) or folder)
     own = project_root(os.path.dirname(real)) or root
-    shown = os.path.relpath(real, root)
     if project_of(folder) != run.project or own != root or not is_inside(root, real):
+        shown = os.path.relpath(real, root)
         raise Rejected(f"{shown!a} does not belong to the project of the run")
+    require_plain(root, real)
+
+
+def require_plain(root: str, path: str) -> None:
+    """Refuse a file of a project that is hidden or ignored by git."""
+    root, real = os.path.realpath(root), os.path.realpath(path)
+    shown = os.path.relpath(real, root)
     if any(part.startswith(".") for part in shown.split(os.sep)):
         raise Rejected(f"{shown!a} is hidden, so it is not shown")
     if is_ignored(real, root):

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from quandary.desk import sheets
+from quandary.desk.attachments import Attached, Attaching, take
 from quandary.desk.authority import require_may
+from quandary.desk.callbacks import choose_addresses
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import sources
+from quandary.formats.markdown.notation import Codes
 from quandary.journal import chance, runs
-from quandary.journal.entries import sha256
-from quandary.model.asks import Limits
+from quandary.journal.entries import Asker, sha256
+from quandary.model.asks import Limits, Note
+from quandary.model.attachment import MARK
+from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import project_of, read_settings, reading_agent
 
 if TYPE_CHECKING:
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 LONGEST_AGE = 1_000
+LARGEST_INPUT = 256 * 1024
+"""Bytes that a permit is for: what is allowed has to be looked at, and nobody looks at more."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 # -- what can be asked for -----------------------------------------------------------------------
@@ -41,7 +49,23 @@ Items = Annotated[
 Person = Annotated[
     bool, Meta(description="Only a person's own answer, at a terminal or in the browser, counts.")
 ]
+By = Annotated[
+    str, Meta(max_length=200, description="Who asks: your name, or what you are at work on.")
+]
 Values = Annotated[dict[str, str], Meta(description="What fills {slots} in questions.")]
+
+
+class Offered(Struct, forbid_unknown_fields=True):
+    """Something that can be chosen."""
+
+    label: str
+    description: str = ""
+    code: Annotated[str, Meta(description="By default one is made from the label.")] = ""
+
+
+Attach = Annotated[
+    list[Attaching], Meta(description="Files to show beside the question; at most 5 MB each.")
+]
 
 
 class Asking(Struct, forbid_unknown_fields=True):
@@ -53,6 +77,10 @@ class Asking(Struct, forbid_unknown_fields=True):
     context: Annotated[str, Meta(description="What is decided and why, for somebody new to it.")]
     source: Annotated[str, Meta(description="The tree: file.md, file.md#NAME, or its NAME.")] = ""
     text: Annotated[str, Meta(description="In place of source: Markdown with the tree.")] = ""
+    options: Annotated[
+        list[str | Offered],
+        Meta(description="In place of a tree: what can be chosen; own words always can."),
+    ] = []
     items: Items = []
     question: Annotated[str, Meta(description="The question, where the tree has none.")] = ""
     extras: Annotated[
@@ -64,8 +92,20 @@ class Asking(Struct, forbid_unknown_fields=True):
         Meta(description="advisory is text for you to show, no form, which disturbs less."),
     ] = UNSET
     values: Values = {}
+    fields: Annotated[
+        list[str | dict[str, Any]],
+        Meta(
+            description="Values that the person can edit and that come with the answer: "
+            "'name: type = default', or {name, type, default, title, enum, required}."
+        ),
+    ] = []
     require_person: Person = False
     expires: Annotated[str, Meta(description="Withdraw it after 30m, 12h, 2d …")] = ""
+    by: By = ""
+    callback: Annotated[
+        str, Meta(max_length=2_000, description="An address that is told what becomes of it.")
+    ] = ""
+    attach: Attach = []
 
 
 class Splitting(Struct, forbid_unknown_fields=True):
@@ -90,6 +130,8 @@ class Splitting(Struct, forbid_unknown_fields=True):
     number: Annotated[int, Meta(ge=1, description="Which decision of yours this is.")] = 1
     values: Values = {}
     require_person: Person = False
+    by: By = ""
+    attach: Attach = []
 
 
 class Gating(Struct, forbid_unknown_fields=True):
@@ -101,6 +143,8 @@ class Gating(Struct, forbid_unknown_fields=True):
     require_person: Person = False
     items: Items = []
     values: Values = {}
+    by: By = ""
+    attach: Attach = []
 
 
 class Walking(Struct, forbid_unknown_fields=True):
@@ -114,6 +158,19 @@ class Walking(Struct, forbid_unknown_fields=True):
     cli: Annotated[str, Meta(description="The agent where the chart names none.")] = ""
     workdir: Annotated[str, Meta(description="Where agents work; by default here.")] = ""
     require_person: Person = False
+    by: By = ""
+    attach: Attach = []
+
+
+class Permitting(Struct, forbid_unknown_fields=True):
+    """Ask a person whether one exact action may be done; then use the permit, once."""
+
+    action: Annotated[str, Meta(description="What is to be done, in a line: 'deploy build 812'.")]
+    input: Annotated[str, Meta(description="The exact input; the permit covers nothing else.")] = ""
+    reason: Annotated[str, Meta(description="Why it is to be done.")] = ""
+    expires: Annotated[str, Meta(description="It can be answered and used for 30m, 2h …")] = ""
+    by: By = ""
+    attach: Attach = []
 
 
 Wanted = Asking | Splitting | Gating | Walking
@@ -130,6 +187,9 @@ class Beginning(NamedTuple):
     documents: dict[str, Any]
     warnings: Sequence[str] = ()
     """What the caller should hear of."""
+    attached: Sequence[Attached] = ()
+    callback: str = ""
+    """An address that is told what becomes of the run."""
 
 
 class Showing(NamedTuple):
@@ -157,10 +217,13 @@ def begin(
     origin: str = "",
     key: str = "",
     request: str = "",
+    asker: Asker = Asker(),  # noqa: B008 - it cannot be changed
+    reuse: str = "",
 ) -> State:
     """Begin a run, and do what the house has to do first.
 
-    Answers of the run `origin` are taken over. The same key never begins two runs for a caller;
+    Answers of the run `origin` are taken over, or, with `reuse`, those of a run in which a person
+    answered the very same within that time. The same key never begins two runs for a caller;
     `request` is the digest of what came with it.
     """
     require_may(caller, "begin")
@@ -171,25 +234,41 @@ def begin(
         if agent := reading_agent():
             arguments["reader"] = agent
     if key:
-        arguments["request"] = request
+        arguments["sent"] = request
+    documents = dict(beginning.documents)
+    if callbacks := choose_addresses(store, caller, beginning.callback):
+        arguments["callbacks"] = callbacks
+    if beginning.attached:
+        arguments["attached"] = [msgspec.to_builtins(one.about) for one in beginning.attached]
+        documents |= {f"{MARK}{n}": one.data for n, one in enumerate(beginning.attached, 1)}
+    note = ""
+    if reuse and beginning.flow == "decide" and not arguments.get("require"):
+        from quandary.desk.decisions import find_reusable  # noqa: PLC0415 - rarely wanted
+
+        since = chance.stamp(chance.now() - age(reuse))
+        found, note = find_reusable(store, project, arguments, documents, since)
+        origin = found if note else ""
     state = runs.begin(
         store,
         beginning.flow,
         arguments,
-        documents=beginning.documents,
+        documents=documents,
         project=project,
         **caller.source,
         expires=chance.now() + age(expires) if expires else None,
         origin=runs.find_run(store, origin) if origin else None,
         name=f"asked:{caller.by} {key}" if key else "",
         once=bool(key),
+        callbacks=callbacks,
+        asker=asker,
     )
-    if key and (
-        arguments_of(store, state.run).get("request", "") not in ("", request)
-        or store.require_run(state.run).project != project
-    ):
-        raise Reused("something else was asked with that key before; ask with another one")
-    return finish(store, caller, state)
+    if key:
+        elsewhere = store.require_run(state.run).project != project
+        if elsewhere or arguments_of(store, state.run).get("sent", "") not in ("", request):
+            what = "in another project" if elsewhere else "in other words"
+            raise Reused(f"something was asked {what} with the key {key}; ask with another one")
+    state = finish(store, caller, state)
+    return replace(state, notes=(*state.notes, Note("reused", note))) if note else state
 
 
 def age(text: str) -> timedelta:
@@ -218,16 +297,30 @@ def digest_of(*sent: object) -> str:
 def prepare(
     store: Store,
     caller: Caller,
-    wanted: Wanted,
+    wanted: Wanted | Permitting,
     showing: Showing,
     agents: Callable[[], Agents] | None = None,
 ) -> Beginning:
-    """What a caller who cannot use our standard input asks for, as far as they may."""
+    """What a caller who cannot use our standard input asks for, with what they attach to it."""
+    attached = take(caller, wanted.attach)
+    return _prepare(store, caller, wanted, showing, agents)._replace(attached=attached)
+
+
+def _prepare(
+    store: Store,
+    caller: Caller,
+    wanted: Wanted | Permitting,
+    showing: Showing,
+    agents: Callable[[], Agents] | None,
+) -> Beginning:
+    if isinstance(wanted, Permitting):
+        return permit(wanted, showing)
     if isinstance(wanted, Walking):
         require_may(caller, "start agents")
-    if isinstance(wanted, Asking | Walking) and not (isinstance(wanted, Asking) and wanted.text):
+    own = isinstance(wanted, Asking) and (wanted.text or wanted.options)
+    if isinstance(wanted, Asking | Walking) and not own:
         if wanted.source.partition("#")[0] in ("", "-"):
-            asked = "tree with source, or give its Markdown as text"
+            asked = "tree with source, or give its Markdown as text, or options"
             what = asked if isinstance(wanted, Asking) else "chart with source"
             raise QuandaryError(f"name the {what}")
         require_may(caller, "name a file", path=sources.split(wanted.source)[0])
@@ -253,13 +346,17 @@ def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
     The advisor is an agent that answers what the person asks back.
     """
     from quandary.flows.decide import Terms, require_slots_filled  # noqa: PLC0415 - one at a time
+    from quandary.formats.proof import declare_fields  # noqa: PLC0415 - the same
 
     if not wanted.context.strip():
         raise ContextRequired("the context is missing: say what is to be decided and why")
     source = wanted.source
     if wanted.text:
         source = f"-#{source.removeprefix('-').lstrip('#')}".removesuffix("#")
-    tree, others = sources.load_with_others(source, wanted.text or None)
+    if wanted.options:
+        tree, others = make_tree(wanted), list[Tree]()
+    else:
+        tree, others = sources.load_with_others(source, wanted.text or None)
     kind = wanted.kind or None
     extras = sources.extras(wanted.extras)
     codes = {option.code.upper() for one in tree.decisions for _, option in one.walk()}
@@ -277,9 +374,34 @@ def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
         advisor=advisor,
         values=wanted.values,
         require=_required(wanted),
+        fields=declare_fields(wanted.fields),
     )
     require_slots_filled(terms)
-    return _beginning("decide", terms, "tree", "trees")
+    return _beginning("decide", terms, "tree", "trees")._replace(callback=wanted.callback)
+
+
+def make_tree(wanted: Asking) -> Tree:
+    """A question with options of its own, in place of a tree; none of them can be mistaken."""
+    if wanted.text or wanted.source:
+        raise QuandaryError("give a tree or options, not both")
+    if not wanted.question.strip():
+        raise QuandaryError("options need a question: say with question what is chosen")
+    offered = [Offered(one) if isinstance(one, str) else one for one in wanted.options]
+    codes = Codes([OTHER, *(one.code for one in offered)])
+    seen: set[str] = set()
+    for label in (" ".join(one.label.split()) for one in offered):
+        if not label or label.casefold() in seen:
+            why = f"two options are called {label!r}" if label else "an option has no label"
+            raise QuandaryError(f"{why}; each needs one of its own")
+        if label.rstrip(".… ").casefold() == "other":
+            raise QuandaryError(f"{label!r} is always there, for own words; leave it out")
+        seen.add(label.casefold())
+    options = tuple(
+        Option(one.code or codes.derive(one.label), " ".join(one.label.split()), one.description)
+        for one in offered
+    )
+    name = " ".join(wanted.question.split())
+    return Tree(name, (Decision(name, options),), shape="free", bare=True)
 
 
 def split(wanted: Splitting, showing: Showing) -> Beginning:
@@ -308,7 +430,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
     from quandary.flows.wording import fill, require_filled  # noqa: PLC0415 - the same
-    from quandary.formats import tracks  # noqa: PLC0415 - the same
+    from quandary.formats.proof import convert_typed  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
     stuck += phases.find_differences(store, folder)
@@ -326,7 +448,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
     shown = phases.digest_artifacts(store, folder) if guarded else {}
     base = os.path.realpath(os.curdir)
-    proof = tracks.convert_typed(phase.proof, wanted.proof, typed)
+    proof = convert_typed(phase.proof, wanted.proof, typed)
     terms = gates.Terms(
         folder=folder,
         track=track,
@@ -345,6 +467,23 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         shown=shown,
     )
     return _beginning("gate", terms, "track")._replace(warnings=stuck)
+
+
+def permit(wanted: Permitting, showing: Showing) -> Beginning:
+    """A permit for one exact action, refused where no person could judge it."""
+    from quandary.flows.permit import Terms  # noqa: PLC0415 - one flow at a time
+    from quandary.model.requests import PermitRequest  # noqa: PLC0415 - the same
+
+    action = " ".join(wanted.action.split())
+    if not action:
+        raise QuandaryError("the action is missing: say in a line what is to be done")
+    if len(wanted.input.encode()) > LARGEST_INPUT:
+        raise QuandaryError(
+            f"the input is larger than {LARGEST_INPUT // 1024} KiB, and nobody looks through that; "
+            "ask about its digest, and check that before you act"
+        )
+    request = PermitRequest(action, wanted.input, folder=os.getcwd(), reason=wanted.reason)
+    return _beginning("permit", Terms(request, showing.limits()))
 
 
 def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:

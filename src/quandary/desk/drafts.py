@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from quandary.desk.values import check_values, read_typed, take_values, tell_changes, tell_fields
+from quandary.errors import Rejected
 from quandary.model.asks import BACK, MORE, Answer, Question, Reading
 from quandary.model.text import printable
 from quandary.model.tree import Extra
@@ -37,6 +39,8 @@ class Draft:
     words: str = ""
     """What stands on the Other line."""
     comment: str = ""
+    typed: dict[str, Any] = field(default_factory=dict)
+    """What stands in the fields."""
     answer: Answer | None = None
 
     @property
@@ -98,8 +102,22 @@ class Draft:
         if isinstance(answer, str):
             return answer
         said = filter(None, (answer.comment, self.comment.strip()))
-        self.answer = replace(answer, comment="; ".join(said) or None)
+        return self.keep(replace(answer, comment="; ".join(said) or None))
+
+    def keep(self, answer: Answer) -> str:
+        """Take an answer, with what stands in the fields; or say what is wrong with that."""
+        try:
+            values = answer.values | self.typed
+            self.answer = check_values(self.question, replace(answer, values=values))
+        except Rejected as refused:
+            why = str(refused).partition(";")[0]
+            return f"{why[:1].upper()}{why[1:]}."
         return ""
+
+    def tell_typed(self) -> list[str]:
+        """The fields with what stands in them by now."""
+        filled = self.question.filled | self.typed
+        return tell_fields(replace(self.question, filled=filled))
 
     def press(self, letter: str) -> str:
         """Make the answer out of an extra, beside what is ticked; or say that there is none."""
@@ -108,14 +126,15 @@ class Draft:
             return f"There is no extra {letter} here."
         said = "; ".join(filter(None, (self.words.strip(), self.comment.strip())))
         ticked = self.ticked if self.question.multi else set()
-        self.answer = Answer(
-            self.question.key,
-            picked=tuple(choice.code for choice in self.choices if choice.code in ticked),
-            comment=said or None,
-            prefix="show" if extra.shows else None,
-            extra=letter,
+        return self.keep(
+            Answer(
+                self.question.key,
+                picked=tuple(choice.code for choice in self.choices if choice.code in ticked),
+                comment=said or None,
+                prefix="show" if extra.shows else None,
+                extra=letter,
+            )
         )
-        return ""
 
     def _join_ticks(self) -> Answer | str:
         """The ticks, together with what is typed; More… takes them along to its page."""
@@ -138,9 +157,9 @@ class Draft:
     def _read_typed(self) -> Answer | str:
         """Other left blank opens its menu, where there is one."""
         text, key = self.words.strip(), self.question.key
-        reading = self.reading()
-        if reading.kind != "blank":
-            return reading.answer(key, text)
+        answer = read_typed(self.question, text, self._read) if text else Answer(key)
+        if not answer.blank:
+            return answer
         open_ended = self.question.menu or self.question.value
         return Answer(key, raw=text or None) if open_ended else NOTHING_TYPED
 
@@ -148,11 +167,17 @@ class Draft:
 
     def reading(self) -> Reading:
         """How the Other line would be read as it stands."""
-        text = self.words.strip()
+        text = take_values(self.question, self.words.strip())[1]
         return read(text, self.question, self.mode) if text else Reading("blank")
+
+    def _read(self, text: str) -> Answer:
+        return read(text, self.question, self.mode).answer(self.question.key, text)
 
     def preview(self) -> str:
         """What Enter on the Other line would do."""
+        values, rest = take_values(self.question, self.words.strip())
+        if values and not rest:
+            return f"→ fills in {', '.join(values)}; choose after that"
         reading = self.reading()
         if self.question.value:
             return "" if reading.kind == "own-words" else f"→ {LEFT_OUT}"
@@ -174,6 +199,8 @@ class Draft:
             said = ", ".join([*_labels(self.question, answer.picked), f"“{answer.text}”"])
         if answer.comment:
             said = f"{said} (“{answer.comment}”)"
+        if answer.values and answer.prefix != "fill":
+            said = f"{said} ({'; '.join(tell_changes(self.question, answer.values))})"
         settled = answer.settles and not answer.blank
         return printable(f"{'✓' if settled else '→'} {header} — {said}")
 
@@ -189,6 +216,8 @@ def meaning(question: Question, answer: Answer) -> str:
         extras = {extra.letter: extra for extra in question.extras}
         extra = extras.get(answer.extra) or Extra(answer.extra, "")
         return f"to see first: {extra.text}" if extra.shows else extra.shown
+    if answer.prefix == "fill":
+        return f"filled in: {'; '.join(tell_changes(question, answer.values))}"
     if answer.prefix:
         return _describe_prefix(question, answer)
     if answer.tree:

@@ -152,13 +152,13 @@ def read_table(table: dict[str, Any]) -> Means:
         if not isinstance(value, str):
             raise ParseError(f"[notify] {name} is a text, not {value!r}")
     if texts["webhook"]:
-        _require_safe(texts["webhook"])
+        require_safe(texts["webhook"], "[notify] webhook")
     if texts["secret"] and not texts["webhook"]:
         raise ParseError("[notify] secret signs what goes to a webhook, and there is none")
     return Means(tuple(command), **texts)
 
 
-def _require_safe(address: str) -> None:
+def require_safe(address: str, what: str) -> None:
     """Questions go over a network only where nobody on the way can read them."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for webhooks
 
@@ -166,15 +166,17 @@ def _require_safe(address: str) -> None:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise ParseError("[notify] webhook is no address") from None
-    if not (parts.scheme == "https" and host) and not (parts.scheme == "http" and _is_here(host)):
-        raise ParseError("[notify] webhook is an address that begins with https://")
+        raise ParseError(f"{what} is no address") from None
+    if not (parts.scheme == "https" and host) and not (parts.scheme == "http" and is_here(address)):
+        raise ParseError(f"{what} is an address that begins with https://")
 
 
-def _is_here(host: str) -> bool:
-    """Whether a host is this very machine."""
+def is_here(address: str) -> bool:
+    """Whether an address is on this very machine."""
     from ipaddress import ip_address  # noqa: PLC0415 - only for webhooks
+    from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
+    host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -262,9 +264,24 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def _post(means: Means, body: bytes, seconds: float) -> str:
-    """Call the webhook; what went wrong, if anything did. Its path may be a secret."""
+    """Call the webhook, which is left in any case after a while."""
     import signal  # noqa: PLC0415 - not where the question is asked
-    from http.client import HTTPException  # noqa: PLC0415 - the same
+
+    def leave(*_: object) -> None:
+        raise TimeoutError("it took too long and was left")
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds + 2)  # for one that sends a byte now and then
+    try:
+        headers = {"X-Quandary-Event": EVENT}
+        return post(means.webhook, means.secret, body, headers, seconds)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def post(address: str, secret: str, body: bytes, headers: dict[str, str], seconds: float) -> str:
+    """Send a body, signed; what went wrong, if anything did. The path may be a secret."""
+    from http.client import HTTPException  # noqa: PLC0415 - not where the question is asked
     from urllib import error, request  # noqa: PLC0415 - the same
     from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
@@ -276,24 +293,14 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
         def redirect_request(self, *_: object, **__: object) -> None:
             """Follow nothing."""
 
-    host = urlsplit(means.webhook).hostname or ""
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": f"quandary/{__version__}",
-        "X-Quandary-Event": EVENT,
-    }
-    if means.secret:
-        headers["X-Quandary-Signature"] = signature(means.secret, body)
+    host = urlsplit(address).hostname or ""
+    headers |= {"Content-Type": "application/json", "User-Agent": f"quandary/{__version__}"}
+    if secret:
+        headers["X-Quandary-Signature"] = signature(secret, body)
     ways: list[request.BaseHandler] = [Nowhere()]
-    if _is_here(host):
+    if is_here(address):
         ways.append(request.ProxyHandler({}))
-    sent = request.Request(means.webhook, body, headers)  # noqa: S310 - http(s) only, see above
-
-    def leave(*_: object) -> None:
-        raise TimeoutError("it took too long and was left")
-
-    signal.signal(signal.SIGALRM, leave)
-    signal.setitimer(signal.ITIMER_REAL, seconds + 2)  # for one that sends a byte now and then
+    sent = request.Request(address, body, headers)  # noqa: S310 - http(s) only, see above
     try:
         with request.build_opener(*ways).open(sent, timeout=seconds):
             return ""
@@ -303,8 +310,6 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
     except (OSError, HTTPException) as trouble:
         reason = getattr(trouble, "reason", trouble)
         return f"the webhook at {host} cannot be reached ({reason})"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 # -- where the server of this machine can be reached -----------------------------------------------

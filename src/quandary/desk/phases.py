@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,23 +18,32 @@ import msgspec
 
 from quandary.desk.reply import actions, arguments_of
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
-from quandary.formats import tracks
+from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
-from quandary.journal.entries import Answered, Called, Noted, Source, read_beginning, sha256
+from quandary.journal.entries import (
+    Answered,
+    Called,
+    Noted,
+    Source,
+    Unreadable,
+    read_beginning,
+    sha256,
+)
 from quandary.journal.history import history
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
 from quandary.model.text import printable, shorten
-from quandary.model.track import Field, Move, Phase, Refusal, Track, Transition
+from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
 from quandary.settings.files import SKIPPED, is_ignored, is_inside, open_file, require_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.formats.tracks import Gaps, Given
+    from quandary.formats.proof import Gaps, Given
     from quandary.journal.store import Run, Store
+    from quandary.model.fields import Field
 
 FLOWS = ("phase", "gate")
 _RUN = re.compile(rf"\b[0-9A-Za-z]{{{chance.LENGTH}}}\b")
@@ -339,7 +349,7 @@ def _repair(store: Store, folder: str) -> tuple[Kept, Ledger | None]:
                 ledger = read_ledger(store, folder)
             runs.advance(store, row.id, **_REPAIR, deeds=lambda deed: Done(deed.key))
         elif not holds:
-            runs.withdraw(store, row.id, why, **_REPAIR)
+            runs.withdraw(store, row.id, why, repairing=True, **_REPAIR)
     return kept, ledger
 
 
@@ -352,13 +362,16 @@ def _holds(store: Store, grant: str, ledger: Ledger) -> bool:
 def finish_gates(store: Store, folder: str) -> list[str]:
     """Carry out what was chosen at a gate and never done; call it with the track unlocked.
 
-    What is given back is what could not be done, in words.
+    What is given back is what cannot be done, in words. A store that is gone for a moment is no
+    such thing: whoever went on from there would move the track twice.
     """
     stuck = []
     for row in list(unfinished_runs(store, folder, "gate")):
         try:
             runs.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
         except QuandaryError as error:
+            if isinstance(error, StoreError) and not isinstance(error, Unreadable):
+                raise
             stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
     return stuck
 
@@ -387,7 +400,7 @@ def move_track(
         judged = rules.go(kept.track, *parts, approved)
         if isinstance(judged, Refusal):
             raise Rejected(judged.reason)
-        values = tracks.convert_typed(judged.due, given.values, given.values if given.lines else ())
+        values = proof.convert_typed(judged.due, given.values, given.values if given.lines else ())
         lack = find_gaps(folder, judged.due, values)
         if lack.names:
             asked = f"{judged.target.title} comes after proof of {_title(judged.source)}"
@@ -418,7 +431,7 @@ def find_gaps(
         named = (os.path.join(place, path) for place in (folder, base))
         return any(is_inside(folder, one) and os.path.exists(one) for one in named)
 
-    return tracks.find_gaps(due, values, exists)
+    return proof.find_gaps(due, values, exists)
 
 
 def _carry_out(
@@ -553,7 +566,7 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
     if chosen is None:
         return Done(deed.key, error="the journal does not have this move")
     store.require_newest()
-    with tracks.lock(move.folder):
+    with _wait_for(move.folder, run):
         found = tracks.load(move.folder), read_ledger(store, move.folder)
         kept, ledger = _open_ledger(store, move.folder, *found)
         try:
@@ -561,6 +574,18 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
         except Rejected as refused:
             return Done(deed.key, error=str(refused))
     return Done(deed.key, text=msgspec.json.encode(outcome).decode())
+
+
+@contextmanager
+def _wait_for(folder: str, run: str) -> Iterator[None]:
+    """Lock a track; who cannot is told that what was chosen is recorded all the same."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(tracks.lock(folder))
+        except Rejected as busy:
+            remedy = f"what was chosen is recorded, and `quandary next {run}` carries it out"
+            raise StoreError(f"{busy}; {remedy}") from None
+        yield
 
 
 def _judge_and_move(
@@ -590,7 +615,7 @@ def _judge_and_move(
         raise Rejected(f"{_refusal(judged)}: {how}")
     if judged.needs_person and (changed := _list_changes(store, move.folder, move.shown)):
         raise Rejected(f"{changed} changed since it was shown here; ask again")
-    values = tracks.convert_typed(judged.due, move.proof, move.typed)
+    values = proof.convert_typed(judged.due, move.proof, move.typed)
     lack = find_gaps(move.folder, judged.due, values, move.base or os.curdir)
     if lack.names:
         return {"lacking": lack._asdict()}

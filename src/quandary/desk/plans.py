@@ -312,9 +312,10 @@ def _unreachable(chart: Chart, steps: Iterable[Planned]) -> list[str]:
 
 
 def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> tuple[list[str], list[str]]:
-    """Slots for a field that an item lacks: those that reach an agent, and a person, as they are.
+    """Slots for a field that an item lacks: what is said of them, and what is refused.
 
-    Double braces mean something in many languages, so an agent may be meant to see them.
+    Double braces mean something in many languages, so an agent may be meant to see them. A person
+    is not, and of nothing in particular nobody is told anything.
     """
     wanting: dict[str, tuple[str, bool]] = {}
     for step in steps:
@@ -326,10 +327,13 @@ def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> tuple[list[str
     told: tuple[list[str], list[str]] = ([], [])
     for field, (name, in_person) in wanting.items():
         slot = f"{{{{{field}}}}}"
-        bare = [item.id for item in items if wording.fill_prompt(slot, values_of(item), {}) == slot]
+        found = {item.id: wording.fill_prompt(slot, values_of(item), {}).strip() for item in items}
+        bare = [item for item, value in found.items() if value in (slot, "")]
         if bare:
             which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
-            end = f"a person would see it so; give it with --set {field}=…"
-            end = end if in_person else "it would stay as it is"
-            told[in_person].append(f"“{name}” uses {slot}, a field that {which}; {end}")
+            empty = "" in found.values()
+            refused = in_person or (empty and not any(item.title or item.label for item in items))
+            end = "its place would be empty" if empty else "it would stay as it is"
+            end = f"{end}; give it with --set {field}=…" if refused else end
+            told[refused].append(f"“{name}” uses {slot}, a field that {which}; {end}")
     return told

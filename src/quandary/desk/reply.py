@@ -16,10 +16,11 @@ from quandary.desk.authority import (
     require_may,
     require_shown,
 )
-from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected, Reused
+from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected
 from quandary.flows.proposals import MOST_OPTIONS
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import read_beginning
+from quandary.journal.history import SNOOZED
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
@@ -27,6 +28,7 @@ from quandary.settings.files import is_inside, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from quandary.desk.authority import Caller
     from quandary.desk.walks import Walks
@@ -173,10 +175,11 @@ def record_reply(
         meant = _bar(run, meant)
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
-        return runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
+        state = runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
+        return finish(store, caller, state)
     except AlreadyAnswered:
         if token:
-            before = runs.replied(store, name, token, sent)
+            before = repeat(store, caller, name, token, sent)
             if before is not None:  # the same reply was quicker by another way
                 return before
         raise
@@ -212,12 +215,13 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
         raise
 
 
-def is_recorded(store: Store, run: str, token: str, sent: str) -> bool:
-    """Whether just this was sent with that token, and recorded before."""
-    try:
-        return runs.replied(store, run, token, sent) is not None
-    except Reused:
-        return False
+def repeat(store: Store, caller: Caller, run: str, token: str, sent: str) -> State | None:
+    """What came of just this reply, where it was recorded before; nothing where it was not.
+
+    What the house was interrupted at then, it does now.
+    """
+    before = runs.replied(store, run, token, sent)
+    return finish(store, caller, before) if before is not None else None
 
 
 def play_script(store: Store, caller: Caller, state: State, entries: list[Any]) -> State:
@@ -269,6 +273,21 @@ def amend(
     return runs.amend(store, run, changed, key=key, why=why, seen=seen, **caller.source, deeds=do)
 
 
+def snooze(store: Store, caller: Caller, run: str, until: datetime, to: str | None) -> State:
+    """Leave a waiting question out of lists until a moment; nothing is answered."""
+    require_may(caller, "answer")
+    if until <= chance.now():
+        raise Rejected("that moment is over; choose a later one")
+    note, moment = Note(SNOOZED, f"until {until:%Y-%m-%d %H:%M}"), chance.stamp(until)
+    return runs.note(store, run, note, to=to, until=moment, **caller.source)
+
+
+def undo(store: Store, caller: Caller, run: str, key: str | None = None) -> State:
+    """Take back the last answer, or refuse; whoever may change answers may do that."""
+    require_may(caller, "amend")
+    return runs.undo(store, run, key=key, **caller.source)
+
+
 def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
     """End a run that nobody needs any more."""
     require_may(caller, "withdraw")
@@ -280,7 +299,7 @@ def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
 
 def finish(store: Store, caller: Caller, state: State) -> State:
     """Do what the house was about to do itself when somebody was interrupted."""
-    if state.deed is None:
+    if state.deed is None or state.deed.deed == "use":
         return state
     do = actions(store, state.run)
     return runs.advance(store, state.run, **caller.source, deeds=do)
@@ -333,10 +352,15 @@ def _prepare(store: Store, caller: Caller, run: str) -> State:
 # -- what the house does itself ------------------------------------------------------------------
 
 
-def actions(store: Store, run: str) -> Callable[[Do], Done]:
-    """What flows have done for a run; as a crash may follow, each action bears being repeated."""
+def actions(store: Store, run: str) -> Callable[[Do], Done | None]:
+    """What flows have done for a run; as a crash may follow, each action bears being repeated.
 
-    def do(deed: Do) -> Done:
+    A permit is used by whoever has it, and waits for that.
+    """
+
+    def do(deed: Do) -> Done | None:
+        if deed.deed == "use":
+            return None
         if deed.deed == "read-file":
             try:
                 return Done(deed.key, text=_read_reference(store, run, deed.argument))

@@ -25,11 +25,14 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from quandary.desk import sheets
+from quandary.desk.values import check_values, name_values, read_typed, take_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.model.asks import Answer, Ask, Outcome, Question, Reading, Reply
+from quandary.model.attachment import Annotation, read_annotations
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
     Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]
 
-_ENTRY = frozenset({"picked", "text", "option_label", "free_text", "user_answer"})
+_ENTRY = frozenset({"picked", "text", "values", "option_label", "free_text", "user_answer"})
 _SHAPES = 'the tool\'s response, {"answers": [{"key", "picked", "text", "comment"}]}, or plain text'
 LISTED = '"proposed": "CODE" beside the text of each answer'
 _LONE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -197,6 +200,8 @@ class _ReplyReader:
             return self.parse_text(data["content"])
         elif any(self.find_sheet(name) for name in data):
             self.enter_map(data)
+        elif values := name_values(self.order[0].question, data):
+            self.enter_list([{"values": values}])
         else:
             raise ParseError(f"the reply is JSON of no known shape; send {_SHAPES}")
         return self.collect()
@@ -320,7 +325,7 @@ class _ReplyReader:
     def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
         comment = text_of(entry.get("comment"), "comment")
-        if entry.keys() & {"picked", "text"}:
+        if entry.keys() & {"picked", "text", "values", "annotations"}:
             return _add_comment(self.read_own_entry(sheet, entry), comment)
         if "user_answer" in entry:
             answer = self.read_value(sheet, entry["user_answer"])
@@ -345,6 +350,13 @@ class _ReplyReader:
             raise ParseError(f'picked for {question.key} is a list of codes, such as ["OK"]')
         codes = [_code(question, given) for given in picked]
         typed = text_of(entry.get("text"), "text")
+        values = {} if entry.get("values") is None else entry["values"]
+        if not isinstance(values, dict):
+            raise ParseError(f'values for {question.key} is an object, such as {{"name": "text"}}')
+        remarks = convert_annotations(entry.get("annotations"))
+        beside: dict[str, Any] = {"values": values, "annotations": remarks}
+        if (values or remarks) and not codes and entry.get("text") is None:
+            return Answer(question.key, prefix="fill", **beside)
         if not question.multi and len({*codes, *(("",) if typed else ())}) > 1:
             raise QuandaryError(
                 f"{question.key} takes one answer: a code in picked, or words in text; "
@@ -353,7 +365,10 @@ class _ReplyReader:
         if question.value:
             chosen, words = tuple(filter(None, codes)), typed or None
             return Answer(question.key, chosen, words, raw=words)
-        return self.join_picks(sheet, codes, typed)
+        answer = self.join_picks(sheet, codes, typed)
+        beside["values"] = answer.values | values
+        beside["annotations"] = (*answer.annotations, *remarks)
+        return replace(answer, **beside) if values or remarks else answer
 
     def read_value(self, sheet: Sheet, value: Any) -> Answer | None:  # noqa: ANN401 - any JSON
         """What a host gives as the answer: a label, text, several of them, or nothing."""
@@ -422,7 +437,13 @@ class _ReplyReader:
         if not text or (self.is_other(text) and not sheet.question.value):
             return Answer(key)
         mode: Literal["strict", "plain"] = "plain" if self.as_text else "strict"
-        return self.read(text, sheet.question, mode).answer(key, text)
+        question = sheet.question
+        return read_typed(question, text, lambda said: self._read(sheet, said, mode))
+
+    def _read(self, sheet: Sheet, text: str, mode: Literal["strict", "plain"]) -> Answer:
+        if sheet.codes.get(text):  # beside values
+            return Answer(sheet.question.key, picked=(sheet.codes[text],))
+        return self.read(text, sheet.question, mode).answer(sheet.question.key, text)
 
     def is_other(self, text: str) -> bool:
         """Whether it is a host's own word for Other, with nothing said beside it."""
@@ -455,12 +476,22 @@ class _ReplyReader:
 
     def collect(self) -> Reply | Outcome:
         """The answers in the order of the questions."""
-        keys = (sheet.question.key for sheet in self.sheets)
-        found = tuple(self.answers[key] for key in keys if key in self.answers)
+        asked = (sheet.question for sheet in self.sheets)
+        found = tuple(_carry(q, self.answers[q.key]) for q in asked if q.key in self.answers)
         return Reply(found) if found else Outcome("dismissed", "no question was answered")
 
     def _too_long(self, count: int) -> QuandaryError:
         return QuandaryError(f"{count} answers came and {len(self.sheets)} questions wait")
+
+
+def _carry(question: Question, answer: Answer) -> Answer:
+    """The answer with the values in it, also those in a note beside it, once they are checked."""
+    if answer.comment and (question.fields or "@" in answer.comment):
+        remarks, comment = read_annotations(answer.comment)
+        noted, comment = take_values(question, comment)
+        found: dict[str, Any] = {"values": answer.values | noted, "comment": comment or None}
+        answer = replace(answer, **found, annotations=(*answer.annotations, *remarks))
+    return check_values(question, answer) if question.fields or answer.values else answer
 
 
 def _code(question: Question, given: str) -> str:
@@ -503,6 +534,15 @@ def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # n
     against = {code: vetoes(question, answer.text, code) for code in codes}
     barred = {code: why for code, why in against.items() if why}
     return replace(answer, proposed=codes, barred=barred)
+
+
+def convert_annotations(given: Any) -> tuple[Annotation, ...]:  # noqa: ANN401 - any JSON
+    """Remarks on lines, in our own form."""
+    try:
+        return convert(given or (), tuple[Annotation, ...])
+    except ValidationError:
+        example = '{"file": "plan.md", "line": 12, "text": "too short"}'
+        raise ParseError(f"annotations is a list of remarks, such as {example}") from None
 
 
 def _add_comment(answer: Answer, comment: str) -> Answer:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from quandary.desk.values import tell_fields, tell_how
 from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK, sentence
 from quandary.model.asks import Limits
@@ -114,13 +115,22 @@ class Sheet(NamedTuple):
         return {o.label: o.choice.code if o.choice else "" for o in self.options}
 
 
-def make_sheets(ask: Ask) -> tuple[Sheet, ...]:
-    """Every question as it is shown: no two texts alike, no two labels of a question alike."""
-    texts = _distinct(
-        [reveal(q.text.strip()) or one_line(q.title) or q.key for q in ask.questions],
-        [q.key for q in ask.questions],
-    )
+def make_sheets(ask: Ask, *, inputs: bool = False) -> tuple[Sheet, ...]:
+    """Every question as it is shown: no two texts alike, no two labels of a question alike.
+
+    Where there are no `inputs`, the text says which values go with the answer.
+    """
+    named = [reveal(q.text.strip()) or one_line(q.title) or q.key for q in ask.questions]
+    if not inputs:
+        named = [_with_fields(q, text) for q, text in zip(ask.questions, named, strict=True)]
+    texts = _distinct(named, [q.key for q in ask.questions])
     return tuple(Sheet(q, t, _options(q)) for q, t in zip(ask.questions, texts, strict=True))
+
+
+def _with_fields(question: Question, text: str) -> str:
+    if not question.fields:
+        return text
+    return f"{text} [{'; '.join(tell_fields(question))}] {tell_how(question)}"
 
 
 def _options(question: Question) -> tuple[Shown, ...]:
@@ -289,7 +299,9 @@ def plain_text(ask: Ask) -> str:
         "" if not title or title in question.text else _bold(title) + where,
         summary,
         "\n".join(f"{number}. {line}" for number, line in enumerate(choices, 1)),
+        "\n".join(f"- {line}" for line in tell_fields(question)),
         f"{asked} {SEVERAL_NUMBERS}" if question.multi else asked,
+        tell_how(question) if question.fields else "",
     ]
     return reveal("\n\n".join(part for part in parts if part))
 

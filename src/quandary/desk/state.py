@@ -30,6 +30,13 @@ def look(store: Store, caller: Caller, run: str) -> State:
     return conceal(store, caller, runs.look(store, run))
 
 
+def hand_over(store: Store, caller: Caller, state: State) -> State:
+    """A state for whoever asked; that they have a result is recorded, as far as it is news."""
+    if state.status != "done" or caller.who == "person":
+        return state
+    return conceal(store, caller, runs.hand_over(store, state.run, **caller.source))
+
+
 def conceal(store: Store, caller: Caller, state: State) -> State:
     """A state without what is in files, for a caller to whom none are shown."""
     if state.ask is None or may_see_files(caller):
@@ -90,7 +97,10 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
 
 
 def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[Note, ...]:
-    """How a run is resumed whose agents are next: no answer does that, unless in a fleet."""
+    """How a run goes on that waits for no answer: its agents are next, or a permit is used."""
+    if state.deed is not None and state.deed.deed == "use":
+        how = f"quandary permit use {state.run} --input FILE"
+        return (Note("allowed", f"A person allowed it. It can be used once: {how}"),)
     if not state.calls:
         return ()
     if state.flow != "walk":
@@ -118,6 +128,18 @@ def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any
         "keys": [question.key for question in ask.questions],
         "reply_with": ["quandary", "reply", run, "--to", ask.key, "-"],
     }
+    if "attached" in began:
+        asked["attachments"] = began["attached"]
+        names = ", ".join(one["name"] for one in began["attached"])
+        asked["preamble"] += reveal(f"**Attached:** {names}\n\n")
+    if any(question.fields for question in ask.questions):
+        asked["fields"] = {
+            q.key: [
+                {"name": f.name, **f.schema, "required": f.required, "value": q.values.get(f.name)}
+                for f in q.fields
+            ]
+            for q in ask.questions
+        }
     if as_text:
         asked["text"] = sheets.plain_text(ask)
     else:
@@ -127,13 +149,14 @@ def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any
 
 def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
     """Runs at a glance, for programs."""
-    from quandary.desk.timeline import about  # noqa: PLC0415 - only where runs are listed
+    from quandary.desk.timeline import origins  # noqa: PLC0415 - only where runs are listed
 
     fields = ("flow", "status", "key", "since", "began", "project")
-    listed = []
+    listed, began = [], origins(store, [row.id for row in rows])
     for row in rows:
         shown = {name: getattr(row, name) for name in fields}
-        listed.append({"run": row.id, **shown, "about": about(store, row.id)})
+        about, by, _ = began[row.id]
+        listed.append({"run": row.id, **shown, "about": about, "by": by})
     return msgspec.json.encode({"runs": listed})
 
 
@@ -145,6 +168,8 @@ def end_what_expired(store: Store) -> None:
 
 
 # -- what came of it -----------------------------------------------------------------------------
+
+_PERMITTED = {"allow": "allowed and used", "deny": "denied"}
 
 
 def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
@@ -166,6 +191,9 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
         lines = [f"{result['chart']}: {result['outcome']}{whose}"]
         lines += map(_step_line, result["steps"])
         lines += [note["text"] for note in result.get("notes", ())]
+    elif result and flow == "permit":
+        said = f": {result['message']}" if result["message"] else ""
+        lines = [f"{result['action']}: {_PERMITTED[result['decision']]}{said}"]
     elif result and flow == "prune":
         names = {"runs": "run", "entries": "entry", "documents": "document"}
         counts = [(result[many], many, one) for many, one in names.items()]

@@ -6,20 +6,22 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
 from sys import maxsize
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from quandary.desk.attachments import list_attachments
 from quandary.desk.state import outcome_lines
+from quandary.desk.values import tell_changes
 from quandary.errors import StoreError
 from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from quandary.journal.entries import AnyBody, Matter
-    from quandary.journal.store import Store, Watch
+    from quandary.journal.store import Run, Store, Watch
     from quandary.model.asks import Answer, Question
 
 _MARKS = {
@@ -32,6 +34,8 @@ _MARKS = {
     "add": "+",
 }
 """Prefixes as they are typed."""
+WHO = {"api": "a program", "agent": "an agent"}
+"""Who asks, where no name was given."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -53,17 +57,24 @@ class Event(msgspec.Struct, frozen=True):
         return entries.Source(self.who, self.through, self.by).told if self.who else ""
 
 
-def events(store: Store, run: str) -> Iterator[Event]:
+def events(
+    store: Store, run: str, recorded: Sequence[entries.Entry] | None = None
+) -> Iterator[Event]:
     """What happened to a run, from the beginning."""
-    return (event for event, _ in events_with_words(store, run))
+    return (event for event, _ in events_with_words(store, run, recorded))
 
 
-def events_with_words(store: Store, run: str) -> Iterator[tuple[Event, str]]:
-    """What happened to a run, each event with all that was said, which is more than is told."""
+def events_with_words(
+    store: Store, run: str, recorded: Sequence[entries.Entry] | None = None
+) -> Iterator[tuple[Event, str]]:
+    """What happened to a run, each event with all that was said, which is more than is told.
+
+    Its entries are read, unless they are known.
+    """
     flow = ""
     questions: dict[str, Question] = {}
     known: dict[str, Answer] = {}
-    for entry in store.entries(run):
+    for entry in store.entries(run) if recorded is None else recorded:
         try:
             body, matter = entry.read(), entry.read_matter()
         except entries.Unreadable:
@@ -93,7 +104,7 @@ def search(
 ) -> list[str]:
     """The newest runs, of one project or of all, with an entry that has all words of the text."""
     words = words_in(text)
-    runs = _candidates(store, words, project, watch)
+    runs = (row.id for row in candidates(store, words, project, watch))
     return list(islice((run for run in runs if _has_words(store, run, words)), limit))
 
 
@@ -107,25 +118,37 @@ def _has_words(store: Store, run: str, words: list[str]) -> bool:
     return any(all(word in one for word in words) for one in said)
 
 
-def _candidates(store: Store, words: list[str], project: str | None, watch: Watch) -> Iterator[str]:
+def candidates(
+    store: Store, words: list[str], project: str | None, watch: Watch = lambda *_: None
+) -> Iterator[Run]:
     """The runs that may have the words: those that the index gives, or all where there is none."""
-
-    def words_of(run: str) -> str:
-        said = (words_in(said) for _, said in events_with_words(store, run))
-        return " ".join(dict.fromkeys(chain.from_iterable(said)))
-
     try:
-        while upto := store.index_words(words_of):
+        while upto := index_some(store):
             watch(upto, store.newest(), "entries indexed")
     except StoreError:  # it cannot be written, by us or now
         for count, row in enumerate(store.each_run(project=project, newest=True)):
             watch(count, 0, "runs searched")
-            yield row.id
+            yield row
         return
     below = maxsize
     while page := store.having(words, project=project, below=below):
-        yield from (run for _, run in page)
-        below = page[-1][0]
+        yield from page
+        below = page[-1].number
+
+
+def index_some(store: Store) -> int:
+    """Take the words of some more runs into the index; how far that came, 0 at the end.
+
+    The project and the name of a run are among them.
+    """
+
+    def words_of(run: str) -> str:
+        said = [said for _, said in events_with_words(store, run)]
+        row = store.require_run(run)
+        words = map(words_in, (*said, row.project, run))
+        return " ".join(dict.fromkeys(chain.from_iterable(words)))
+
+    return store.index_words(words_of)
 
 
 def moment(at: str, *, seconds: bool = False) -> str:
@@ -138,12 +161,39 @@ def local_moment(at: str) -> str:
     return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M") if at else "?"
 
 
-def about(store: Store, run: str) -> str:
-    """What a run is about, as its first entry says."""
-    try:
-        return _beginning(store, *entries.read_beginning(store, run))
-    except entries.Unreadable:
-        return ""
+class Origin(NamedTuple):
+    """How a run began, as lists tell it."""
+
+    about: str = ""
+    """What it is about."""
+    asker: str = ""
+    """Who asked, by name."""
+    further: str = ""
+    """What else is known of them."""
+
+
+def tell_origin(began: object) -> Origin:
+    """Who began a run, as its first entry says, if that is what it should be."""
+    if not isinstance(began, entries.Began):
+        return Origin()
+    return Origin(asker=began.asked_by or WHO.get(began.who, ""), further=began.asker.told)
+
+
+def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
+    """How some runs began, as their first entries say; where these cannot be read, nothing."""
+    first: dict[str, tuple[entries.Began, dict[str, Any]]] = {}
+    for run, (written, matter) in store.first_entries(runs).items():
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            body = entries.read_body(written)
+            if isinstance(body, entries.Began):
+                first[run] = body, entries.read_matter(matter).arguments or {}
+    drawn = {one for body, _ in first.values() for one in _told_by(body)}
+    documents = store.some_documents(drawn)
+    found = dict.fromkeys(runs, Origin())
+    for run, (body, arguments) in first.items():
+        about = _beginning(documents.get, body, arguments)
+        found[run] = tell_origin(body)._replace(about=about)
+    return found
 
 
 def given_answers(store: Store, run: str) -> list[GivenAnswer]:
@@ -154,8 +204,16 @@ def given_answers(store: Store, run: str) -> list[GivenAnswer]:
 def answer_text(answer: Answer, question: Question | None) -> str:
     """An answer as the person would tell it."""
     title = f"{question.title}: " if question and question.title else f"{answer.key} "
+    return title + tell_answer(answer, question)
+
+
+def tell_answer(answer: Answer, question: Question | None) -> str:
+    """The same, without what it is about."""
     said = ", ".join(_parts(answer, question)) or "Other"
-    return title + said + (f" — “{answer.comment}”" if answer.comment else "")
+    if question and answer.values:
+        said += f" ({'; '.join(tell_changes(question, answer.values))})"
+    said += "".join(f"; {remark.told}" for remark in answer.annotations)
+    return said + (f" — “{answer.comment}”" if answer.comment else "")
 
 
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
@@ -177,7 +235,9 @@ def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
     if answer.advice:
         offers = "".join(f", {offer.shown}" for offer in answer.offers)
         yield f"advice “{answer.advice}”{offers}"
-    if answer.prefix and not answer.extra:
+    if answer.prefix == "fill":
+        yield "filled in"
+    elif answer.prefix and not answer.extra:
         yield f"{_MARKS[answer.prefix]}{answer.argument}".strip()
 
 
@@ -203,7 +263,10 @@ def _text(
     theirs.
     """
     if isinstance(body, entries.Began):
-        said = _beginning(store, body, matter.arguments or {})
+        said = _beginning(store.document, body, matter.arguments or {})
+        files = "; ".join(one.told for one in list_attachments(matter.arguments or {}))
+        said += f" (attached: {files})" if files else ""
+        said += f" (asked by {asker})" if (asker := body.asker.told) else ""
     elif isinstance(body, entries.Asked):
         asked = matter.ask.questions if matter.ask else ()
         said = "; ".join(f"{q.key} {q.text}" for q in asked) or "; ".join(body.offered)
@@ -235,14 +298,22 @@ def _text(
     return said
 
 
-def _beginning(store: Store, body: entries.Began, arguments: dict[str, Any]) -> str:
+def _told_by(body: entries.Began) -> list[str]:
+    """The documents that say what a run is about."""
+    named = (body.documents.get(name, "") for name in ("tree", "chart", "options"))
+    return list(filter(None, named))
+
+
+def _beginning(
+    find: Callable[[str], bytes | None], body: entries.Began, arguments: dict[str, Any]
+) -> str:
     """What a run is about: its tree or chart, and what it was begun for."""
-    drawn = _document(store, body.documents.get("tree") or body.documents.get("chart"))
+    drawn = _document(find, body.documents.get("tree") or body.documents.get("chart"))
     name = drawn.get("name") if isinstance(drawn, dict) else None
     origin = f" (with answers of run {body.origin})" if body.origin else ""
     about = _about(body.flow, arguments)
     if not about:  # of a split, the options
-        found = _document(store, body.documents.get("options"))
+        found = _document(find, body.documents.get("options"))
         options = found if isinstance(found, list) else []
         titles = [str(option.get("title", "")) for option in options if isinstance(option, dict)]
         about = ", ".join(filter(None, titles[:3]))
@@ -250,9 +321,9 @@ def _beginning(store: Store, body: entries.Began, arguments: dict[str, Any]) -> 
     return f"{name or body.flow}{f': {about}' if about else ''}{origin}"
 
 
-def _document(store: Store, digest: str | None) -> object:
+def _document(find: Callable[[str], bytes | None], digest: str | None) -> object:
     """What a run began with; nothing where it is lost or damaged, as `verify` tells."""
-    written = store.document(digest) if digest else None
+    written = find(digest) if digest else None
     try:
         return msgspec.json.decode(written) if written else None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -269,6 +340,9 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
     if flow == "question":
         questions = (arguments.get("ask") or {}).get("questions") or [{}]
         return str(questions[0].get("text", ""))
+    if flow == "permit":
+        request = arguments.get("request") or {}
+        return str(request.get("action", ""))
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")

@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from quandary.model.attachment import Annotation
 from quandary.model.calls import Assignment
+from quandary.model.fields import Field, read_defaults
 from quandary.model.tree import Extra
 
 Kind = Literal["transition", "advisory"]
@@ -104,14 +106,27 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """It is part of a split, so that no preference ever decides it."""
     confirms: Suggestion | None = None
     """It asks whether that is what the person meant; Yes and No come before other names."""
+    fields: tuple[Field, ...] = ()
+    """Values that the answer carries; each stands as its default says until somebody changes it."""
+    filled: dict[str, Any] = {}
+    """Those that were changed already, at an earlier showing."""
     template: str = ""
     """The text with the names of slots in place of values without a space, which can differ from
     one asking to the next; nothing where that is the text itself."""
 
     @property
     def decidable(self) -> bool:
-        """Whether a preference could decide it at all; most recommend nothing."""
-        return bool(self.id) and not self.chain and any(c.recommended for c in self.choices)
+        """Whether a preference could decide it at all; most recommend nothing.
+
+        Values differ from one asking to the next, so that somebody has to see them.
+        """
+        known = bool(self.id) and not self.chain and not self.fields
+        return known and any(c.recommended for c in self.choices)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What stands in its fields when it is shown."""
+        return read_defaults(self.fields) | self.filled
 
     @property
     def recommended(self) -> tuple[str, ...]:
@@ -200,8 +215,9 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="ask"):
         return next((q for q in self.questions if q.key == key), None)
 
 
-Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add", "show"]
-"""What is asked for in place of an answer; `show` is an extra that only wants to see something."""
+Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add", "show", "fill"]
+"""What is asked for in place of an answer; `show` is an extra that only wants to see something, and
+`fill` fills in fields before anything is chosen."""
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -225,6 +241,10 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Codes that the text fits equally well, so that it has to be asked which."""
     proposed: tuple[str, ...] = ()
     """Codes that somebody thinks that the text means; the person is asked whether it does."""
+    values: dict[str, Any] = {}
+    """What was filled in that differs from what stood there."""
+    annotations: tuple[Annotation, ...] = ()
+    """Remarks on lines of what was shown."""
     barred: dict[str, str] = {}
     """Codes that the text cannot mean, as our reader sees it, and why."""
     advice: str = ""

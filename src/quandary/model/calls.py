@@ -151,8 +151,12 @@ class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):
     """One of a few named deeds that the house does itself."""
 
     key: str
-    deed: Literal["read-file", "list-artifacts", "move-phase", "prune"]
+    deed: Literal["read-file", "list-artifacts", "move-phase", "prune", "use"]
     argument: str = ""
+
+
+READING = frozenset({"read-file", "list-artifacts"})
+"""Deeds that change nothing."""
 
 
 class Done(msgspec.Struct, frozen=True, omit_defaults=True, tag="done"):

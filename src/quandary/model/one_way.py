@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from itertools import takewhile
 
 import msgspec
@@ -153,6 +153,20 @@ def one_way(*texts: str) -> str:
     return next((found for text in texts if (found := _judge(text))), "")
 
 
+def one_way_command(*lines: str) -> str:
+    """The same of lines for a shell, whose first word is a program and no order to anybody."""
+    for line in lines:
+        if len(line) > _LONGEST:
+            return "a command too long to be judged"
+        found = _strange(line) or _command(line)
+        for words in () if found else _readings(line):
+            found = found or _caught(words, orders=False)
+        if found:
+            return found
+    return ""
+
+
+@lru_cache(512)
 def _judge(text: str) -> str:
     if len(text) > _LONGEST:
         return "a text too long to be judged"
@@ -196,6 +210,10 @@ def _fold(text: str) -> str:
     return "".join(c if c.isascii() else _letter(c) for c in kept)
 
 
+FOREIGN = "letters other than Latin ones"
+"""What is said of a text that only readers of another script can judge."""
+
+
 def _strange(text: str) -> str:
     """What cannot be read for certain: letters of other scripts, and what is no text at all."""
     if text.isascii() and text.isprintable():
@@ -207,7 +225,7 @@ def _strange(text: str) -> str:
         if kind in ("Co", "Cn", "Cs") or (kind == "Cc" and sign not in "\t\n\r\f"):
             return "signs that are no text"
         if kind in ("Lo", "Lm", "Lu", "Ll", "Lt") and "LATIN" not in unicodedata.name(sign, ""):
-            return "letters other than Latin ones"
+            return FOREIGN
     return ""
 
 
@@ -270,11 +288,11 @@ def _excuse(words: str) -> str:
 # -- what gives it away ----------------------------------------------------------------------------
 
 
-def _caught(words: str) -> str:
+def _caught(words: str, *, orders: bool = True) -> str:
     """What gives it away: a word, a command, a phrase, or a deed and what it is done to."""
     listed = words.split()
     alone = next((word for word in listed if word in _words("alone")), "")
-    if alone or (found := _tool(listed) or _pair(listed) or _order(listed)):
+    if alone or (found := _tool(listed) or _pair(listed) or (orders and _order(listed)) or ""):
         return alone or found
     bare = " ".join(word for word in listed if word not in _SIGNS or word == ":")
     for name in ("shell", "phrases"):

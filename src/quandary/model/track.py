@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from quandary.model.text import shorten
+from quandary.model.fields import Field
 
-PATH_EXISTS = "path-exists"
 _LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
 
 Mark = Literal["done", "current", "next", "ahead", "skipped", "not taken"]
@@ -61,40 +60,6 @@ def _branch(label: str, beside: str) -> str:
     parts, others = label.split("."), beside.split(".")
     fork = next(n for n, (a, b) in enumerate(zip(parts, others, strict=False)) if a != b)
     return ".".join(parts[: fork + 1])
-
-
-class Field(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that a phase has to prove, and what its value must be like."""
-
-    name: str
-    schema: dict[str, Any] = {}
-    required: bool = True
-
-    @property
-    def types(self) -> tuple[Any, ...]:
-        """The types that a value may have; none named means any."""
-        kinds = self.schema.get("type", [])
-        return tuple(kinds) if isinstance(kinds, list) else (kinds,)
-
-    @property
-    def described(self) -> str:
-        """The field and what it must be, in a few words."""
-        schema, choices = self.schema, ", ".join(map(shown, self.schema.get("enum") or ()))
-        kinds = " or ".join(kind for kind in self.types if kind != "string")
-        said = (
-            f"one of {choices}" if schema.get("enum") else kinds,
-            f"at least {schema['minLength']} characters" if schema.get("minLength") else "",
-            f"like {schema['pattern']}" if schema.get("pattern") else "",
-            "a path that exists" if schema.get(PATH_EXISTS) else "",
-            "" if self.required else "optional",
-        )
-        return f"{self.name} ({', '.join(filter(None, said))})" if any(said) else self.name
-
-
-def shown(value: object) -> str:
-    """A value of a proof on one line, not too long."""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return shorten(text)
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -376,7 +376,10 @@ def test_the_description_is_about_the_api_alone(site: Site) -> None:
         "/api/runs",
         "/api/runs/{run}",
         "/api/asks",
+        "/api/permits",
         "/api/runs/{run}/reply",
+        "/api/runs/{run}/undo",
+        "/api/runs/{run}/use",
         "/api/runs/{run}/withdraw",
         "/api/runs/{run}/resume",
         "/api/runs/{run}/read",
@@ -405,3 +408,20 @@ def test_a_page_of_ours_is_a_person_over_the_api_too(site: Site) -> None:
         sent = visitor.post(f"/api/runs/{run}/reply", json={"text": "OK"}, headers=PAGE)
         assert sent.status_code == 200
     assert site.sources(run) == [("person", "web", "")]
+
+
+def test_a_permit_is_asked_for_allowed_by_a_login_and_used_once(site: Site) -> None:
+    """A program asks and uses; only somebody who has logged in can allow it."""
+    wanted = {"action": "deploy build 812", "input": '{"build": 812}', "expires": "1h"}
+    with site.visitor() as program, site.person() as person:
+        state = program.post("/api/permits", json=wanted).json()
+        allow = {"answers": [{"key": "1:", "picked": ["ONE"]}]}
+        reply, use = (f"/api/runs/{state['run']}/{name}" for name in ("reply", "use"))
+        assert program.post(reply, json=allow).status_code == 403
+        assert program.post(use, json={"input": wanted["input"]}).status_code == 409
+        assert person.post(reply, json=allow).json()["notes"][0]["kind"] == "allowed"
+        refused = program.post(use, json={"input": '{"build": 813}'})
+        assert (refused.status_code, "812 was allowed" in refused.text) == (409, True)
+        assert program.post(use, json={"input": '{"build":812.0}'}).json()["result"]["used"]
+        again = program.post(use, json={"input": wanted["input"]})
+        assert (again.status_code, "used already" in again.text) == (409, True)

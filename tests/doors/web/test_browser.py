@@ -14,6 +14,7 @@ from playwright.sync_api import expect, sync_playwright
 import walks
 from node_judges import axe
 from quandary.journal import runs
+from quandary.model.asks import Answer, Reply
 from sites import TAGS, Server, Site
 
 if TYPE_CHECKING:
@@ -101,8 +102,16 @@ def question(page: Page, number: int = 0) -> Any:  # noqa: ANN401 - of Playwrigh
 
 def send(page: Page) -> None:
     """Press the button, and wait for the page that follows."""
-    with page.expect_navigation():
+    with turning(page):
         page.get_by_role("button", name="Send").click()
+
+
+@contextmanager
+def turning(page: Page) -> Iterator[None]:
+    """What is done within it leads to another page, which is there in the end."""
+    page.locator("main").evaluate("main => { main.dataset.old = '' }")
+    yield
+    expect(page.locator("main:not([data-old]):not([aria-busy])")).to_have_count(1)
 
 
 # -- answering -----------------------------------------------------------------------------------
@@ -126,6 +135,7 @@ def test_a_batch_with_follow_ups_and_own_words(world: World, device: dict[str, A
         question(page).get_by_text("Add a remark").click()
         question(page).locator("textarea").fill("at least one")
         send(page)
+        page.goto(f"/runs/{run}")
         expect(page.get_by_text("Queue: OTH/custom:merge it with the cache").first).to_be_visible()
     assert world.result(run) == ["OK", "NO/TST", "OTH/custom:merge it with the cache"]
     assert world.site.sources(run) == [("person", "web", "")] * 2
@@ -225,15 +235,18 @@ def test_keyboard_alone(world: World) -> None:
         press("ArrowLeft")
         press("i")  # the first one again: More info needed in place of Looks good
         expect(question(page, 0).locator('input[value="INF"]')).to_be_checked()
-        with page.expect_navigation():
+        with turning(page):
             press("Enter")
-        press("?")
+        press("4")
+        page.keyboard.type("?")
+        with turning(page):
+            press("Enter")
         expect(page.locator(".preamble")).to_contain_text("It does something else")
         expect(page.locator("[data-hint]")).to_contain_text("chooses")  # keys are listened to
         press("3")
-        with page.expect_navigation():
+        with turning(page):
             press("Enter")
-        expect(page.locator(".status.done")).to_be_visible()
+        expect(page.locator(".notice")).to_contain_text("Another way")
     assert world.result(run) == ["INF", "NO/WAY", "INF", "OTH/LAT"]
 
 
@@ -255,6 +268,7 @@ def test_without_scripts(world: World) -> None:
         send(page)
         question(page).locator("label.card", has_text="Drop it").click()
         send(page)
+        page.goto(f"/runs/{run}")
         expect(page.get_by_text("Cache: Drop it (OTH/DRP)").first).to_be_visible()
     assert world.result(run) == ["OK", "OTH/DRP"]
 
@@ -272,9 +286,135 @@ def test_two_browsers_and_one_question(world: World) -> None:
         expect(two.locator("#live")).to_contain_text("answered elsewhere")
         expect(two.get_by_role("button", name="Send")).to_be_disabled()
         expect(slow.locator(".status.done")).to_be_visible()  # nothing was filled in there
-        two.evaluate("document.querySelector('[data-ask]').submit()")
+        two.evaluate("document.querySelector('[data-ask]').requestSubmit()")
         expect(two.get_by_role("alert")).to_contain_text("not recorded")
     assert world.result(run) == ["OK"]
+
+
+# -- triage --------------------------------------------------------------------------------------
+
+
+def clear(world: World) -> None:
+    """Nothing waits any more."""
+    for row in world.site.store.runs(waits="person", limit=1000):
+        runs.withdraw(world.site.store, row.id, "no need", who="person", through="terminal")
+
+
+def test_the_next_question_opens_and_the_last_answer_can_be_undone(world: World) -> None:
+    """With a notice that says what was answered; undone, it waits again under another key."""
+    clear(world)
+    first, second = world.site.ask("Login").run, world.site.ask("Cache").run
+    with world.person(**DESKTOP) as page:
+        page.goto("/")
+        press, open_row = page.keyboard.press, page.locator("li.current")
+        expect(page.locator("legend")).to_contain_text("Login")  # the first one is open already
+        press("1")
+        with turning(page):
+            press("Enter")
+        expect(page.locator(".notice")).to_contain_text("Answered: Login: Looks good")
+        expect(page.locator("legend")).to_contain_text("Cache")
+        expect(open_row).to_have_attribute("data-row", second)
+        with turning(page):
+            press("u")
+        expect(page.locator("legend")).to_contain_text("Login")
+        assert runs.look(world.site.store, first).key == "1:~a1"
+        with turning(page):
+            press("j")
+        expect(open_row).to_have_attribute("data-row", second)
+        with turning(page):
+            press("k")
+        press("2")
+        with turning(page):
+            press("Enter")
+        runs.hand_over(world.site.store, first, who="agent", through="command")
+        with turning(page):
+            press("u")
+        expect(page.get_by_role("alert")).to_contain_text("has it already")
+        page.get_by_text("Change an answer", exact=True).click()
+        expect(page.get_by_role("link", name="Change the answer to")).to_be_visible()
+    assert world.result(first) == ["INF"]
+
+
+def test_a_code_can_be_typed_whatever_its_letters(world: World) -> None:
+    """What is typed into a field is for the field, and no command of the page."""
+    with world.context(**DESKTOP) as context:
+        page = context.new_page()
+        page.goto("/login")
+        page.get_by_label("Code or token").press_sequentially("egjkux?/123")
+        expect(page.get_by_label("Code or token")).to_have_value("egjkux?/123")
+
+
+def test_keys_search_snooze_and_select(world: World) -> None:
+    """Words find what waits and what was decided; what is snoozed is gone until it is due."""
+    clear(world)
+    done = world.site.ask("Warehouse").run
+    reply = Reply((Answer("1:", picked=("OK",)),))
+    runs.advance(world.site.store, done, reply, who="person", through="web")
+    names = ["Login", "Cache", "Queue"]
+    simple = "### ¶ASK_S\n## Decision: Size\n- [S] Small\n- [L] Large\n- [OTH] Other\n"
+    asked = [world.site.ask(name, text=simple).run for name in names]
+    grave = simple.replace("Large", "Delete the production database")
+    other = world.site.ask("Stock for the warehouse", text=grave).run
+    with world.person(**DESKTOP) as page:
+        page.goto("/")
+        press, listed = page.keyboard.press, page.locator("#list [data-row]")
+        press("?")
+        expect(page.locator("#keys")).to_be_visible()
+        press("Escape")
+        press("/")
+        page.keyboard.type("warehouse")
+        expect(listed).to_have_count(1)
+        expect(listed).to_have_attribute("data-row", other)
+        expect(listed.get_by_title("One-way")).to_be_visible()
+        expect(page.locator(".earlier li")).to_have_count(1)  # it is not waiting
+        assert page.url.endswith("?q=warehouse")  # saved in the address
+        page.goto("/")
+        press("x")
+        with turning(page):
+            press("j")
+        press("x")
+        expect(page.locator("[data-together]")).to_have_text("Answer the 2 selected ones together")
+        assert page.locator(f'.tick input[value="{other}"]').count() == 0  # never together
+        with page.expect_navigation():
+            press("Enter")
+        expect(page.locator("h1")).to_have_text("Answer 2 questions together")
+        press("2")
+        with turning(page):
+            press("Enter")
+        expect(page.locator(".notice")).to_contain_text("Answered 2 questions")
+        expect(page.locator("legend")).to_contain_text("Queue")
+        press("e")
+        with turning(page):
+            press("Enter")  # for an hour
+        expect(listed).to_have_count(1)
+        page.get_by_role("link", name="Snoozed: 1").click()
+        expect(listed).to_have_attribute("data-row", asked[2])
+        press("g")
+        press("r")
+        expect(page.locator("h1")).to_have_text("Runs")
+    assert [world.result(run) for run in asked[:2]] == [["L"], ["L"]]
+    assert runs.look(world.site.store, asked[2]).status == "waiting"  # no answer was given
+
+
+def test_a_phone_shows_one_thing_at_a_time(world: World) -> None:
+    """The list, or the question that follows; rows and buttons are as large as a finger."""
+    clear(world)
+    for name in ("Login", "Cache"):
+        world.site.ask(name)
+    with world.person(**PHONE) as page:
+        page.goto("/")
+        expect(page.locator(".pane")).to_be_hidden()
+        for size in page.locator("#list [data-row], header nav a").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().height)"
+        ):
+            assert size >= 44
+        with turning(page):
+            page.locator("#list a.to").first.tap()
+        expect(page.locator(".list")).to_be_hidden()
+        question(page).get_by_text("Looks good").tap()
+        send(page)
+        expect(page.locator("legend")).to_contain_text("Cache")  # by itself
+        expect(page.locator(".list")).to_be_hidden()
 
 
 # -- news ----------------------------------------------------------------------------------------
@@ -326,7 +466,7 @@ def test_a_server_that_dies_and_comes_back(world: World) -> None:
         expect(inbox.locator(f'a[href="/runs/{later}"]')).to_be_visible()
         expect(question(page).locator("[data-words]")).to_have_value("let us see")
         send(page)
-        expect(page.locator(".status.done")).to_be_visible()
+        expect(page.locator(".notice")).to_contain_text("let us see")
     assert world.site.sources(run) == [("person", "web", "")]
 
 
@@ -339,8 +479,8 @@ def _places(world: World) -> list[str]:
     done = walks.released(world.site.store)
     return [
         "/",
-        "/?flow=decide",
-        "/?flow=gate",
+        "/?kind=decision&q=login",
+        "/?kind=phase",
         "/runs",
         f"/runs/{state.run}",
         f"/runs/{tags.run}",

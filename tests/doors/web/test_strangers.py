@@ -361,16 +361,18 @@ def test_chat_clients_see_no_other_project_and_no_files(chat: Site, tmp_path: Pa
     """Not even with a user's own token: an agent drives the program that sends it."""
     theirs, own = ask_elsewhere(chat, tmp_path / "other").run, chat.ask("Login").run
     person = Person((0.6, {"other_1": "@.env"}), (0.6, {"other_1": "@plan.txt"}))
-    listed, shown, followed, next_one = call(
+    listed, decided, shown, followed, next_one = call(
         chat,
         OTHERS[2],
         ("runs", {}),
+        ("decided", {}),
         ("show_run", {"run": theirs}),
         ("next", {"run": theirs}),
         ("next", {"run": own}),
         person=person,
     )
     assert [row["run"] for row in listed.data["runs"]] == [own]
+    assert decided.data == {"decisions": []}
     for refused in (shown, followed):
         assert refused.failed
         assert refused.then == f"there is no run {theirs}; `quandary runs` lists them"

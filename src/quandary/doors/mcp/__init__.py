@@ -35,6 +35,7 @@ from quandary.doors.mcp.tools import (
     Listing,
     Looking,
     Proposing,
+    Recalling,
 )
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal.progress import complete_types
@@ -181,7 +182,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> R
 async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
     forms = context.lifespan_context
     service, client = forms.service, client_of(context)
-    if isinstance(wanted, Checking | Listing | Looking):
+    if isinstance(wanted, Checking | Listing | Looking | Recalling):
         return _data(await forms.do(service.look, wanted, client))
     if client.in_rounds and params.request_state is not None:
         back = await forms.take_back(client, params.request_state, params.input_responses)
@@ -234,6 +235,7 @@ def client_of(context: Context) -> Client:
         titled=is_version_at_least(version, "2025-11-25"),
         in_rounds=is_version_at_least(version, "2026-07-28"),
         is_user=known.get("is_user") is True,
+        session=dict(scope.get("headers", ())).get(b"mcp-session-id", b"").decode("latin-1")[:80],
     )
 
 
@@ -242,7 +244,8 @@ def client_of(context: Context) -> Client:
 
 async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
-    data = await forms.do(encode_state, forms.service.store, standing.state)
+    state = await forms.do(forms.service.hand_over, standing.state, client)
+    data = await forms.do(encode_state, forms.service.store, state)
     then = standing.said or await forms.do(_then, forms, standing.state, client)
     return _data(data, then.replace("{run}", standing.state.run))
 

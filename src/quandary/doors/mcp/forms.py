@@ -32,9 +32,10 @@ from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import make_sheets, one_line, shorten
+from quandary.desk.values import as_input, check_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
-from quandary.model.asks import Note, Outcome, Reply
+from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.text import reveal
 from quandary.model.tree import OTHER
 from quandary.reading import read
@@ -49,11 +50,12 @@ if TYPE_CHECKING:
     from quandary.doors.mcp.tools import Client, Service
     from quandary.journal.store import State
     from quandary.model.asks import Ask, Question
+    from quandary.model.fields import Field
 
     Context = ServerRequestContext["Forms", Any]
 
 T = TypeVar("T")
-CHOICE, WORDS, COMMENT = "answer", "other", "comment"
+CHOICE, WORDS, COMMENT, VALUE = "answer", "other", "comment", "value"
 _EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5
 """Sooner than this, in seconds, no person has read a form."""
@@ -77,7 +79,7 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
     Clients from before 2025-11-25 know no titled choices and cannot let anybody tick several.
     """
     fields: dict[str, Any] = {}
-    for number, sheet in enumerate(make_sheets(ask), 1):
+    for number, sheet in enumerate(make_sheets(ask, inputs=True), 1):
         name = one_line(sheet.question.header) or f"Question {number}"
         words, comment = "In your own words", "Comment"
         if len(ask.questions) > 1:
@@ -85,6 +87,8 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         choices = _choices(sheet, name, titled=titled)
         if choices:
             fields[field(CHOICE, number)] = choices
+        for one in sheet.question.fields:
+            fields[field(f"{VALUE}_{one.name}", number)] = _input(one, sheet.question)
         place = "Besides what is ticked" if sheet.question.multi else "In place of a choice"
         if value := sheet.question.value:
             fields[field(WORDS, number)] = _line(value, sheet.text)
@@ -141,6 +145,19 @@ def _extras(question: Question) -> dict[str, str]:
     return {f"{e.letter}{'?' if e.shows else ':'}": e.letter for e in question.extras}
 
 
+def _input(one: Field, question: Question) -> dict[str, Any]:
+    """The field for a value: a form knows text, numbers, yes or no, and a choice of texts."""
+    kind = one.types[0] if len(one.types) == 1 else "string"
+    known = kind if kind in ("string", "integer", "number", "boolean") else "string"
+    about: dict[str, Any] = {"type": known, "title": reveal(one.label)}
+    about["description"] = reveal(str(one.schema.get("description") or one.described))
+    if one.schema.get("enum"):
+        about |= {"type": "string", "enum": [*map(as_input, one.schema["enum"])]}
+    if (value := question.values.get(one.name)) is not None:
+        about["default"] = as_input(value) if about["type"] == "string" else value
+    return about
+
+
 def _line(title: str, description: str) -> dict[str, Any]:
     return {"type": "string", "title": title, "description": description}
 
@@ -190,6 +207,9 @@ def _entry(
     A comment alone is what the person has to say. To go on with nothing ticked, where something
     was ticked on pages before, is to choose just that.
     """
+    given = {one.name: content.get(field(f"{VALUE}_{one.name}", number)) for one in question.fields}
+    values = {name: value for name, value in given.items() if value is not None}
+    values = check_values(question, Answer(question.key, values=values)).values
     picked = _picked(content, field(CHOICE, number))
     words = _text(content, field(WORDS, number))
     comment = _text(content, field(COMMENT, number))
@@ -207,10 +227,12 @@ def _entry(
         return Note("refused", f"{both} in the place of a choice. Which is meant?", question.item)
     if not codes and not words:
         if picked is not None and question.gathered:
-            return {"picked": list(question.gathered), "comment": comment}
-        return {"picked": [], "text": comment} if comment else None
+            return {"picked": list(question.gathered), "comment": comment, "values": values}
+        if comment:
+            return {"picked": [], "text": comment, "values": values}
+        return {"values": values} if values else None
     codes = [code for code in codes if code not in extras]
-    return {"picked": codes, "text": words or pressed, "comment": comment}
+    return {"picked": codes, "text": words or pressed, "comment": comment, "values": values}
 
 
 def _picked(content: Mapping[str, Any], name: str) -> str | list[str] | None:

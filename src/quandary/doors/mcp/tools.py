@@ -18,13 +18,22 @@ from quandary.desk import begin as desk
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, find_run, may, project_seen, require_may
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
-from quandary.desk.state import conceal, encode_runs, encode_state, end_what_expired, look
+from quandary.desk.decisions import find_decisions
+from quandary.desk.state import (
+    conceal,
+    encode_runs,
+    encode_state,
+    end_what_expired,
+    hand_over,
+    look,
+)
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import rules, sources
 from quandary.formats.markdown import parse
 from quandary.formats.markdown.writing import format as write_tree
 from quandary.journal import runs
+from quandary.journal.entries import Asker
 from quandary.model.text import printable
 from quandary.settings.files import markdown_files, read_text
 
@@ -53,6 +62,8 @@ class Client(NamedTuple):
     """It calls again with what was filled in; else it is sent the form during the call."""
     is_user: bool = False
     """What it sent came with a login, or with a user's own token."""
+    session: str = ""
+    """What it and this server call their conversation, where that has a name."""
 
 
 class Service(NamedTuple):
@@ -81,7 +92,8 @@ class Service(NamedTuple):
         caller = self.caller(client)
         beginning = desk.prepare(self.store, caller, wanted, showing, self.agents)
         expires = wanted.expires if isinstance(wanted, Asking) else ""
-        state = desk.begin(self.store, caller, beginning, showing, expires=expires)
+        asker = Asker(client.name, client.session, wanted.by)
+        state = desk.begin(self.store, caller, beginning, showing, expires=expires, asker=asker)
         return self._follow(caller, state)
 
     def record(self, run: str, reply: Reply | None, client: Client, *, to: str | None) -> State:
@@ -119,12 +131,20 @@ class Service(NamedTuple):
         """Where the run stands that a client names."""
         return self.see(find_run(self.store, self.caller(client), run), client)
 
+    def hand_over(self, state: State, client: Client) -> State:
+        """A state for the agent that asked."""
+        return hand_over(self.store, self.caller(client), state)
+
     def see(self, run: str, client: Client) -> State:
         """Where a run stands that a client knows."""
         return look(self.store, self.caller(client), run)
 
-    def look(self, wanted: Checking | Listing | Looking, client: Client) -> bytes:
+    def look(self, wanted: Checking | Listing | Looking | Recalling, client: Client) -> bytes:
         """What an agent only wants to see, as JSON."""
+        if isinstance(wanted, Recalling):
+            project = project_seen(self.caller(client))
+            found = find_decisions(self.store, project, wanted.words, limit=wanted.limit)
+            return msgspec.json.encode({"decisions": found})
         if isinstance(wanted, Checking):
             return self.check(wanted, client)
         if isinstance(wanted, Listing):
@@ -133,7 +153,7 @@ class Service(NamedTuple):
 
     def history(self, run: str, client: Client) -> bytes:
         """The state of a run and everything that happened to it, as JSON."""
-        state = self.find(run, client)
+        state = self.hand_over(self.find(run, client), client)
         entries = list(events(self.store, state.run))
         shown = msgspec.Raw(encode_state(self.store, state))
         return msgspec.json.encode({"state": shown, "entries": entries})
@@ -192,6 +212,16 @@ class Looking(Struct, forbid_unknown_fields=True):
     run: RunName
 
 
+class Recalling(Struct, forbid_unknown_fields=True):
+    """List what was decided in this project, the newest first, with who and when.
+
+    Look here before you ask: what has `superseded` no longer holds, and all else does.
+    """
+
+    words: Annotated[str, Meta(description="Only decisions that have all these words.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST_RUNS)] = 20
+
+
 class Following(Struct, forbid_unknown_fields=True):
     """Resume a run that waits: show its question to the person again, or wait for an answer."""
 
@@ -243,6 +273,7 @@ Wanted = (
     | Checking
     | Listing
     | Looking
+    | Recalling
     | Following
 )
 
@@ -299,6 +330,7 @@ TOOLS = {
         Tool("advise", "Answer what the person asked", Advising),
         Tool("runs", "List runs", Listing, looks_only=True),
         Tool("show_run", "Look at a run", Looking, looks_only=True),
+        Tool("decided", "Look up what was decided", Recalling, looks_only=True),
         Tool("check", "Check decision trees", Checking, looks_only=True),
     )
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from contextlib import suppress
 from importlib.util import find_spec
 from shutil import get_terminal_size
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec.structs import replace
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, extra_labels
+from quandary.desk.values import tell_fields
 from quandary.errors import QuandaryError
-from quandary.formats.markdown import notation
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.text import printable
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from quandary.model.asks import Ask, Question
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
+FILL = "To change a value, type it as `name: value` first."
+WIDEST = 100
+"""Lines with more cells than this are hard to read, however wide the terminal is."""
 WAITS = "Not answered. The question still waits."
 
 _NUMBERS = re.compile(r"#?(\d+)[.)]?(?:(?:\s*,\s*|\s+|\s*(?:,\s*)?(?:and|&)\s+)#?(\d+)[.)]?)*")
@@ -59,6 +63,21 @@ def ask(ask: Ask) -> Reply | Outcome:
     return returned
 
 
+def show(ask: Ask) -> None:
+    """Draw an Ask as `ask` does, and ask nobody; where no box can be drawn, as text."""
+    screen = _screen()
+    if available() and sys.stdout.isatty() and screen is not None and _can_draw(screen):
+        from quandary.doors.terminal.box import Box  # noqa: PLC0415 - textual is an extra, and large
+
+        for number in range(len(ask.questions)):
+            Box(ask).show(number)
+        drop_typed_ahead()  # by the terminal, which is asked where its cursor is
+        return
+    _introduce(ask, sys.stdout)
+    for question in ask.questions:
+        _say(sys.stdout, *_listing(question), "")
+
+
 def drop_typed_ahead() -> None:
     """Forget what was typed before a question is shown: it cannot be an answer to that."""
     with suppress(ImportError, OSError, ValueError):
@@ -71,9 +90,7 @@ def drop_typed_ahead() -> None:
 def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outcome:
     """The Ask as plain text, question after question, a line for each answer."""
     lines = iter(lines_in)
-    preamble = replace(ask.preamble, extras=()).text  # they stand below each question
-    _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
-    _say(out, *(line.text for line in notation.lines(preamble)), "")
+    _introduce(ask, out)
     answers: list[Answer] = []
     for question in ask.questions:
         draft, why = Draft(question, "plain"), ""
@@ -89,10 +106,20 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
     return Reply(tuple(answers))
 
 
+def _introduce(ask: Ask, out: TextIO) -> None:
+    """What is to be known before the questions."""
+    preamble = replace(ask.preamble, extras=()).text  # they stand below each question
+    _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
+    _say(out, *_plain(preamble, _width(out)), "")
+
+
 def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
     """Ask one question until a line answers it, or there are no more lines."""
     _say(out, *_listing(draft.question))
-    while draft.answer is None:
+    while draft.answer is None or draft.answer.prefix == "fill":
+        if draft.answer is not None:
+            draft.typed, draft.answer = draft.typed | draft.answer.values, None
+            _say(out, *(f"  {line}" for line in draft.tell_typed()))
         out.write("> ")
         out.flush()
         line = next(lines, None)
@@ -115,8 +142,7 @@ def _take(draft: Draft, text: str) -> str:
         return "Type one number." if not question.multi else f"Type {last} alone, or without it."
     if numbers and numbers != [last]:
         codes = [question.choices[number - 1].code for number in numbers]
-        draft.answer = Answer(question.key, picked=tuple(dict.fromkeys(codes)), raw=text)
-        return ""
+        return draft.keep(Answer(question.key, picked=tuple(dict.fromkeys(codes)), raw=text))
     draft.at = draft.other
     draft.words = "" if numbers else text
     problem = draft.settle()
@@ -135,6 +161,8 @@ def _listing(question: Question) -> list[str]:
         lines.append(f"  {len(question.choices) + 1}. {other}")
     lines += [f"  {c.code}  {c.label}: {c.description}" for c in question.above[:1]]
     lines += [printable(f"  {label}") for label in extra_labels(question)]
+    lines += [f"  {line}" for line in tell_fields(question)]
+    lines += [FILL] if question.fields else []
     if question.multi:
         lines.append("You can choose several, such as 1, 2.")
     return lines
@@ -142,8 +170,7 @@ def _listing(question: Question) -> list[str]:
 
 def _say(out: TextIO, *lines: str) -> None:
     """Lines broken at spaces, their further rows as far in as their text."""
-    columns = get_terminal_size().columns if out.isatty() else notation.WIDEST
-    width = min(columns, notation.WIDEST)
+    width = _width(out)
     for line in lines:
         text = line.lstrip("0123456789.• ")
         indent = " " * (len(line) - len(text)) if line[:1] in ("•", " ") else ""
@@ -152,10 +179,30 @@ def _say(out: TextIO, *lines: str) -> None:
     out.flush()
 
 
+def _plain(text: str, width: int) -> list[str]:
+    """Markdown without colours; as it was written where rich, which is an extra, is not there."""
+    if find_spec("rich") is None:
+        return [printable(line) for line in text.strip().split("\n")]
+    from quandary.doors.terminal.markdown import lay_out  # noqa: PLC0415 - see above
+
+    return ["".join(one.text for one in line).rstrip() for line in lay_out(text, width)]
+
+
+def _width(out: TextIO) -> int:
+    return min(get_terminal_size().columns, WIDEST) if out.isatty() else WIDEST
+
+
 def _can_draw(screen: TextIO) -> bool:
-    """Whether the box can be drawn: textual is there and draws on standard error."""
+    """Whether the box can be drawn: textual is there and draws on standard error.
+
+    It needs the main thread, for the signals of a terminal, and an event loop of its own there.
+    """
     plain = os.environ.get("TERM", "dumb") in ("", "dumb")
-    return not plain and screen is sys.stderr and find_spec("textual") is not None
+    if plain or screen is not sys.stderr or find_spec("textual") is None:
+        return False
+    asyncio = sys.modules.get("asyncio.events")
+    busy = asyncio is not None and asyncio._get_running_loop() is not None
+    return not busy and threading.current_thread() is threading.main_thread()
 
 
 def _screen() -> TextIO | None:

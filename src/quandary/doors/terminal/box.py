@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
-from quandary.doors.terminal import painting
-from quandary.formats.markdown import notation
+from quandary.desk.values import as_input
+from quandary.doors.terminal import WIDEST, painting
 from quandary.model.asks import MORE, Outcome, Reply
 from quandary.model.text import printable
 
@@ -80,6 +80,7 @@ class Box(App[Reply | Outcome]):
         self.warning = ""
         self.helping = False
         self.leaving = False
+        self.only_shown = False
         self._drawn: dict[Static, Content] = {}
 
     # -- what is shown ---------------------------------------------------------------------------
@@ -99,6 +100,7 @@ class Box(App[Reply | Outcome]):
                         yield Line(id="words", select_on_focus=False)
                     yield Static(id="preview")
                     yield Static(id="extras")
+                    yield Vertical(id="fields")
                     with Horizontal(id="beside", classes="line"):
                         yield Static("    Comment: ", classes="mark")
                         yield Line(id="comment", select_on_focus=False)
@@ -112,6 +114,8 @@ class Box(App[Reply | Outcome]):
             line.cursor_blink = False
         self.set_interval(1, self._watch)
         await self._show()
+        if self.only_shown:
+            self.call_after_refresh(self.exit)
 
     def _watch(self) -> None:
         """A terminal that was closed is no answer, and nothing to wait for."""
@@ -131,6 +135,12 @@ class Box(App[Reply | Outcome]):
             return Outcome("dismissed", CLOSED)
         return returned or Outcome("error", "the question box failed; TERM=dumb asks without it")
 
+    def show(self, at: int) -> None:
+        """Draw one of the questions below the cursor, leave it there, and ask nobody."""
+        self.at, self.only_shown = at, True
+        with _size_of_screen():
+            self.run(inline=True, inline_no_clear=True, mouse=False)
+
     @property
     def draft(self) -> Draft | None:
         """The draft at hand; none during the review."""
@@ -139,7 +149,7 @@ class Box(App[Reply | Outcome]):
     @property
     def _width(self) -> int:
         """The columns between frame and scroll bar."""
-        return min(self.size.width, notation.WIDEST) - (3 if self.narrow else 7)
+        return min(self.size.width, WIDEST) - (3 if self.narrow else 7)
 
     @property
     def _words(self) -> Line:
@@ -164,9 +174,31 @@ class Box(App[Reply | Outcome]):
             await self.query_one("#choices").mount_all(further)
             self._words.value = draft.words
             self.query_one("#comment", Line).value = draft.comment
+            await self._show_fields(draft)
         self._refocus()
         self._paint()
         self.query_one("#about").scroll_home(animate=False)
+
+    @property
+    def _fields(self) -> list[Line]:
+        """The lines for the values, in the order of the fields."""
+        return list(self.query(".field").results(Line))
+
+    async def _show_fields(self, draft: Draft) -> None:
+        """A line for each value, with what stands in it."""
+        fields, now = draft.question.fields, draft.question.values | draft.typed
+        for line in self._fields[len(fields) :]:
+            await line.parent.remove()  # type: ignore[union-attr]  # its row
+        for _ in fields[len(self._fields) :]:
+            line = Line(classes="field", select_on_focus=False)
+            line.cursor_blink = False
+            row = Horizontal(Static(classes="mark", markup=False), line, classes="line")
+            await self.query_one("#fields").mount(row)
+        for field, line in zip(fields, self._fields, strict=True):
+            line.query_ancestor(Horizontal).query_one(Static).update(
+                f"    {printable(field.label)}: "
+            )
+            line.value = printable(as_input(now.get(field.name)))
 
     def _refocus(self) -> None:
         draft = self.draft
@@ -183,7 +215,7 @@ class Box(App[Reply | Outcome]):
         self.query_one("#about").display = not self.helping
         self._draw("#strip", painting.strip(self.drafts, self.at, self._width, short=self.narrow))
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
-        for name in ("#text", "#choices", "#other", "#preview", "#extras"):
+        for name in ("#text", "#choices", "#other", "#preview", "#extras", "#fields"):
             self.query_one(name).display = asking
         commenting = self.focused is not None and self.focused.id == "comment"
         commented = draft is not None and bool(draft.comment)
@@ -233,6 +265,8 @@ class Box(App[Reply | Outcome]):
             return f"enter send · 1-{len(self.drafts)} change an answer{more} · q quit"
         if self.focused is not None and self.focused.id == "comment":
             return "enter keep · esc drop"
+        if self.focused is not None and self.focused.has_class("field"):
+            return "enter next · esc back to the list"
         if self.focused is not None:
             return "enter continue · ↑ back to the list" + ("" if self.narrow else " · ctrl+c quit")
         return painting.list_keys(
@@ -300,6 +334,9 @@ class Box(App[Reply | Outcome]):
         if event.is_printable and event.character:
             line.insert_text_at_cursor(event.character)
         elif event.key in ("escape", "up", "down"):
+            if line in self._fields:
+                self._move_field(line, {"up": -1, "down": 1}.get(event.key, 0))
+                return
             if line.id == "words" and event.key == "escape":
                 draft.at = max(draft.other - 1, 0)
             elif line.id == "words":
@@ -329,6 +366,9 @@ class Box(App[Reply | Outcome]):
                 await self._space(draft)
             case "less_than_sign":
                 await self._settle(draft, up=True)
+            case "equals_sign" if draft.question.fields:
+                self.set_focus(self._fields[0])
+                return
             case "c":
                 line = self.query_one("#comment", Line)
                 self.query_one("#beside").display = True
@@ -383,10 +423,25 @@ class Box(App[Reply | Outcome]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Say at once how the line will be read."""
-        if self.draft is not None:
+        if self.draft is None:
+            return
+        if event.input in self._fields:
+            at = self._fields.index(event.input)
+            self.draft.typed[self.draft.question.fields[at].name] = event.input.value
+            self.warning = self.draft.keep(self.draft.answer) if self.draft.answer else ""
+        else:
             setattr(self.draft, event.input.id or "words", event.input.value)
             self.warning = ""
-            self._paint()
+        self._paint()
+
+    def _move_field(self, line: Line, step: int) -> None:
+        """To the field before or behind this one; past the ends, and with no step, to the list."""
+        lines = self._fields
+        at = lines.index(line) + step
+        if step and 0 <= at < len(lines):
+            self.set_focus(lines[at])
+        else:
+            self._refocus()
 
     async def submit(self, line: Line) -> None:
         """Enter on the Other line continues; on the comment it goes back to the list."""
@@ -396,6 +451,8 @@ class Box(App[Reply | Outcome]):
         if line.id == "words":
             draft.words = line.value
             await self._settle(draft)
+        elif line in self._fields:
+            self._move_field(line, 1)
         else:
             draft.comment = line.value
             self._refocus()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual.content import Content
 
 from quandary.desk.drafts import extra_labels
-from quandary.formats.markdown import notation
+from quandary.doors.terminal.markdown import lay_out
 from quandary.model.asks import MORE
 from quandary.model.text import printable
 
@@ -24,7 +26,7 @@ HELP = """\
 - enter: pick and continue; space: tick, where several can be chosen
 - tab, shift+tab or ← →: another question; an answer can be changed until all are sent
 - <: back to the options before, where a menu was opened
-- c: a comment beside the answer
+- =: the values that go with the answer; c: a comment beside it
 - page up, page down: scroll; q, escape or ctrl+c: leave, and the run waits
 
 **On the Other line** (/ or its number goes there)
@@ -52,7 +54,7 @@ Vertical, VerticalScroll, Horizontal, Static { background: ansi_default; color: 
 #strip { margin: 0 0 1 0; }
 #body { height: auto; scrollbar-size-vertical: 1; }
 #text { margin: 0 0 1 0; text-style: bold; }
-#choices { height: auto; }
+#choices, #fields { height: auto; }
 .row { height: auto; }
 .mark { width: auto; }
 .said { width: 1fr; }
@@ -74,21 +76,15 @@ Line > .input--placeholder, Line:ansi > .input--placeholder {
 Screen.-low:inline { padding: 0; }
 """
 
-_STYLES = {"": "", "bold": "bold", "italic": "italic", "code": "ansi_cyan"}
 
-
+@lru_cache(maxsize=16)
 def markdown(text: str, width: int) -> Content:
-    """Markdown in the styles of a terminal; the rows of a list item stand below one another."""
-    rows: list[Content] = []
-    for line in notation.lines(text):
-        content = Content.assemble(*((span.text, _STYLES[span.style]) for span in line.spans))
-        if line.indent and content.cell_length > width:
-            head, said = content[: line.indent], content[line.indent :]
-            first, *others = said.wrap(max(width - line.indent, 10))
-            rows += [head + first, *(row.pad_left(line.indent) for row in others)]
-        else:
-            rows.append(content)
-    return Content("\n").join(rows)
+    """Markdown in the styles of a terminal."""
+    lines = (
+        Text.assemble(*((one.text, one.style or "") for one in line))
+        for line in lay_out(text, width)
+    )
+    return Content("\n").join(Content.from_rich_text(line).rstrip() for line in lines)
 
 
 def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
@@ -99,9 +95,9 @@ def preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
         others = {q.item for q in ask.questions if q.item != draft.question.item}
         marks = tuple(f"**{item}. " for item in others)
         blocks = tuple(block for block in about.blocks if not block.startswith(marks))
-    notes = "\n".join(n.text for n in ask.notes if n.text.strip() not in about.text)
+    notes = "\n".join(printable(n.text) for n in ask.notes if n.text.strip() not in about.text)
     text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
-    parts = [markdown(notes, width).stylize("dim")] if notes else []
+    parts = [Content.styled(notes, "dim")] if notes else []
     parts.append(markdown(text, width))
     return Content("\n\n").join(parts)
 
@@ -197,5 +193,6 @@ def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> st
         return " · ".join([f"↑↓ {'space ' if several else ''}enter", *up, "? help", "q quit"])
     keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter continue", *up]
     keys += ["tab next"] if batch else []
+    keys += ["= values"] if draft.question.fields else []
     keys += ["pgdn scroll"] if more_above else ["c comment"]
     return " · ".join([*keys, "? help", "q quit"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from sys import maxsize
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
@@ -31,7 +33,7 @@ from quandary.doors.web.tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from litestar.types import ASGIApp, Receive, Send
     from litestar.types import Scope as AsgiScope
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from quandary.desk.authority import Scope
     from quandary.desk.walks import Walks
     from quandary.doors.web.events import Events
+    from quandary.journal.entries import Entry
+    from quandary.journal.entries import Kind as EntryKind
     from quandary.journal.store import Store
 
     Connection = ASGIConnection[Any, Any, Any, Any]
@@ -53,6 +57,28 @@ Visit = Request[Any, Any, Any]
 """A request, whatever it carries."""
 
 
+class Glance:
+    """A store as one page looks at it: each run, its entries and each document are read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.run = cache(store.run)
+        self.document = cache(store.document)
+        self._entries = cache(store.entries)
+        found = store.require_run
+        self.require_run = lambda run: self.run(run) or found(run)
+
+    def entries(
+        self, run: str, *, kinds: Sequence[EntryKind] = (), after: int = 0, upto: int = maxsize
+    ) -> list[Entry]:
+        """The entries of a run, out of all of them."""
+        every = self._entries(run)
+        return [e for e in every if after < e.n <= upto and (not kinds or e.kind in kinds)]
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the store does
+        return getattr(self._store, name)
+
+
 @dataclass(frozen=True)
 class Site:
     """What all pages and requests of a server work with."""
@@ -65,6 +91,11 @@ class Site:
     """Prints a code where only somebody at the server's terminal sees it."""
     walks: Walks | None = None
     """Resumes runs whose agents have to be asked."""
+
+    @property
+    def at_a_glance(self) -> Site:
+        """The same for one page."""
+        return replace(self, store=cast("Store", Glance(self.store)))
 
     def visitor(self, request: Visit) -> Visitor:
         """Whoever sent a request."""
@@ -104,14 +135,15 @@ def page(
     site: Site,
     name: str,
     *,
-    part: str = "",
+    parts: tuple[str, ...] = (),
     status: int = 200,
     **values: Any,  # noqa: ANN401 - whatever the template shows
 ) -> Template:
     """A page with what all pages have; or the part that an open page asks for, as it changes."""
     visitor = site.visitor(request)
+    part = wanted_part(request)
     return Template(
-        f"{part if part and 'x-part' in request.headers else name}.html",
+        f"{part if part in parts else name}.html",
         context={
             "visitor": visitor,
             "mark": site.keys.form_mark(visitor.session),
@@ -120,6 +152,11 @@ def page(
         },
         status_code=status,
     )
+
+
+def wanted_part(request: Visit) -> str:
+    """The part of a page that an open page asks for; nothing where it is all of it."""
+    return str(request.headers.get("x-part", ""))
 
 
 async def own_form(request: Visit, site: Site) -> Fields:

@@ -11,18 +11,18 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromQuery, HeaderParameter, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from quandary.desk import begin
+from quandary.desk import begin, permits
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, project_seen
-from quandary.desk.begin import Asking, Showing, digest_of
+from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
-from quandary.desk.state import conceal, encode_state, look
+from quandary.desk.state import conceal, encode_state, hand_over, look
 from quandary.doors.web.access import RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
-from quandary.journal.runs import replied
 from quandary.journal.store import Run, State
 from quandary.model.asks import Outcome
+from quandary.model.attachment import Annotation
 from quandary.model.text import reveal
 from quandary.reading import read as reader
 
@@ -65,6 +65,8 @@ class AskOut(Struct):
     reply_with: list[str]
     tool_input: dict[str, Any] | UnsetType = UNSET
     text: str | UnsetType = UNSET
+    fields: dict[str, list[dict[str, Any]]] | UnsetType = UNSET
+    attachments: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class HeldOut(Struct):
@@ -115,6 +117,8 @@ class AnswerIn(Struct, forbid_unknown_fields=True):
     picked: Annotated[list[Key], Meta(max_length=100)] = []
     text: Text | None = None
     comment: Text | None = None
+    values: Annotated[dict[str, Any], Meta(description="Fields of the question, changed.")] = {}
+    annotations: Annotated[list[Annotation], Meta(max_length=1000)] = []
     proposed: Annotated[Key | list[Key] | None, Meta(description=PROPOSED)] = None
 
 
@@ -126,6 +130,12 @@ class ReplyIn(Struct, forbid_unknown_fields=True):
     text: Text | None = None
     proposed: Annotated[Key | None, Meta(description=PROPOSED)] = None
     by: Annotated[str, Meta(max_length=200, description="A name to record it under.")] = ""
+
+
+class UseIn(Struct, forbid_unknown_fields=True):
+    """What a permit is used for."""
+
+    input: Annotated[str, Meta(description="The input, as it is going to be used.")] = ""
 
 
 class WithdrawIn(Struct, forbid_unknown_fields=True):
@@ -144,9 +154,16 @@ class ReadingOut(Struct):
     comment: str | None = None
 
 
-def state_out(site: Site, caller: Caller, state: State) -> StateOut:
+def state_for_asker(site: Site, caller: Caller, state: State) -> StateOut:
+    """The same for whoever asked: they have the result from then on."""
+    return state_out(site, caller, hand_over(site.store, caller, state))
+
+
+def state_out(
+    site: Site, caller: Caller, state: State, began: dict[str, Any] | None = None
+) -> StateOut:
     """A state in the form of the contract, as far as a caller may see it."""
-    written = encode_state(site.store, conceal(site.store, caller, state))
+    written = encode_state(site.store, conceal(site.store, caller, state), began)
     return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
 
 
@@ -263,7 +280,7 @@ async def run_state(
         await site.events.wait(name, seen, wait, until_end=until == "end")
         site.require_login_open(request)
         state = await asyncio.to_thread(driver.look, site.store, name)
-    return await asyncio.to_thread(state_out, site, caller, state)
+    return await asyncio.to_thread(state_for_asker, site, caller, state)
 
 
 @post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
@@ -274,25 +291,48 @@ async def ask(
     wait: Wait = 0.0,
     idempotency_key: Once = None,
 ) -> StateOut:
-    """Begin a run with a tree of the project, or with one that is sent as Markdown.
+    """Begin a run with a tree of the project, one that is sent as Markdown, or just options.
 
     With `wait`, the state comes when the run is over, or when the time is up; then continue with
     `GET /api/runs/{run}?wait=60&until=end`.
     """
-    caller = site.caller(request)
+    caller = site.caller(request, data.by)
     state = await asyncio.to_thread(_begin, site, caller, data, idempotency_key or "")
     if wait and state.status == "waiting":
         await site.events.wait(state.run, state.n, wait, until_end=True)
         site.require_login_open(request)
         state = await asyncio.to_thread(driver.look, site.store, state.run)
-    return await asyncio.to_thread(state_out, site, caller, state)
+    caller = caller._replace(who="api")
+    return await asyncio.to_thread(state_for_asker, site, caller, state)
 
 
-def _begin(site: Site, caller: Caller, wanted: Asking, key: str) -> State:
+@post("/permits", sync_to_thread=True, summary="Ask for a permit", responses=refusals(409, 422))
+def permit(
+    request: Visit, site: TheSite, data: JSONBody[Permitting], idempotency_key: Once = None
+) -> StateOut:
+    """Ask a person whether one exact action may be done. Only a login can allow it."""
+    caller = site.caller(request)
+    return state_out(site, caller, _begin(site, caller, data, idempotency_key or ""))
+
+
+@post(
+    "/runs/{run:str}/use",
+    sync_to_thread=True,
+    status_code=200,
+    summary="Use a permit",
+    responses=refusals(404, 409, 413),
+)
+def use(request: Visit, site: TheSite, run: RunId, data: JSONBody[UseIn]) -> StateOut:
+    """Use what a person allowed, once, for exactly that input; 409 says why it cannot be."""
+    name, caller = site.find_run(request, run), site.caller(request)
+    return state_out(site, caller, permits.use(site.store, caller, name, data.input))
+
+
+def _begin(site: Site, caller: Caller, wanted: Asking | Permitting, key: str) -> State:
     """A run, on the word of a program even where a person's login sent it."""
     caller, showing = caller._replace(who="api"), Showing()
     beginning = begin.prepare(site.store, caller, wanted, showing)
-    once = {"key": key, "request": digest_of(wanted) if key else ""}
+    once: dict[str, Any] = {"key": key, "request": digest_of(wanted) if key else ""}
     return begin.begin(site.store, caller, beginning, showing, expires=wanted.expires, **once)
 
 
@@ -315,8 +355,9 @@ def reply(
     caller, token = site.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
     # Looked at first: what is answered in between is found by its token.
-    state = driver.look(site.store, name)
-    if token and (before := replied(site.store, name, token, sent)) is not None:
+    opened = driver.open_run(site.store, name)
+    state = opened.state
+    if token and (before := replies.repeat(site.store, caller, name, token, sent)) is not None:
         return state_out(site, caller, before)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
@@ -328,15 +369,27 @@ def reply(
         for one in data.answers
     ]
     body = data.text if data.text is not None else msgspec.json.encode({"answers": answers})
-    began = replies.arguments_of(site.store, name)
-    meant = replies.read_reply(began, ask, body, data.to, data.proposed)
+    meant = replies.read_reply(opened.build().arguments, ask, body, data.to, data.proposed)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(
-        site.store, caller, name, meant, to=state.key, token=token, sent=sent
+        site.store, caller, opened, meant, to=state.key, token=token, sent=sent
     )
     replies.have_read(state, site.walks)
-    return state_out(site, caller, state)
+    return state_out(site, caller, state, opened.arguments)
+
+
+@post(
+    "/runs/{run:str}/undo",
+    sync_to_thread=True,
+    status_code=200,
+    summary="Take back the last answer",
+    responses=refusals(404, 409),
+)
+def undo(request: Visit, site: TheSite, run: RunId) -> StateOut:
+    """The question waits again. It needs a login; 409 says that something followed already."""
+    name, caller = site.find_run(request, run), site.caller(request)
+    return state_out(site, caller, replies.undo(site.store, caller, name))
 
 
 @post(
@@ -393,6 +446,18 @@ def read_text(
 
 api = Router(
     path="/api",
-    route_handlers=[inbox, runs, run_state, ask, reply, withdraw, resume, read_text],
+    route_handlers=[
+        inbox,
+        runs,
+        run_state,
+        ask,
+        permit,
+        reply,
+        use,
+        undo,
+        withdraw,
+        resume,
+        read_text,
+    ],
     tags=["runs"],
 )

@@ -44,9 +44,13 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
+from quandary.doors.web.evidence import attachment
+from quandary.doors.web.inbox import short
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
-from quandary.doors.web.pages import PAGES, short
+from quandary.doors.web.pages import PAGES
+from quandary.doors.web.prose import render, render_line
 from quandary.doors.web.run_pages import RUN_PAGES, cut
+from quandary.doors.web.together import TOGETHER
 from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
 from quandary.journal.progress import complete_types
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
     """An ASGI application, and what is to be entered for as long as the server runs."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+STATIC = os.path.join(_HERE, "static")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -124,18 +129,19 @@ def create_app(
             await own.stop()
             await events.stop()
 
-    static = os.path.join(_HERE, "static")
     app = Litestar(
         route_handlers=[
             *PAGES,
             *RUN_PAGES,
+            attachment,
+            *TOGETHER,
             *LOGIN,
             api,
             *HEALTH,
             *([asgi("/mcp", is_mount=True, copy_scope=True)(tools[0])] if tools else []),
             create_static_files_router(
                 "/static",
-                directories=[static],
+                directories=[STATIC],
                 resolve_symlinks=False,
                 exception_handlers=dict.fromkeys(
                     (InternalServerException, ValueError), tell_missing
@@ -172,10 +178,10 @@ def create_app(
                 security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
             ),
         ),
-        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(_templates())),
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates())),
         request_class=Careful,
         request_max_body_size=LARGEST_BODY,
-        before_send=[_guard],
+        before_send=[guard],
         lifespan=[lifespan],
         state=State({"events": events}),
         logging_config=None,
@@ -206,7 +212,7 @@ class Careful(Request[Any, Any, Any]):
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
     """What is put into a page is escaped, and a name that nobody gave is a mistake."""
     environment = Environment(
         loader=FileSystemLoader(os.path.join(_HERE, "templates")),
@@ -217,14 +223,16 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
-    environment.filters["shorten"] = shorten
+    environment.filters |= {"shorten": shorten, "prose": render, "line": render_line}
     return environment
 
 
-async def _guard(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
+async def guard(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
     """Every answer, also a refusal, tells the browser what it may do with it."""
     if message["type"] == "http.response.start":
-        MutableScopeHeaders.from_message(message).update(HEADERS)
+        headers = MutableScopeHeaders.from_message(message)
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)  # an attachment has a stricter policy of its own
 
 
 # -- refusals, and what goes wrong ---------------------------------------------------------------

@@ -99,7 +99,7 @@ class Events:
             away = False
             while True:
                 try:
-                    if await waiting(thread, next, news, True):
+                    if await waiting(thread, next, news, True) or away:
                         await self._look()
                         if away:
                             log.warning("open pages get news again")

@@ -27,6 +27,7 @@ from prometheus_client.registry import Collector
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
+from quandary.journal import outbox
 from quandary.journal.chance import now, stamp
 from quandary.journal.counts import Counting, Few
 
@@ -127,7 +128,9 @@ class Metrics:
                 int(bool(self._store.missing)),
                 "Whether it is not what was seen here.",
             )
+            letters = {(state,): number for state, number in outbox.count(self._store).items()}
             kept = [
+                _gauge("callbacks", "What is still to be told elsewhere.", letters, "state"),
                 _gauge("newest_entry", "The number of the newest entry.", newest, "digest"),
                 _gauge("store_older", told_of, missing),
             ]

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import os
+import threading
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+from time import sleep
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
 
-import msgspec
 from litestar import get
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage, Template
 
-from quandary.desk import timeline
 from quandary.desk.authority import may, project_seen
-from quandary.desk.state import end_what_expired
+from quandary.desk.timeline import words_in
 from quandary.doors.web.access import TheSite, Visit, page
 from quandary.doors.web.api import Status
 from quandary.doors.web.events import following
-from quandary.doors.web.metrics import seconds_since
+from quandary.doors.web.inbox import LONGEST_WISH, PAGE, find_runs, tell_rows
 from quandary.doors.web.questions import lines
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
@@ -30,7 +31,6 @@ from quandary.formats.rules import short_name
 from quandary.formats.sources import tree_files, tree_places
 from quandary.journal.chance import now
 from quandary.journal.counts import occasions, summarize_questions
-from quandary.model.text import shorten
 from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
@@ -38,83 +38,7 @@ if TYPE_CHECKING:
 
     from quandary.desk.authority import Caller
     from quandary.doors.web.questions import Line
-    from quandary.journal.store import Run, Store
-    from quandary.model.asks import Ask
-
-PAGE = 50
-FURTHEST = 1000
-"""So many waiting runs are looked through for those that fit a filter before a page is shown."""
-LONGEST = 300
-UNREADABLE = "its question cannot be read; run `quandary verify`"
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-
-
-class Row(NamedTuple):
-    """A run in a list: what it waits with, or what it is about."""
-
-    run: Run
-    ask: Ask | None = None
-    about: str = ""
-
-    @property
-    def folder(self) -> str:
-        """The last part of the project, which is how people call it."""
-        return self.run.project.rstrip("/").rpartition("/")[2]
-
-    @property
-    def age(self) -> str:
-        """How long ago something happened to it last, in one unit."""
-        seconds = seconds_since(self.run.since)
-        size, unit = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
-        return f"{int(seconds // size)} {unit}"
-
-
-class Wanted(NamedTuple):
-    """What a visitor wants to see of the inbox."""
-
-    project: str | None = None
-    flow: str | None = None
-    kind: str | None = None
-    newest: bool = False
-
-
-def list_inbox(store: Store, wanted: Wanted, after: int = 0) -> tuple[list[Row], int | None]:
-    """What waits for a person, and the number of the run behind which the next page begins.
-
-    No more is read than is shown, unless there are filters.
-    """
-    end_what_expired(store)
-    found: list[Row] = []
-    for seen, row in enumerate(_waiting(store, wanted, after), 1):
-        ask = _read_ask(store, row)
-        if wanted.flow in (None, row.flow) and wanted.kind in (None, ask.kind if ask else ""):
-            found.append(Row(row, ask, "" if ask else UNREADABLE))
-        if len(found) == PAGE or seen == FURTHEST:
-            return found, row.number
-    return found, None
-
-
-def _waiting(store: Store, wanted: Wanted, after: int) -> Iterator[Run]:
-    while rows := store.runs(
-        waits="person", project=wanted.project, after=after, limit=PAGE, newest=wanted.newest
-    ):
-        yield from rows
-        after = rows[-1].number
-        if len(rows) < PAGE:
-            return
-
-
-def _read_ask(store: Store, row: Run) -> Ask | None:
-    """The Ask that a run waits with; nothing where it cannot be read."""
-    with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
-        for entry in store.entries(row.id, after=row.asked - 1, upto=row.asked):
-            return entry.read_matter().ask
-    return None
-
-
-def short(text: str) -> str:
-    """As much of a text as a list shows."""
-    return shorten(" ".join(text.split()), LONGEST)
+    from quandary.journal.store import Store
 
 
 class Drawn(NamedTuple):
@@ -160,16 +84,39 @@ DAYS = 30
 MOST_QUESTIONS = 50
 WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-_kept: dict[tuple[int, int, str | None], dict[str, Any]] = {}
-"""The last figures of a store: they only change when something is appended."""
+PATIENCE = 0.2
+"""Seconds that somebody waits for figures before they see those of before, or none."""
+_kept: WeakKeyDictionary[Store, dict[str | None, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
+"""The last figures of a store, each with the newest entry then: only what is new changes them."""
+_counting: dict[tuple[str, str | None], threading.Thread] = {}
+
+
+def find_figures(store: Store, project: str | None = None) -> tuple[dict[str, Any] | None, bool]:
+    """The figures of a project, or of all, and whether they are those of now.
+
+    A thread counts. Where that takes longer than anybody waits, those of before are given, if
+    there are any.
+    """
+    newest, kept = store.newest(), _kept.setdefault(store, {})
+    if kept.get(project, (-1,))[0] != newest:
+        counting = _counting.get((store.address, project))
+        if counting is None or not counting.is_alive():
+            counting = threading.Thread(target=_count, args=(store, project, newest), daemon=True)
+            _counting[store.address, project] = counting
+            counting.start()
+        counting.join(PATIENCE)
+    seen, figures = kept.get(project, (-1, None))
+    return figures, seen >= newest
+
+
+def _count(store: Store, project: str | None, newest: int) -> None:
+    with suppress(Exception):  # the server ends, or the store is away; whoever looks again sees
+        _kept[store][project] = newest, gather_figures(store, project)
 
 
 def gather_figures(store: Store, project: str | None = None) -> dict[str, Any]:
     """Count the questions of a project, or of all."""
-    state = (id(store), store.newest(), project)
-    if known := _kept.get(state):
-        return known
-    every = list(occasions(store, project))
+    every = list(occasions(store, project, lambda *_: sleep(0.01)))  # others want to read too
     days = Counter(occasion.asked[:10] for occasion in every)
     today = now().date()
     names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
@@ -178,8 +125,7 @@ def gather_figures(store: Store, project: str | None = None) -> dict[str, Any]:
     spans = Counter(bisect_right(bounds, o.seconds) for o in people if o.seconds is not None)
     labels = [f"< {name}" for _, name in _TIMES] + ["longer"]
     judged = [o.followed for o in every if o.followed is not None]
-    _kept.clear()
-    _kept[state] = {
+    return {
         "found": summarize_questions(every),
         "days": _bars([(name, days[name]) for name in names], every_so_many=7),
         "times": _bars([(label, spans[place]) for place, label in enumerate(labels)]),
@@ -187,7 +133,6 @@ def gather_figures(store: Store, project: str | None = None) -> dict[str, Any]:
         "by": Counter(o.who for o in every if o.answered).most_common(),
         "followed": (len(judged), sum(judged)),
     }
-    return _kept[state]
 
 
 def _bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[dict[str, Any]]:
@@ -211,62 +156,33 @@ def _bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[dict[st
 After = Annotated[int, QueryParameter(ge=0, le=2**53)]
 
 
-@get("/", sync_to_thread=True, include_in_schema=False)
-def inbox(
-    request: Visit,
-    site: TheSite,
-    project: Annotated[str | None, QueryParameter(max_length=4_096)] = None,
-    flow: Annotated[str | None, QueryParameter(pattern=r"^[a-z]{1,20}$")] = None,
-    kind: FromQuery[Literal["transition", "advisory"] | None] = None,
-    order: FromQuery[Literal["oldest", "newest"]] = "oldest",
-    after: After = 0,
-) -> Template:
-    """Everything that waits for a person."""
-    seen = project_seen(site.caller(request), project)
-    wanted = Wanted(seen, flow, kind, order == "newest")
-    found, more = list_inbox(site.store, wanted, after)
-    filters = {"project": project, "flow": flow, "kind": kind}
-    chosen = {**filters, "order": "newest" if wanted.newest else None}
-
-    def link(name: str, value: str | int | None) -> str:
-        """The address of the inbox with one wish changed."""
-        said = {key: wish for key, wish in {**chosen, name: value}.items() if wish}
-        return f"/?{urlencode(said)}" if said else "/"
-
-    return page(
-        request,
-        site,
-        "inbox",
-        part="inbox_list",
-        found=found,
-        more=link("after", more) if more else "",
-        first=not after,
-        filters=[(n, value, link(n, None)) for n, value in filters.items() if value is not None],
-        order=order,
-        turned=link("order", None if wanted.newest else "newest"),
-        narrowed=link,
-    )
-
-
 @get("/runs", sync_to_thread=True, include_in_schema=False)
 def runs(
     request: Visit,
     site: TheSite,
     status: FromQuery[Status | None] = None,
+    q: Annotated[str, QueryParameter(max_length=LONGEST_WISH)] = "",
     after: After = 0,
 ) -> Template:
-    """Every run, the newest first."""
-    seen = project_seen(site.caller(request))
-    rows = site.store.runs(status=status, project=seen, after=after, limit=PAGE, newest=True)
+    """Every run, the newest first, or those that have all the words."""
+    seen, words, is_whole = project_seen(site.caller(request)), words_in(q), True
+    if words:
+        rows, is_whole = find_runs(site.store, words, seen, PAGE, after or None)
+    else:
+        rows = site.store.runs(status=status, project=seen, after=after, limit=PAGE, newest=True)
+    more = {"status": status, "q": q, "after": rows[-1].number} if len(rows) == PAGE else {}
+    rows = [row for row in rows if status in (None, row.status)]
     return page(
         request,
         site,
         "runs",
-        part="runs_list",
-        found=[Row(row, about=timeline.about(site.store, row.id)) for row in rows],
-        more=rows[-1].number if len(rows) == PAGE else None,
+        parts=("runs_list",),
+        found=tell_rows(site.store, rows),
+        more=urlencode({name: said for name, said in more.items() if said}),
         statuses=get_args(Status),
         chosen=status,
+        q=q,
+        indexing=not is_whole,
     )
 
 
@@ -280,8 +196,9 @@ def trees(request: Visit, site: TheSite) -> Template:
 def stats(request: Visit, site: TheSite) -> Template:
     """What people make of the questions."""
     shown: dict[str, Any] = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
-    figures = gather_figures(site.store, project_seen(site.caller(request)))
-    return page(request, site, "stats", figures=figures, **shown)
+    figures, is_new = find_figures(site.store, project_seen(site.caller(request)))
+    runs = site.store.count_runs() if figures is None else 0
+    return page(request, site, "stats", figures=figures, is_new=is_new, runs=runs, **shown)
 
 
 @get("/events", include_in_schema=False)
@@ -305,4 +222,4 @@ async def events(
     return ServerSentEvent(news())
 
 
-PAGES = [inbox, runs, trees, stats, events]
+PAGES = [runs, trees, stats, events]

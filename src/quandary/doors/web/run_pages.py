@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
+from datetime import datetime, time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import get, post
@@ -18,24 +21,41 @@ from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
-from quandary.desk.state import conceal_files, look, outcome_lines
-from quandary.desk.timeline import answer_text, given_answers
+from quandary.desk.state import conceal, conceal_files, look, outcome_lines
+from quandary.desk.timeline import answer_text, given_answers, tell_origin
 from quandary.desk.walks import NOT_RESUMED, has_begun
-from quandary.doors.web.access import Fields, RunId, Site, TheSite, Visit, one, own_form, page
+from quandary.doors.web.access import (
+    Fields,
+    RunId,
+    Site,
+    TheSite,
+    Visit,
+    one,
+    own_form,
+    page,
+    wanted_part,
+)
+from quandary.doors.web.inbox import FURTHEST, is_one_way, list_inbox, read_wanted, tell_answered
 from quandary.doors.web.metrics import seconds_since
-from quandary.doors.web.questions import LONGEST_TEXT, paragraphs, read_fields, sheet, show_question
-from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected
-from quandary.journal.entries import tell_source
+from quandary.doors.web.questions import LONGEST_TEXT, read_fields, sheet, show_question
+from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused
+from quandary.journal import runs
+from quandary.journal.chance import now
+from quandary.journal.entries import Began, tell_source
+from quandary.journal.history import find_last_answer, look_at
+from quandary.journal.history import given as counting
 from quandary.model.calls import HUMAN
 from quandary.model.text import cut as text_cut
 from quandary.model.track import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
+    from quandary.doors.web.inbox import Listing, Notice
     from quandary.formats.tracks import Passage
+    from quandary.journal.entries import Entry
     from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run, State, Store
     from quandary.reports.story import Stop
@@ -47,9 +67,11 @@ LONGEST = 4_000
 SIGNS = {"done": "✓", "current": "▶", "next": "→", "skipped": "↷", "not taken": "×", "ahead": "·"}
 
 
-def tell_run(store: Store, state: State, *, under_way: bool) -> dict[str, Any]:
+def tell_run(
+    store: Store, state: State, entries: Sequence[Entry], *, under_way: bool
+) -> dict[str, Any]:
     """A run from its beginning to where it stands; with what works, where somebody is at it."""
-    events = list(timeline.events(store, state.run))
+    events = list(timeline.events(store, state.run, entries))
     walk = _walk(store, state.run, under_way=under_way) if state.flow == "walk" else None
     return {
         "events": events[-MOST_EVENTS:],
@@ -222,6 +244,11 @@ def is_under_way(site: Site, run: str) -> bool:
 
 Key = Annotated[str, QueryParameter(max_length=1_000)]
 LONGEST_TOKEN = 200
+LIST = "inbox_list"
+"""The part of a page that lists what waits."""
+MORNING = time(9)
+"""When something that is put off for days comes back."""
+RUN_NAME = re.compile(r"[0-9A-Z]{26}")
 FIX = "Fix the problems below, then send again."
 NOT_RECORDED = "What you sent was not recorded."
 
@@ -235,17 +262,41 @@ def given(found: GivenAnswer) -> dict[str, str]:
     return {"key": asked.key, "question": asked.text, "answer": said, "seen": digest_of(said)}
 
 
-def changeable(site: Site, row: Run | None) -> list[dict[str, str]]:
+def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
     """The answers of a run that can be changed from its page."""
     with suppress(QuandaryError):  # it can be shown, and not go on
-        if row is not None and row.status not in ("declined", "withdrawn"):
-            return [given(found) for found in given_answers(site.store, row.id)]
+        if row.status not in ("declined", "withdrawn"):
+            return [given(found) for found in counting(row.id, entries)[1]]
     return []
+
+
+@get("/", sync_to_thread=True, include_in_schema=False)
+def inbox(request: Visit, site: TheSite) -> Template:
+    """Everything that waits for a person, with the first question open, or the one that follows.
+
+    On a small screen that is shown in place of the list only where one was just answered. Whoever
+    searches chooses themselves.
+    """
+    caller, wanted, site = site.caller(request), read_wanted(request), site.at_a_glance
+    past = str(request.query_params.get("past", ""))
+    alone = bool(wanted.q) and not past
+    listing = list_inbox(site.store, caller, wanted, alone=alone)
+    answered = [str(name) for name in request.query_params.getall("answered", [])]
+    seen = [name for name in answered[:FURTHEST] if RUN_NAME.fullmatch(name)]
+    chosen = listing.following(int(past) if past.isdigit() and len(past) < 16 else 0)
+    notice = tell_answered(site.store, seen) if caller.who == "person" else None
+    values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
+    if chosen is not None and chosen.ask and not alone and wanted_part(request) != LIST:
+        return run_page(request, site, chosen.run.id, listing=listing, **values)
+    return page(request, site, "inbox", parts=(LIST,), listing=listing, question=None, **values)
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
 def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
-    """A run: its question, if one waits, and what happened so far."""
+    """A run: its question, if one waits, beside the others that wait; and what happened so far."""
+    if wanted_part(request) == LIST:
+        listing = list_inbox(site.store, site.caller(request), read_wanted(request))
+        return page(request, site, "inbox", parts=(LIST,), listing=listing)
     return run_page(request, site, site.find_run(request, run))
 
 
@@ -257,27 +308,48 @@ def run_page(
     status: int = 200,
     fields: Fields | None = None,
     problems: dict[int, str] | None = None,
+    *,
+    listing: Listing | None = None,
+    notice: Notice | None = None,
+    opened: bool = True,
 ) -> Template:
-    """The page of a run, perhaps with something to say first."""
-    caller = site.caller(request)
-    state = look(site.store, caller, run)
-    row = site.store.run(run)
+    """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
+    site = site.at_a_glance
+    caller, store, wanted = site.caller(request), site.store, read_wanted(request)
+    row = runs.open_run(store, run).row
+    entries = store.entries(run, upto=row.n)
+    state = conceal(store, caller, look_at(store, row, entries=entries))
     going = resumption(site, row, state)
+    began = entries[0].read() if entries else None
+    beginning = None
+    if isinstance(began, Began):
+        beginning = began, entries[0].read_matter().arguments or {}
+    waits = state.ask is not None
+    if waits and listing is None and not wanted_part(request):
+        listing = list_inbox(store, caller, wanted, alone=False)
+    last = find_last_answer(entries) if may(caller, "amend") and not waits else None
     return page(
         request,
         site,
-        "run",
-        part="parts",
+        "inbox" if waits else "run",
+        parts=("parts",),
         status=status,
+        listing=listing,
+        notice=notice,
+        opened=opened,
+        wanted=wanted,
+        undoable=last is not None and not last.obstacle and row.status == "done",
+        origin=tell_origin(began),
+        one_way=state.ask is not None and is_one_way(row, state.ask),
         going=going,
         may_drive=may(caller, "start agents"),
         troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(site, row),
+        answers=changeable(row, entries),
         state=state,
         row=row,
-        question=show_question(site.store, state, fields or {}, problems or {}),
+        question=show_question(store, state, fields or {}, problems or {}, beginning),
         problem=problem,
-        **tell_run(site.store, state, under_way=going is not None and going.under_way),
+        **tell_run(store, state, entries, under_way=going is not None and going.under_way),
     )
 
 
@@ -287,28 +359,69 @@ def sentence(error: QuandaryError) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
-    shown = partial(run_page, request, site, run)
-    state = look(site.store, site.caller(request), run)
+def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | Redirect | None:
+    shown, caller = partial(run_page, request, site, run), site.caller(request)
+    state = look(site.store, caller, run)
     to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
     sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
     if state.ask is None or state.key != to:
-        if token and replies.is_recorded(site.store, run, token, sent):
-            return None  # the same form was sent twice
+        with suppress(Reused):
+            if token and replies.repeat(site.store, caller, run, token, sent) is not None:
+                return None if state.ask else onward(request, site, [run])  # it was sent twice
         return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
     reply, problems = read_fields(state.ask, fields)
     if problems or not reply.answers:
         problem = FIX if problems else "Nothing was chosen. The question still waits."
         return shown(problem, 422, fields, problems)
     try:
-        caller = site.caller(request)
         state = replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
     except AlreadyAnswered as late:
         return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
     except QuandaryError as refused:
         return shown(sentence(refused), 422, fields)
     replies.have_read(state, site.walks)
+    return None if state.ask is not None else onward(request, site, [run])
+
+
+def onward(request: Visit, site: Site, names: Sequence[str], became: str = "answered") -> Redirect:
+    """To the question behind those that were answered, with a notice of what they became."""
+    row = site.store.run(names[-1])
+    said = [(became, run) for run in names]
+    said += [("past", str(row.number))] if row is not None else []
+    query = "&".join(filter(None, (read_wanted(request).query, urlencode(said))))
+    return Redirect(f"/?{query}", status_code=303)
+
+
+def undo(request: Visit, site: Site, run: str, _: Fields) -> Template | None:
+    try:
+        replies.undo(site.store, site.caller(request), run)
+    except Rejected as refused:
+        return run_page(request, site, run, sentence(refused), 409)
     return None
+
+
+def snooze(request: Visit, site: Site, run: str, fields: Fields) -> Template | Redirect:
+    try:
+        until = read_moment(one(fields, "until"), one(fields, "date"))
+        to = one(fields, "to") or None
+        replies.snooze(site.store, site.caller(request), run, until, to)
+    except QuandaryError as refused:
+        return run_page(request, site, run, sentence(refused), refused.http)
+    return onward(request, site, [run], "later")
+
+
+def read_moment(until: str, date: str) -> datetime:
+    """Until when: an hour from now, or in the morning of tomorrow or of a date, by our clock."""
+    if until == "hour":
+        return now() + timedelta(hours=1)
+    here = now().astimezone()
+    day = here.date() + timedelta(days=1)
+    if until != "tomorrow":
+        try:
+            day = datetime.fromisoformat(date).date()
+        except ValueError:
+            raise QuandaryError(f"{date[:20]!a} is no date; write it like {day}") from None
+    return datetime.combine(day, MORNING).astimezone()
 
 
 def resume(request: Visit, site: Site, run: str, _: Fields) -> Template | None:
@@ -398,7 +511,7 @@ def _form(
         status=status,
         run=run,
         given=given(found),
-        paragraphs=paragraphs(shown.preamble.text),
+        preamble=shown.preamble.text,
         sheet=sheet(0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
@@ -406,7 +519,9 @@ def _form(
     )
 
 
-def _on_form(work: Callable[[Visit, Site, str, Fields], Template | None]) -> HTTPRouteHandler:
+def _on_form(
+    work: Callable[[Visit, Site, str, Fields], Template | Redirect | None],
+) -> HTTPRouteHandler:
     """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
 
     @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
@@ -414,9 +529,11 @@ def _on_form(work: Callable[[Visit, Site, str, Fields], Template | None]) -> HTT
         fields = await own_form(request, site)
         name = await asyncio.to_thread(site.find_run, request, run)
         refused = await asyncio.to_thread(work, request, site, name, fields)
-        return refused or Redirect(f"/runs/{name}", status_code=303)
+        back = read_wanted(request).link(f"/runs/{name}")
+        return refused or Redirect(back, status_code=303)
 
     return handle
 
 
-RUN_PAGES = [one_run, amend_form, *map(_on_form, (answer, resume, withdraw, amend))]
+_FORMS = (answer, resume, withdraw, amend, undo, snooze)
+RUN_PAGES = [inbox, one_run, amend_form, *map(_on_form, _FORMS)]

@@ -5,13 +5,88 @@ const page = document.body.dataset;
 const live = document.getElementById("live");
 const say = (text) => { if (live && live.textContent !== text) live.textContent = text; };
 const each = (within, what) => [...within.querySelectorAll(what)];
+const find = (what) => document.querySelector(what);
 const AWAY = "The server cannot be reached. What you filled in is still here.";
 const LATE = "This was answered elsewhere. Reload to see the result.";
 
+// -- going from page to page -----------------------------------------------------------------
+
+// Every page is whole; what changes is put in its place, so that the list keeps still.
+async function visit(address, sent = {}, kept = false) {
+  const main = find("main");
+  if (main.ariaBusy === "true") return;
+  main.ariaBusy = "true";
+  try {
+    const answer = await fetch(address, { ...sent, headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const came = new URL(answer.url);
+    if (came.pathname === "/login") { location.assign(came); return; }
+    if (!fresh.body.dataset.page) {
+      if (!sent.method) location.assign(came);
+      else say(fresh.querySelector(".problem")?.textContent || AWAY);
+      for (const button of each(document, "form button")) button.disabled = false;
+      return;
+    }
+    show_page(fresh);
+    came.searchParams.delete("answered");
+    came.searchParams.delete("past");
+    came.searchParams.delete("later");
+    if (answer.ok && !kept && came.href !== location.href) history.pushState(null, "", came);
+    lost = false;
+  } catch {
+    say(AWAY);
+    for (const button of each(document, "form button")) button.disabled = false;
+  } finally { find("main").ariaBusy = null; }
+}
+
+let turned = 0; // how many pages were shown; what was fetched for one is not put into another
+
+function show_page(fresh) {
+  turned += 1;
+  say(""); // what was said of the page before
+  const scrolled = find(".list")?.scrollTop || 0;
+  const ticked = each(document, ".tick input:checked").map((one) => one.value);
+  document.title = fresh.title;
+  for (const name of Object.keys(page)) delete page[name];
+  Object.assign(page, fresh.body.dataset);
+  find("main").replaceWith(document.adoptNode(fresh.querySelector("main")));
+  if (find(".list")) find(".list").scrollTop = scrolled;
+  for (const one of each(document, ".tick input")) one.checked = ticked.includes(one.value);
+  find(".current")?.scrollIntoView({ block: "nearest" });
+  prepare_page();
+  window.scrollTo({ top: 0 });
+  find("#pane, main").focus({ preventScroll: true });
+}
+
+function prepare_page() {
+  for (const form of each(document, "[data-ask]")) prepare(form);
+  const pane = document.getElementById("pane");
+  if (pane) pane.tabIndex = -1;
+  prepare_search();
+  tell_ages();
+  if ("counting" in page) setTimeout(reload, 1000); // figures that are not there yet
+  if (matchMedia("(max-width: 100rem)").matches) find(".whole")?.removeAttribute("open");
+}
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+let alarm = 0;
+
+function tell_ages() { // how long something has waited, and when what is snoozed comes back
+  for (const one of each(document, "[data-since]")) {
+    const seconds = Math.max((Date.now() - Date.parse(one.dataset.since)) / 1000, 0);
+    const [size, unit] = UNITS.find(([size]) => seconds >= size) || [1, "s"];
+    const age = `${Math.floor(seconds / size)} ${unit}`;
+    one.textContent = "ago" in one.dataset ? `waits ${age}` : age;
+  }
+  const due = find("[data-due]")?.dataset.due;
+  clearTimeout(alarm);
+  if (due) alarm = setTimeout(() => refreshList().catch(() => {}), Math.min(Math.max(Date.parse(due) - Date.now(), 0) + 1000, 2 ** 31 - 1));
+}
+
 // -- news ------------------------------------------------------------------------------------
 
-async function part(address) {
-  const answer = await fetch(address, { headers: { "x-part": "1" } });
+async function part(address, name) {
+  const answer = await fetch(address, { headers: { "x-part": name } });
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.text(); // made by the same escaping templates as the page itself
 }
@@ -19,30 +94,46 @@ async function part(address) {
 function same(part, fresh) {
   const made = document.createElement("template");
   made.innerHTML = fresh;
-  return made.innerHTML === part.innerHTML;
+  for (const one of each(made.content, "[data-since]")) one.textContent = "";
+  const now = part.cloneNode(true);
+  for (const one of each(now, "[data-since]")) one.textContent = "";
+  each(now, "li.current").forEach(unmark);
+  each(made.content, "li.current").forEach(unmark);
+  return made.innerHTML === now.innerHTML;
 }
 
-async function refreshList() {
-  const list = document.getElementById("list");
-  const fresh = await part(location.href);
-  if (same(list, fresh)) return;
+const unmark = (row) => { row.removeAttribute("class"); row.removeAttribute("aria-current"); };
+const mark = (row) => { row.className = "current"; row.setAttribute("aria-current", "true"); };
+
+async function refreshList(address = location.href) {
+  const [list, before] = [document.getElementById("list"), turned];
+  const fresh = await part(address, page.page === "runs" ? "runs_list" : "inbox_list");
+  if (before !== turned || same(list, fresh)) return;
   // Whoever is just pressing a link would press nothing if it were replaced under the finger.
   if (list.querySelector(":active")) { setTimeout(refreshList, 300); return; }
   const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  const ticked = each(list, ".tick input:checked").map((one) => one.value);
   list.innerHTML = fresh;
+  for (const one of each(list, ".tick input")) one.checked = ticked.includes(one.value);
   if (focused) each(list, "a").find((link) => link.getAttribute("href") === focused)?.focus();
+  tell_ages();
   if (page.page !== "inbox") return;
-  const count = each(list, ".inbox > li").length;
-  const more = list.querySelector(".inbox ~ p a") ? "+" : "";
-  document.title = (count ? `(${count}${more}) ` : "") + "Inbox · Quandary";
+  const row = page.run && find(`[data-row="${page.run}"]`);
+  if (row) mark(row);
+  const count = each(list, "[data-row]").length;
+  const more = list.querySelector("[data-more]") ? "+" : "";
+  if (location.pathname === "/") document.title = (count ? `(${count}${more}) ` : "") + "Inbox · Quandary";
+  if (!page.run && count && is_wide()) reload(); // nothing is open, and something waits
 }
 
 async function refreshRun() {
+  const before = turned;
   const answer = await fetch(`/api/runs/${page.run}`);
   if (!answer.ok) throw new Error(String(answer.status));
   const state = await answer.json();
+  if (before !== turned) return undefined;
   const key = state.ask ? state.ask.key : "";
-  const form = document.querySelector("[data-ask]");
+  const form = find("[data-ask]");
   if (form && form.dataset.ask !== key) {
     if (!touched(form)) return reload();
     say(LATE);
@@ -53,21 +144,22 @@ async function refreshRun() {
     if (!each(document, "#doing input[type=text]").some((one) => one.value)) return reload();
     say("The run has a new question. Reload to see it.");
   }
-  const status = document.querySelector("#asked .status");
+  const status = find("#asked .status");
   if (status) {
     status.textContent = state.status;
     status.className = `status ${state.status}`;
   }
   const made = document.createElement("template");
-  made.innerHTML = await part(home);
+  made.innerHTML = await part(`/runs/${page.run}`, "parts");
+  if (before !== turned) return undefined;
   for (const name of ["doing", "told"]) {
     renew(document.getElementById(name), made.content.getElementById(name));
   }
   return undefined;
 }
 
-const home = `/runs/${page.run}`; // where a form was refused, the address is the form's
-const reload = () => (location.pathname === home ? location.reload() : location.replace(home));
+// Where a form was refused, the address is still that of the page before.
+const reload = () => visit(location.href, {}, true);
 
 // Changes only what is different, so that whoever reads, types or scrolls there is not disturbed.
 function renew(old, fresh) {
@@ -98,25 +190,32 @@ function tick() { // how long somebody has been at work; the next news set it ri
 
 const touched = (form) => each(form, "input, textarea").some((one) =>
   (one.type === "radio" || one.type === "checkbox" ? one.checked && !one.disabled
-    : one.type !== "hidden" && one.value));
+    : "field" in one.dataset ? one.value !== one.defaultValue : one.type !== "hidden" && one.value));
+
+let lost = false;
 
 function listen() {
-  const refresh = { inbox: refreshList, runs: refreshList, run: refreshRun }[page.page];
-  if (!refresh) return;
-  let lost = false;
   let due = 0;
   let last = 0;
-  const soon = () => { // at most once a second, however much happens
+  let runs = "";
+  const refresh = async () => {
+    const told = ` ${runs} `;
+    runs = "";
+    if (document.getElementById("list")) await refreshList();
+    if (page.run && page.page !== "together" && / (\*|hello) /.test(told) | told.includes(page.run)) await refreshRun();
+  };
+  const soon = (event) => { // at most twice a second, however much happens
+    runs += ` ${event.data}`;
     if (due) return;
     due = setTimeout(() => {
       due = 0;
       last = Date.now();
       refresh().catch(() => {});
-    }, Math.max(80, last + 1000 - Date.now()));
+    }, Math.max(80, last + 500 - Date.now()));
   };
-  const source = new EventSource(page.page === "run" ? `/events?run=${page.run}` : "/events");
+  const source = new EventSource("/events");
   source.addEventListener("news", soon);
-  source.addEventListener("hello", () => { if (lost) say(""); lost = false; soon(); });
+  source.addEventListener("hello", (event) => { if (lost) say(""); lost = false; soon(event); });
   source.onerror = () => {
     lost = true;
     say(AWAY);
@@ -138,7 +237,7 @@ const current = () => document.activeElement?.closest?.("fieldset")
 
 function prepare(form) {
   const hint = form.querySelector("[data-hint]");
-  hint.textContent = "1–9 or a letter chooses, ↑↓ move, ←→ other question, Enter continues, ? explains";
+  hint.innerHTML = "<kbd>1</kbd>–<kbd>9</kbd> chooses <kbd>Enter</kbd> sends <kbd>?</kbd> all keys";
   for (const set of sets()) {
     restore(set);
     const box = words(set);
@@ -164,7 +263,6 @@ function prepare(form) {
       return;
     }
     forget(sets());
-    form.querySelector(".send button").disabled = true;
   });
 }
 
@@ -182,27 +280,23 @@ async function explain(form, set, pressed) {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const asked = fresh.getElementById("asked");
     if (!asked || !asked.querySelector("form")) { location.reload(); return; }
-    document.getElementById("asked").replaceWith(document.adoptNode(asked));
-    document.getElementById("told").replaceWith(document.adoptNode(fresh.getElementById("told")));
-    prepare(document.querySelector("[data-ask]"));
-    picks(sets()[0])[0].focus();
-    window.scrollTo({ top: 0 });
+    show_page(fresh);
     say("The explanation is above the questions.");
   } catch { say(AWAY); }
 }
 
-const drawer = `quandary:${page.run}`;
-const kept = () => JSON.parse(sessionStorage.getItem(drawer) || "[]");
-const keep = (fresh) => sessionStorage.setItem(drawer, JSON.stringify(
+const drawer = () => `quandary:${page.run}`;
+const kept = () => JSON.parse(sessionStorage.getItem(drawer()) || "[]");
+const keep = (fresh) => sessionStorage.setItem(drawer(), JSON.stringify(
   [...kept().filter((old) => fresh.every((one) => one.same !== old.same)), ...fresh]));
-const forget = (gone) => sessionStorage.setItem(drawer, JSON.stringify(
+const forget = (gone) => sessionStorage.setItem(drawer(), JSON.stringify(
   kept().filter((old) => gone.every((set) => set.dataset.same !== old.same))));
 
 const remember = (set) => ({
   same: set.dataset.same,
   picked: picks(set).filter((one) => one.checked).map((one) => one.value),
   words: words(set).value,
-  remark: set.querySelector("textarea").value,
+  remark: set.querySelector(".remark textarea").value,
 });
 
 function restore(set) {
@@ -210,11 +304,12 @@ function restore(set) {
   if (!old || answered(set)) return;
   for (const one of picks(set)) if (old.picked.includes(one.value)) one.checked = true;
   words(set).value = old.words;
-  set.querySelector("textarea").value = old.remark;
+  set.querySelector(".remark textarea").value = old.remark;
   if (old.remark) set.querySelector(".remark").open = true;
 }
 
 async function show(set) {
+  if (!set.isConnected) return; // the page was turned meanwhile
   const reading = set.querySelector("[data-reading]");
   const text = words(set).value.trim();
   if (!text) { reading.textContent = ""; return; }
@@ -225,6 +320,58 @@ async function show(set) {
     if (words(set).value.trim() !== text) return;
     reading.textContent = answer.ok ? `→ ${(await answer.json()).says}` : "";
   } catch { reading.textContent = ""; }
+}
+
+// -- the list --------------------------------------------------------------------------------
+
+const is_wide = () => matchMedia("(min-width: 60rem)").matches;
+const rows = () => each(document, "#list .inbox > li").filter((row) => row.querySelector("a.to"));
+
+function step_row(step) { // opens the next question; on a small screen only goes to its link
+  const all = rows();
+  const here = all.findIndex((row) => row.matches(".current") || row.contains(document.activeElement));
+  const to = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : here + step];
+  if (!to) { if (step > 0) find("[data-more]")?.click(); return; }
+  const link = to.querySelector("a.to");
+  if (!document.getElementById("pane") || !is_wide()) { link.focus(); return; }
+  each(document, "#list .current").forEach(unmark);
+  mark(to);
+  to.scrollIntoView({ block: "nearest" });
+  visit(link.href);
+}
+
+function select_row() {
+  const row = rows().find((one) => one.contains(document.activeElement)) || find("#list .current");
+  const box = row?.querySelector(".tick input");
+  if (!box) { say("This question can only be answered on its own."); return; }
+  box.checked = !box.checked;
+  tell_selected(box);
+}
+
+function tell_selected(box) { // only questions that ask the same can be selected together
+  const all = each(document, ".tick input");
+  const chosen = all.filter((one) => one.checked);
+  for (const one of all) one.disabled = chosen.length > 0 && one.dataset.same !== chosen[0].dataset.same;
+  const button = find("[data-together]");
+  if (button) button.textContent = `Answer the ${chosen.length} selected ones together`;
+  say(chosen.length ? `${chosen.length} selected${box.checked ? "" : " now"}` : "");
+  if (!chosen.length) say("");
+}
+
+function prepare_search() {
+  const box = document.getElementById("q");
+  if (!box) return;
+  let due = 0;
+  box.addEventListener("input", () => {
+    clearTimeout(due);
+    due = setTimeout(() => {
+      const wishes = new URLSearchParams(new FormData(box.form));
+      if (!box.value) wishes.delete("q");
+      const address = new URL(`${location.pathname}?${wishes}`, location.href);
+      history.replaceState(null, "", address);
+      refreshList(address).catch(() => say(AWAY));
+    }, 150);
+  });
 }
 
 // -- keys ------------------------------------------------------------------------------------
@@ -265,52 +412,129 @@ function byLetter(set, letter) {
   return true;
 }
 
+const PLACES = { i: "/", r: "/runs", t: "/trees", s: "/stats" };
+let leading = 0; // until when the key behind a `g` is waited for
+
+function command(key) { // keys that mean the same on every page; these letters choose no option
+  if (Date.now() < leading) {
+    leading = 0;
+    if (PLACES[key]) { location.assign(PLACES[key]); return true; }
+  }
+  if (key === "g") leading = Date.now() + 1500;
+  else if (key === "?") document.getElementById("keys")?.showModal();
+  else if (key === "/" && find("#q")) { find("#q").focus(); find("#q").select(); }
+  else if (key === "j" || key === "k") step_row(key === "j" ? 1 : -1);
+  else if (key === "u" && find("[data-undo]")) find("[data-undo]").requestSubmit();
+  else if (key === "e" && find("[data-snooze]")) {
+    find("[data-snooze]").open = true;
+    find("[data-snooze] button").focus();
+  } else if (key === "x" && find(".tick")) select_row();
+  else return "geux".includes(key);
+  return true;
+}
+
 function pressed(event) {
-  if (!sets().length || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  const set = current();
-  const typing = event.target.matches("input[type=text], textarea");
-  if (typing) {
-    if (event.key === "Escape") { event.preventDefault(); other(set).focus(); }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (find("main").ariaBusy === "true" || find("dialog[open]")) return;
+  const set = sets().length ? current() : null;
+  if (event.target.matches("input:not([type=radio], [type=checkbox]), textarea, select")) {
+    if (event.key === "Escape") { event.preventDefault(); (event.target.matches("[data-words]") ? other(set) : event.target).focus(); if (!event.target.matches("[data-words]")) event.target.blur(); }
     else if (event.key === "Enter" && event.target.matches("[data-words]")) {
       event.preventDefault();
       onward(set, true);
     }
     return;
   }
-  if (event.target.matches("button, a, summary")) return;
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const turn = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (event.repeat && !/^Arrow|^[jk]$/.test(event.key)) return; // a key that is held down answers once
   let done = true;
-  if (/^[1-9]$/.test(event.key)) {
-    const chosen = picks(set)[Number(event.key) - 1];
-    if (chosen) choose(set, chosen); else done = false;
-  } else if (step) move(set, step);
-  else if (turn) { const to = sets()[sets().indexOf(set) + turn]; if (to) goTo(to); }
-  else if (event.key === "<") document.querySelector("[data-up]")?.click();
-  else if (event.key === "?" && !("value" in set.dataset)) {
-    words(set).value = "?";
-    other(set).checked = true;
-    document.querySelector("[data-ask]").requestSubmit();
-  } else if (event.key === "Enter") {
-    const here = document.activeElement;
-    if (picks(set).includes(here) && here.type === "radio" && !here.checked) choose(set, here);
-    else onward(set, true);
-  } else if (/^\p{L}$/u.test(event.key)) {
-    const extra = each(set, ".extra").find((one) => one.value === event.key.toUpperCase());
-    done = byLetter(set, event.key.toLowerCase());
-    if (!done && extra) { extra.focus(); done = true; }
-  } else done = false;
+  const button = event.target.matches("button, a, summary");
+  if (command(event.key)) { /* done */ }
+  else if (button) return;
+  else if (event.key === "Enter" && find(".tick input:checked") && !event.target.closest("[data-ask]")) find("form.select").requestSubmit();
+  else if (!set) done = /^Arrow(Down|Up)$/.test(event.key) && rows().length > 0 && !step_row(event.key === "ArrowDown" ? 1 : -1);
+  else done = answer_by(event.key, set);
   if (done) event.preventDefault();
 }
 
-listen();
-for (const form of each(document, "[data-ask]")) prepare(form);
+function answer_by(key, set) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[key];
+  const turn = { ArrowRight: 1, ArrowLeft: -1 }[key];
+  if (/^[1-9]$/.test(key)) {
+    const chosen = picks(set)[Number(key) - 1];
+    if (!chosen) return false;
+    choose(set, chosen);
+  } else if (step) move(set, step);
+  else if (turn) { const to = sets()[sets().indexOf(set) + turn]; if (to) goTo(to); }
+  else if (key === "<") find("[data-up]")?.click();
+  else if (key === "Enter") {
+    const here = document.activeElement;
+    if (picks(set).includes(here) && here.type === "radio" && !here.checked) choose(set, here);
+    else onward(set, true);
+  } else if (/^\p{L}$/u.test(key)) {
+    const extra = each(set, ".extra").find((one) => one.value === key.toUpperCase());
+    if (byLetter(set, key.toLowerCase())) return true;
+    if (!extra) return false;
+    extra.focus();
+  } else return false;
+  return true;
+}
+
 document.addEventListener("keydown", pressed);
 document.addEventListener("submit", (event) => {
-  if (event.target.matches("[data-once]")) event.target.querySelector("button").disabled = true;
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (!form.closest("main") || !["inbox", "run", "together"].includes(page.page)) {
+    if (form.matches("[data-once]")) each(form, "button").forEach((button) => { button.disabled = true; });
+    return;
+  }
+  event.preventDefault();
+  const sent = new URLSearchParams(new FormData(form, event.submitter));
+  for (const button of each(form, ".send button")) button.disabled = true;
+  visit(form.action, { method: "POST", body: sent });
 });
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("#list a, #pane a.back");
+  if (event.target.matches?.(".tick input")) tell_selected(event.target);
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || page.page !== "inbox") return;
+  event.preventDefault();
+  visit(link.href);
+});
+window.addEventListener("popstate", reload);
 window.addEventListener("pageshow", () => {
-  for (const button of each(document, ".send button, [data-once] button")) button.disabled = false;
+  for (const button of each(document, "form button")) button.disabled = false;
 });
-if (page.page === "run") setInterval(tick, 1000);
-if (matchMedia("(max-width: 60rem)").matches) document.querySelector(".whole")?.removeAttribute("open");
+const keys = document.getElementById("keys-button");
+if (keys) { keys.hidden = false; keys.addEventListener("click", () => command("?")); }
+prepare_page();
+if (page.page) {
+  if (["inbox", "runs", "run", "preview"].includes(page.page)) listen();
+  setInterval(tick, 1000);
+  setInterval(tell_ages, 15000);
+}
+
+// -- values that go with an answer -----------------------------------------------------------------
+
+// Keys typed there are for the field; Enter goes to the next one, and from the last to the options.
+document.addEventListener("keydown", (event) => {
+  if (!event.target.matches?.("[data-field]")) return;
+  event.stopPropagation();
+  const set = event.target.closest("fieldset") || sets()[0];
+  if (event.key === "Escape") goTo(set);
+  if (event.key !== "Enter" || event.target.matches("textarea")) return;
+  event.preventDefault();
+  const fields = each(set, "[data-field]");
+  const next = fields[fields.indexOf(event.target) + 1];
+  if (next) next.focus(); else goTo(set);
+}, true);
+
+// -- remarks on lines ------------------------------------------------------------------------------
+
+// A click on a line begins a remark on it; without scripts, its number is typed.
+document.addEventListener("click", (event) => {
+  const line = event.target.closest?.("[data-lines] [data-line]");
+  const box = line?.closest(".attached").querySelector(".remarks textarea");
+  if (!box || event.target.closest("a, summary") || String(getSelection())) return;
+  const file = line.closest(".file")?.querySelector("summary code")?.textContent;
+  box.value += `${box.value && !box.value.endsWith("\n") ? "\n" : ""}${file ? `${file}:` : ""}${line.dataset.line}: `;
+  box.focus();
+});

@@ -1,0 +1,378 @@
+"""The inbox: what waits for a person, as a list beside the question that is open."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+from litestar.exceptions import ClientException
+
+from quandary.desk.authority import project_seen
+from quandary.desk.timeline import (
+    Origin,
+    answer_text,
+    index_some,
+    origins,
+    tell_origin,
+    words_in,
+)
+from quandary.doors.web.metrics import seconds_since
+from quandary.errors import QuandaryError, StoreError
+from quandary.journal import runs
+from quandary.journal.chance import now, stamp
+from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
+from quandary.journal.history import SNOOZED, find_last_answer, given
+from quandary.journal.policy import one_way_reason
+from quandary.model.one_way import FOREIGN
+from quandary.model.text import shorten
+from quandary.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quandary.desk.authority import Caller
+    from quandary.doors.web.access import Visit
+    from quandary.journal.store import Run, Store, Waiting
+    from quandary.model.asks import Ask
+    from quandary.settings import Settings
+
+PAGE = 50
+FURTHEST = 1000
+"""So many waiting runs are looked through for those that fit a filter before a page is shown."""
+LONGEST, LONGEST_WISH = 300, 4_096
+FOUND = 10
+"""So many earlier runs are shown below what waits, where somebody searches."""
+INDEXING = 0.3
+"""Seconds that a searcher waits for the index of words; what is left is done beside."""
+UNREADABLE = "its question cannot be read; run `quandary verify`"
+KINDS = {
+    "decision": "decide",
+    "list": "split",
+    "phase": "gate",
+    "step": "walk",
+    "permission": "permit",
+    "question": "question",
+}
+"""What people call what is asked, and the flows that ask it."""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+class Wanted(NamedTuple):
+    """What somebody wants to see of the inbox: it stands in the address of every page of it."""
+
+    project: str = ""
+    asker: str = ""
+    kind: str = ""
+    q: str = ""
+    order: str = ""
+    snoozed: str = ""
+    after: int = 0
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether something that waits may be left out."""
+        return any((self.project, self.asker, self.kind, self.q, self.snoozed))
+
+    @property
+    def query(self) -> str:
+        """As it stands in an address."""
+        return urlencode({name: said for name, said in self._asdict().items() if said})
+
+    def link(self, path: str = "/", **changes: Any) -> str:  # noqa: ANN401 - of its own fields
+        """An address with some wishes changed; another list begins at its first page."""
+        other = self._replace(after=0, **changes) if changes else self
+        return f"{path}?{query}" if (query := other.query) else path
+
+
+def read_wanted(request: Visit) -> Wanted:
+    """The wishes in the address of a request; what cannot be wished for is refused."""
+    said = {name: str(request.query_params.get(name, "")) for name in Wanted._fields}
+    after = said.pop("after") or "0"
+    if (
+        said["kind"] not in ("", *KINDS)
+        or said["order"] not in ("", "oldest", "newest")
+        or not (after.isascii() and after.isdigit() and len(after) < 16)
+        or max(map(len, said.values())) > LONGEST_WISH
+    ):
+        raise ClientException("there is no such filter or order; begin at /")
+    said["order"] = said["order"].removeprefix("oldest")
+    return Wanted(**said, after=int(after))
+
+
+class Row(NamedTuple):
+    """A run in a list: what it waits with, or what it is about."""
+
+    run: Run
+    ask: Ask | None = None
+    origin: Origin = Origin()
+    one_way: bool = False
+    """People are warned that what it asks about cannot be taken back."""
+    same: str = ""
+    """What rows have in common that can be answered together; nothing where none can."""
+    until: str = ""
+    """Until when it is snoozed."""
+
+    @property
+    def folder(self) -> str:
+        """The last part of the project, which is how people call it."""
+        return folder_of(self.run.project)
+
+    @property
+    def age(self) -> str:
+        """How long ago something happened to it last, in one unit."""
+        seconds = seconds_since(self.run.since)
+        size, unit = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
+        return f"{int(seconds // size)} {unit}"
+
+    @property
+    def question(self) -> str:
+        """What is asked, on one line."""
+        if self.ask is None:
+            return self.origin.about
+        asked, context = self.ask.questions, self.ask.preamble.context.strip()
+        text = asked[0].text.removeprefix(context).lstrip(" .:;,") or asked[0].text
+        return short(text) + (f" (+{len(asked) - 1})" if len(asked) > 1 else "")
+
+    @property
+    def context(self) -> str:
+        """What it is about, on one line, without the marks of Markdown."""
+        if self.ask is None:
+            return ""
+        said = self.ask.preamble
+        return short(" ".join((said.context, *said.blocks)).replace("**", "").replace("`", ""))
+
+    @property
+    def asker(self) -> str:
+        """Who asked; where no name was given, what they are."""
+        return self.origin.asker or "somebody"
+
+    def has_words(self, words: Sequence[str]) -> bool:
+        """Whether all the words stand somewhere in what is shown of it."""
+        asked = self.ask.questions if self.ask else ()
+        said = [self.origin.asker, self.origin.further, self.run.project, self.run.id]
+        said += [self.ask.preamble.text] if self.ask else []
+        for one in asked:
+            said += [one.text, one.header, one.title]
+            said += [f"{choice.label} {choice.description}" for choice in one.options]
+        text = " ".join(said).casefold()
+        return all(word in text for word in words)
+
+
+class Listing(NamedTuple):
+    """A page of the inbox."""
+
+    wanted: Wanted
+    rows: Sequence[Row]
+    more: str = ""
+    """The address of the next page."""
+    due: str = ""
+    """When the first of those that are snoozed comes back."""
+    snoozed: int = 0
+    """How many were left out because they are."""
+    earlier: Sequence[Row] = ()
+    """Runs that do not wait, where somebody searches."""
+    indexing: bool = False
+    """The index of words has not come to its end yet, so that some may be missing."""
+
+    def following(self, number: int) -> Row | None:
+        """The row behind the run of that number in this order; else the first one."""
+        newest = bool(self.wanted.order)
+        behind = (row for row in self.rows if (row.run.number < number) == newest)
+        return next(behind, self.rows[0] if self.rows else None)
+
+
+def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
+    """What waits for a person, as far as a caller sees it.
+
+    No more is read than is shown, unless there are filters. Where it stands `alone`, a search also
+    finds what does not wait.
+    """
+    project = project_seen(caller, wanted.project or None)
+    limit, newest = FURTHEST if wanted.is_narrow else 2 * PAGE, bool(wanted.order)
+    page = store.waiting(project=project, after=wanted.after, limit=limit, newest=newest)
+    settings: dict[str, Settings | None] = {}
+    words, moment = words_in(wanted.q), stamp(now())
+    rows: list[Row] = []
+    snoozed: list[str] = []
+    last = page[-1].run.number if len(page) == limit else 0
+    for one in page:
+        if one.run.expires and one.run.expires <= moment:
+            runs.look(store, one.run.id)  # which ends it
+            continue
+        row = _read_row(one)
+        sleeps = row.until > moment
+        snoozed += [row.until] if sleeps else []
+        if sleeps != bool(wanted.snoozed) or not _fits(row, wanted, words):
+            continue
+        if len(rows) == PAGE:
+            last = rows[-1].run.number
+            break
+        rows.append(_judge(row, settings))
+    more = wanted._replace(after=last).link() if last else ""
+    due = min(snoozed) if snoozed else ""
+    found = Listing(wanted, rows, more, due, len(snoozed))
+    searched = words and alone and not wanted.after
+    return _add_earlier(store, project, found, words) if searched else found
+
+
+def _read_row(one: Waiting) -> Row:
+    """A row from what a store has of it; where its question cannot be read, that is said."""
+    ask, began, until = None, None, ""
+    with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
+        ask = read_matter(one.asked).ask
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        began = read_body(one.began) if one.began else None
+        for note in map(read_body, one.notes):
+            if isinstance(note, Noted) and note.kind == SNOOZED:
+                until = note.until
+    origin = tell_origin(began)._replace(about="" if ask else UNREADABLE)
+    tree = began.documents.get("tree", "") if isinstance(began, Began) else ""
+    return Row(one.run, ask, origin, same=_likeness(ask, tree) if ask else "", until=until)
+
+
+def _likeness(ask: Ask, tree: str) -> str:
+    """What an Ask has in common with those that ask the same question of the same tree.
+
+    Values are proposed to each by itself, so that nothing is like a question that has some.
+    """
+    question = ask.questions[0]
+    if not tree or len(ask.questions) > 1 or question.gathered or question.fields:
+        return ""
+    text = question.template or question.text
+    text = text.replace(question.title, "{}") if question.title else text
+    asked = (tree, ask.require, text, question.extras, *question.content[1:3])
+    return sha256(msgspec.json.encode(asked)).hexdigest()[:16]
+
+
+def _fits(row: Row, wanted: Wanted, words: Sequence[str]) -> bool:
+    if wanted.kind and row.run.flow != KINDS[wanted.kind]:
+        return False
+    if wanted.asker and row.asker != wanted.asker:
+        return False
+    return not words or row.has_words(words)
+
+
+def _judge(row: Row, settings: dict[str, Settings | None]) -> Row:
+    """A row that says whether what it asks about can be taken back; if not, it stands alone."""
+    project = row.run.project
+    if project not in settings:
+        settings[project] = _settings_of(project)
+    reason = one_way_reason(settings[project], row.ask) if row.ask else ""
+    return row._replace(one_way=_is_warning(reason), same="" if reason else row.same)
+
+
+def is_one_way(run: Run, ask: Ask) -> bool:
+    """Whether people are warned that what is asked about cannot be taken back."""
+    return _is_warning(one_way_reason(_settings_of(run.project), ask))
+
+
+def _is_warning(reason: str) -> bool:
+    return bool(reason) and FOREIGN not in reason  # its readers can judge that themselves
+
+
+def _settings_of(project: str) -> Settings | None:
+    with suppress(QuandaryError):
+        return read_settings(project or None)
+    return None
+
+
+# -- earlier ones, found by words ----------------------------------------------------------------
+
+_indexed_beside: set[str] = set()
+"""Stores whose index of words is brought to its end by a thread."""
+_indexed: dict[str, int] = {}
+"""The newest entry of stores when their index had come to its end."""
+
+
+def find_runs(
+    store: Store, words: Sequence[str], project: str | None, limit: int, below: int | None = None
+) -> tuple[list[Run], bool]:
+    """The newest runs that have all the words, and whether the index has come to its end.
+
+    It is made by those who search. What that leaves to be done is done beside, so that nobody
+    waits for it.
+    """
+    deadline, newest, left = time.monotonic() + INDEXING, store.newest(), 0
+    try:
+        if _indexed.get(store.address) != newest:
+            while (left := index_some(store)) and time.monotonic() < deadline:
+                pass
+    except StoreError:  # it cannot be written now
+        return [], False
+    if not left:
+        _indexed[store.address] = newest
+    if left and store.address not in _indexed_beside:
+        _indexed_beside.add(store.address)
+        threading.Thread(target=_index_all, args=(store,), daemon=True).start()
+    further = {} if below is None else {"below": below}
+    return store.having(words, project=project, limit=limit, **further), not left
+
+
+def _index_all(store: Store) -> None:
+    try:
+        with suppress(StoreError):
+            while index_some(store):
+                time.sleep(0.01)  # others want to write too
+    finally:
+        _indexed_beside.discard(store.address)
+
+
+def _add_earlier(
+    store: Store, project: str | None, found: Listing, words: Sequence[str]
+) -> Listing:
+    """What waits, with the newest runs besides that have the words."""
+    rows, is_whole = find_runs(store, words, project, FOUND + len(found.rows))
+    earlier = [row for row in rows if row.waits != "person"][:FOUND]
+    return found._replace(earlier=tell_rows(store, earlier), indexing=not is_whole)
+
+
+def tell_rows(store: Store, rows: Sequence[Run]) -> list[Row]:
+    """Runs as a list tells of them."""
+    began = origins(store, [row.id for row in rows])
+    return [Row(row, origin=began[row.id]) for row in rows]
+
+
+# -- what was just answered ----------------------------------------------------------------------
+
+
+class Notice(NamedTuple):
+    """What is said of what was just answered."""
+
+    runs: Sequence[str]
+    answer: str = ""
+    obstacle: str = ""
+    """Why it cannot be undone."""
+    key: str = ""
+
+
+def tell_answered(store: Store, names: Sequence[str]) -> Notice | None:
+    """What was answered last in a run, and whether that can still be undone; of several, how many.
+
+    A run that cannot be read has nothing to say.
+    """
+    if len(names) != 1:
+        return Notice(names) if names else None
+    with suppress(QuandaryError):
+        entries = store.entries(names[0])
+        last = find_last_answer(entries)
+        _, answers = given(names[0], entries, whole=False)
+        if last is not None:
+            said = [a for a in answers if a.ask.key == last.key]
+            told = "; ".join(answer_text(a.answer, a.question) for a in said)
+            key = said[0].question.key if said else last.key
+            return Notice(names, told, last.obstacle, key)
+    return None
+
+
+def short(text: str) -> str:
+    """As much of a text as a list shows."""
+    return shorten(" ".join(text.split()), LONGEST)
+
+
+def folder_of(project: str) -> str:
+    """The last part of a project, which is how people call it."""
+    return project.rstrip("/").rpartition("/")[2]
