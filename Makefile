@@ -18,7 +18,7 @@ check: .venv/.installed
 # Every table is shown, also when an earlier one missed a budget.
 bench: compiled .venv-bench/.installed
 	@missed=0; \
-	for one in parsing charts reading journal items commands agents walking inbox; do \
+	for one in parsing charts reading journal items commands agents walking inbox waiting triage; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
 	for one in peers postgres_peers; do \
@@ -44,6 +44,14 @@ simulate: compiled
 	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) \
 		--only '$(ONLY)' --plant '$(PLANT)'
 
+# Two real servers, commands and workers with real faults, for so many SECONDS on each kind of store;
+# what everybody saw is judged as a simulated history is, and FILE=… judges one again.
+FILE ?=
+.PHONY: histories
+histories: compiled
+	@PYTHONPATH=tests $(BIN)/python -m simulation.histories --seconds $(SECONDS) \
+		$(if $(FILE),--file '$(FILE)')
+
 # Every picture of the documentation, taken from the real program.
 pictures: compiled .venv/.chromium
 	@$(BIN)/python examples/pictures.py
@@ -51,6 +59,29 @@ pictures: compiled .venv/.chromium
 # The real clients, from npm into .venv/hosts, against a model on loopback.
 hosts: compiled
 	@PYTHONPATH=tests $(BIN)/python -m hosts
+
+# The programs of docs/adapters.md, each with its real framework and a model on loopback.
+.PHONY: adapters
+adapters: .venv-adapters/.installed
+	@.venv-adapters/bin/python -m mypy --strict --cache-dir .venv-adapters/mypy --config-file= \
+		-p quandary.adapters
+	@PYTHONPATH=tests .venv-adapters/bin/python -m adapters $(ONLY)
+
+# The wheel, installed for real: with each extra alone, by pipx and by uvx.
+.PHONY: wheel
+wheel: .venv/.installed
+	@rm -rf build/wheel && $(BIN)/python -m hatchling build -t wheel -d build/wheel >/dev/null
+	@for extra in '' '[fleet]' '[mcp]' '[postgres]' '[terminal]' '[web]' '[all]'; do \
+		$(PYTHON) -m venv --clear build/wheel/fresh && \
+		build/wheel/fresh/bin/python -m pip install --quiet --disable-pip-version-check \
+			"$$(echo build/wheel/*.whl)$$extra" && \
+		echo "quandary$$extra: $$(build/wheel/fresh/bin/quandary --version)" && \
+		build/wheel/fresh/bin/quandary check --strict examples/trees || exit 1; \
+	done
+	@$(PYTHON) -m venv --clear build/wheel/tools && build/wheel/tools/bin/python -m pip install \
+		--quiet --disable-pip-version-check pipx uv
+	@echo "pipx: $$(build/wheel/tools/bin/pipx run --spec build/wheel/*.whl quandary --version)"
+	@echo "uvx: $$(build/wheel/tools/bin/uvx --from build/wheel/*.whl quandary --version)"
 
 # Every reader fed with whatever a machine can think of, so many SECONDS each; TARGETS picks some.
 SECONDS ?= 60
@@ -64,7 +95,7 @@ properties: compiled .venv/.chromium
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --hypothesis-profile=fresh -m hypothesis
 
 clean:
-	rm -rf .venv .venv-bench .venv-fuzz build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-adapters .venv-bench .venv-fuzz build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.installed: pyproject.toml
@@ -79,6 +110,13 @@ clean:
 	$(PYTHON) -m venv --clear .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		--requirement benchmarks/requirements.txt --editable .
+	@touch $@
+
+# The frameworks that the adapters serve; their wheels are large.
+.venv-adapters/.installed: tests/adapters/requirements.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv-adapters
+	.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement tests/adapters/requirements.txt --editable .
 	@touch $@
 
 # Bytecode as an installed wheel would have it, also where Python is told not to write any.

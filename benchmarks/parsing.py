@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 
 from measuring import at_least, at_most, best, table
 from quandary.formats.markdown import parse
+from quandary.formats.markdown.writing import canonical
 
 if TYPE_CHECKING:
     from quandary.model.tree import Option
@@ -43,6 +44,12 @@ def main() -> int:
     fast, slow = (min(taken) for taken in zip(*by_turns, strict=True))
     shown = f"{fast * 1000:.0f} ms against {slow * 1000:.0f} ms"
     rows = [at_least(slow / fast, 30, f"parsing 1 MB against markdown-it-py ({shown})")]
+
+    checking, formatting = (
+        best(look, 3) for look in (lambda: parse(text).diagnostics, lambda: canonical(text))
+    )
+    shown = f"{formatting * 1000:.0f} ms against {checking * 1000:.0f} ms"
+    rows.append(at_most(formatting / checking, 1.5, f"fmt --check against check, 1 MB ({shown})"))
 
     times: dict[int, float] = {}
     for size in (1, 2, 4, 8, 16):

@@ -59,7 +59,7 @@ STEPS = [
     {"id": "1.4", "label": "Switch", "title": "Switch over on a Friday", "context": "Risky."},
     {"id": "1.5", "label": "Close", "title": "Close the old service", "context": "Saves money."},
 ]
-REPLIES = ["1.1: ok\n1.2: OK, but at night\n1.3: ?\n1.4: RWK", "take it out", "other", "SPL"]
+REPLIES = ["1.1: ok\n1.2: OK, and tell the office\n1.3: ?\n1.4: RWK", "take it out", "other", "SPL"]
 
 
 class Unexpected(Exception):  # noqa: N818 - reads as a sentence where it is raised

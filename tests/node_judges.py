@@ -37,3 +37,11 @@ def axe() -> Path:
     if not script.exists():
         pytest.skip("axe is not here: it comes from npm")
     return script
+
+
+def pyright() -> Path:
+    """The type checker, as editors have it."""
+    script = _NODE / "node_modules/pyright/index.js"
+    if not script.exists():
+        pytest.skip("pyright is not here: it comes from npm")
+    return script

@@ -112,15 +112,21 @@ class Site:
             assert log_in(visitor, self.keys.new_code()).status_code == 303
             yield visitor
 
-    def ask(self, *titles: str, text: str = REVIEW, **wanted: Any) -> State:  # noqa: ANN401
+    def ask(
+        self,
+        *titles: str,
+        text: str = REVIEW,
+        origin: str = "",
+        **wanted: Any,  # noqa: ANN401 - whatever can be asked for
+    ) -> State:
         """Begin a run about some items."""
         items = [{"id": str(n), "title": title} for n, title in enumerate(titles, 1)]
         asking = msgspec.convert(
             {"context": "A plan of few steps.", "text": text, "items": items, **wanted}, Asking
         )
-        beginning = desk.decide(asking, Showing())
         caller = Caller("agent", "command", scope=Scope(str(self.folder), str(self.folder)))
-        return desk.begin(self.store, caller, beginning, Showing())
+        beginning = desk.prepare(self.store, caller, asking, Showing())
+        return desk.begin(self.store, caller, beginning, Showing(), origin=origin)
 
     def sources(self, run: str) -> list[tuple[str, str, str]]:
         """Whose word each answer of a run was booked as."""

@@ -37,7 +37,7 @@ def start(arguments: dict[str, Any]) -> Flow:
 def requests(store: Store, run: str) -> Iterator[Request]:
     """Every request of a run that counts, in the order of asking, made again by its flow."""
     known = progress.heard(run, store.recorded(run))
-    flow = progress.restart(store, run, known)
+    flow = progress.restart(store, run, known, {})
     flow.show_again(known.anew)
     while flow.request is not None:
         yield flow.request
@@ -45,7 +45,7 @@ def requests(store: Store, run: str) -> Iterator[Request]:
         if not all(call.key in known.responses for call in calls):
             return
         step = {call.key: known.responses[call.key] for call in calls}
-        progress.replay(run, flow, known._replace(responses=step))
+        progress.replay(run, flow, known, step)
 
 
 def question(key: str, text: str = "", item: str = "") -> Question:

@@ -17,7 +17,7 @@ DEMO = [sys.executable, str(ROOT / "examples/demo.py")]
 SHOWN = [
     '{"item":"Copy the old mail","path":"OK"}',
     "$ quandary log\n",
-    "Keep it — “at night”",
+    "Keep it — “tell the office”",
     "$ quandary verify\n",
     "$ quandary phase start release --phases phases.json\n",
     "missing: changelog",

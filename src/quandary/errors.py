@@ -80,3 +80,41 @@ class StoreError(QuandaryError):
     """A store that cannot be opened, read or written."""
 
     http = 503
+
+
+class ReadOnly(StoreError):  # noqa: N818 - says what it is
+    """A store that is there to be read, and nobody can write to it from here."""
+
+
+class Unanswered(QuandaryError):  # noqa: N818 - says what became of the question
+    """A question that was asked from Python and has no answer; `run` is the run it belongs to."""
+
+    status = 1
+
+    def __init__(self, message: str, run: str) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+class Declined(Unanswered):
+    """The person would not answer."""
+
+
+class Withdrawn(Unanswered):
+    """Somebody took the question back."""
+
+
+class Expired(Withdrawn):
+    """Nobody answered as long as the question could be answered."""
+
+
+class TimedOut(Unanswered, TimeoutError):  # noqa: N818 - as above
+    """Nobody answered for as long as the program would wait."""
+
+
+class OwnWords(Unanswered):
+    """The answer is none of what was offered, but `words` of the person's own."""
+
+    def __init__(self, message: str, run: str, words: str) -> None:
+        super().__init__(message, run)
+        self.words = words

@@ -18,7 +18,7 @@ from program import consent
 from quandary import __version__
 from quandary.cli import doctor
 from quandary.desk import notices
-from quandary.doors.hosts.host_files import HOSTS, places
+from quandary.doors.hosts.host_files import HOOKS, HOSTS, places
 from quandary.doors.hosts.install import carry_out, lesson_entry, plan_install
 from quandary.journal.sqlite import SqliteStore
 from quandary.settings import KNOWN
@@ -471,9 +471,9 @@ def test_two_sources_of_hooks_are_noted(project: Path) -> None:
 
 def test_a_hook_written_by_hand_counts(project: Path) -> None:
     """A line for a shell calls the same program."""
-    events = {"PreToolUse": "quandary hook pre", "PostToolUse": "quandary hook post"}
+    lines = {event: f"quandary hook {word}" for event, word in HOOKS.items()}
     groups = {
-        event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in events.items()
+        event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in lines.items()
     }
     path = project / ".claude" / "settings.json"
     path.parent.mkdir()

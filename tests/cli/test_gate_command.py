@@ -497,7 +497,7 @@ def test_reviews_outlast_a_gate(tried: Tried) -> None:
     assert len(ended.state["ask"]["keys"]) == 4
     tried.run("reply", run, json.dumps({"answers": [{"picked": ["OK"]}] * 4}))
     ended = tried.run("reply", run, "RWK")
-    assert "- e.md: RWK" in ended.state["ask"]["preamble"]
+    assert "- e.md: Rewrite" in ended.state["ask"]["preamble"]
     told = result(tried.run("reply", run, "let me think"))
     assert [review["path"] for review in told["review"]] == ["OK", "OK", "OK", "OK", "RWK"]
     (tried.folder / "rel" / "b.md").write_text("better", encoding="utf-8")

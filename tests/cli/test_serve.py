@@ -288,7 +288,7 @@ def test_logs_for_programs(apart: Path) -> None:
     server = Server(apart, "--log-format", "json", "--log-level", "debug", at_terminal=False)
     server.start()
     try:
-        assert visit(server, "/runs/0123?text=my-secret") == 404
+        assert visit(server, "/runs/NOSUCHRUN?text=my-secret") == 404
         assert visit(server, "/login") == 200
         assert visit(server, "/api/inbox", Authorization=f"Bearer {TOKEN}") == 200
         assert visit(server, "/api/inbox", Authorization="Bearer guessed-token") == 401
@@ -300,7 +300,7 @@ def test_logs_for_programs(apart: Path) -> None:
         said = logged(server, "Invalid HTTP request")
     finally:
         server.kill()
-    for secret in ("my-secret", "0123", TOKEN, "guessed-token"):
+    for secret in ("my-secret", "NOSUCHRUN", TOKEN, "guessed-token"):
         assert secret not in "".join(said)
     lines = [json.loads(line) for line in said]
     assert all({"at", "level", "logger", "message"} <= set(line) for line in lines)

@@ -15,7 +15,7 @@ from quandary.doors.hosts import host_files
 SKILL = ".claude/skills/quandary/SKILL.md"
 SETTINGS = ".claude/settings.json"
 NOTE = "note: the hooks need Claude Code 2.1.139 or later\n"
-HOOKS = "hooks PreToolUse and PostToolUse for AskUserQuestion"
+HOOKS = "hooks PreToolUse, PermissionRequest, PostToolUse, SessionStart for questions and sessions"
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,8 @@ def test_each_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, "install", "claude") == (0, "", made + NOTE)
     nothing = "nothing to do: quandary is installed for claude\n"
     assert call(capsys, "install", "claude") == (0, "", nothing + NOTE)
-    gone = made.replace("created", "removed")
+    every = "SessionStart, PostToolUseFailure for questions and permissions and sessions"
+    gone = made.replace("created", "removed").replace(HOOKS.partition("PostToolUse, ")[2], every)
     assert call(capsys, "uninstall", "claude") == (0, "", gone)
     nothing = "nothing to do: quandary is not installed for claude\n"
     assert call(capsys, "uninstall", "claude") == (0, "", nothing)
@@ -108,16 +109,18 @@ def test_questions_that_wait_in_the_inbox_need_a_patient_hook(
     (project / "quandary.toml").write_text('[hooks]\nroute = "inbox"\nwait = 90\n')
     consent(project)
     assert call(capsys, "install", "claude").status == 0
-    before, after = json.loads(Path(SETTINGS).read_text())["hooks"].values()
-    assert before[0]["hooks"][0]["timeout"] == 120
-    assert "timeout" not in after[0]["hooks"][0]
+    before, asked, after, _ = json.loads(Path(SETTINGS).read_text())["hooks"].values()
+    assert asked[0]["hooks"][0]["timeout"] == 120
+    assert not {"timeout"} & {*before[0]["hooks"][0], *after[0]["hooks"][0]}
     assert call(capsys, "install", "claude", "--user").status == 0
     own = tmp_path / "home" / SETTINGS
     assert "timeout" not in own.read_text()
     config = tmp_path / "home" / ".config" / "quandary"
     (config / "config.toml").write_text('[hooks]\nroute = "inbox"\n')
     assert call(capsys, "install", "claude", "--user").status == 0
-    assert json.loads(own.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 630
+    assert (
+        json.loads(own.read_text())["hooks"]["PermissionRequest"][0]["hooks"][0]["timeout"] == 630
+    )
     (project / "quandary.toml").write_text('[hooks]\nroute = "nowhere"\n')
     consent(project)
     assert call(capsys, "install", "claude").status == 2
@@ -183,8 +186,8 @@ def test_where_a_link_leads_is_said(capsys: pytest.CaptureFixture[str], tmp_path
     (tmp_path / "elsewhere.md").touch()
     where = f"{page} (a link to {tmp_path.resolve()}/elsewhere.md): instructions for agents\n"
     user = ("install", "codex", "--user")
-    assert call(capsys, *user, "--dry-run").err == f"would change {where}"
-    assert call(capsys, *user).err == f"changed {where}"
+    assert call(capsys, *user, "--dry-run").err.startswith(f"would change {where}")
+    assert call(capsys, *user).err.startswith(f"changed {where}")
     assert page.is_symlink()
 
 
@@ -213,7 +216,7 @@ def test_bad_settings_stop_everything(capsys: pytest.CaptureFixture[str]) -> Non
     assert (status, err.count("\n")) == (2, 1)
     assert err.startswith(f"quandary: {SETTINGS}: not plain JSON (")
     assert err.endswith("; nothing was changed; add this yourself\n")
-    assert set(json.loads(out)["hooks"]) == {"PreToolUse", "PostToolUse"}
+    assert set(json.loads(out)["hooks"]) == set(host_files.HOOKS)
     assert call(capsys, "uninstall", "claude").status == 0
     assert files() == {SETTINGS: b"{"}
 

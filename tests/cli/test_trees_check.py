@@ -54,6 +54,21 @@ def test_a_clean_file_is_said_to_be_clean(capsys: pytest.CaptureFixture[str]) ->
     assert call(capsys, "check", "t.md") == (0, "", "1 tree in 1 file: all clean\n")
 
 
+def test_many_files_are_checked_by_all_cores_with_the_same_outcome(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Problems of one file and of several, fenced or not, under any name, in the same order."""
+    texts = (DEPLOY, BROKEN, DOTTED, named("OTHER"), f"```\n{BROKEN}```\n", "\ufeffno tree")
+    for number, text in enumerate(texts * 2):
+        put(f"{number:02}.md", text)
+    put(os.fsdecode(b"latin-\xe9.md"), named("LAST", DOTTED))
+    alone = call(capsys, "check", ".", "--fenced", "--format", "json")
+    monkeypatch.setattr(trees, "PART", 3)
+    monkeypatch.setattr(trees, "MANY_PARTS", 2)
+    assert call(capsys, "check", ".", "--fenced", "--format", "json") == alone
+    assert alone[1].count("name-duplicate") == 6
+
+
 def test_text_has_a_line_for_each_problem(capsys: pytest.CaptureFixture[str]) -> None:
     """A problem is one line that editors understand: path, line, column, severity, rule."""
     put("t.md", BROKEN.replace("this evening", "this evening..."))

@@ -469,9 +469,10 @@ def test_a_slot_that_no_item_fills_is_told(outing: WalkProject) -> None:
         lucid({"1": {"text": "Write to {{ Who }} at {{title}}", "tags": "NoValidation"}}, "")
     )
     warning = "“Write to {{ Who }} at {{title}}” uses {{Who}}, a field that no item has"
-    assert warning in outing.walk("--dry-run")["warnings"][0]
-    assert outing.walk("--dry-run", "--set", "who=her")["warnings"] == []
-    outing.walk("--set", "who=her", "--item", "1|x|Rome")
+    rome = ("--item", "1|x|Rome")
+    assert warning in outing.walk("--dry-run", *rome)["warnings"][0]
+    assert outing.walk("--dry-run", "--set", "who=her", *rome)["warnings"] == []
+    outing.walk("--set", "who=her", *rome)
     assert outing.calls[0][1].startswith("Write to her at Rome\n")
 
 
@@ -480,9 +481,20 @@ def test_a_slot_that_a_person_would_see_unfilled_is_refused(outing: WalkProject)
     outing.draw(lucid({"1": {"text": "Call {{who}}", "tags": "HUMAN"}}, ""))
     ended = outing.call("walk", "c.csv", "--via", "relay")
     assert ended.status == 1
-    assert "“Call {{who}}” uses {{who}}, a field that no item has; a person would see" in ended.err
+    assert "“Call {{who}}” uses {{who}}, a field that no item has; it would stay" in ended.err
     state = outing.walk("--via", "relay", "--set", "who=Ann")
     assert state["ask"]["tool_input"]["questions"][0]["question"].startswith("Call Ann")
+
+
+def test_a_slot_of_the_item_is_refused_without_an_item(outing: WalkProject) -> None:
+    """Nobody is sent to do something to nothing; of an item that lacks one thing, it is told."""
+    outing.draw(lucid({"1": {"text": "Send it to {{title}}. {{context}}"}}, ""))
+    ended = outing.call("walk", "c.csv", "--set", "context=Soon.")
+    assert (ended.status, outing.calls) == (1, [])
+    assert "a field that no item has; its place would be empty; give it with --set" in ended.err
+    told = outing.walk("--dry-run", "--item", "1||Ann", "--item", "2||Bob|Soon.")
+    assert (told["errors"], len(told["warnings"])) == ([], 1)
+    assert "a field that item 1 does not have; its place would be empty" in told["warnings"][0]
 
 
 def test_agents_may_change_things_where_that_is_allowed_and_validators_never(
@@ -771,6 +783,11 @@ def test_progress_is_told_in_lines(outing: WalkProject) -> None:
     assert told[1].startswith("S2@1/run done in ")
     assert "S2@1/validate-1 not usable: There was no JSON object" in told[3]
     assert told[-1] == "done (1 of 1)"
+    outing.says("ANN", DONE, {"completed": False}, DONE)
+    outing.says("EVA", {"fully_completed": False})
+    ended = outing.call("walk", "c.csv", "--validate-cli", "EVA")
+    assert "  S2@1/run not completed after " in ended.err
+    assert "  S2@1/validate-2 not passed after " in ended.err
 
 
 def test_progress_errors_and_summaries_name_the_item(outing: WalkProject) -> None:
@@ -780,7 +797,7 @@ def test_progress_errors_and_summaries_name_the_item(outing: WalkProject) -> Non
     outing.says("ANN", DONE, GOOD, {"completed": False})
     ended = outing.call("walk", "c.csv", *items, "--retries", "0")
     lines = [line.partition("  ")[2] for line in ended.err.splitlines()]
-    assert lines[0] == "Dates are wrong: S2@1/run ANN Write Dates are wrong"
+    assert lines[1] == "Dates are wrong: S2@1/run ANN Write Dates are wrong"
     assert "item 8: failed (2 of 2)" in lines
     assert "is failed: item 8: “Write" in ended.err
     shown = at_terminal("walk", "c.csv", *items[:2], "--cli", "BEN")

@@ -20,8 +20,14 @@ from typing import Any
 CLOSED, BROKEN = "closed", "broken"
 
 
-_LATER = ("quandary.doors.web", "quandary.doors.mcp", "quandary.fleet", "quandary.cli.servers")
-"""Rooms of servers: few commands need them, and every child would carry them."""
+_LATER = (
+    "quandary.adapters",
+    "quandary.doors.web",
+    "quandary.doors.mcp",
+    "quandary.fleet",
+    "quandary.cli.servers",
+)
+"""Rooms of servers and of frameworks: few commands need them, or none."""
 
 
 def preload() -> None:

@@ -65,7 +65,9 @@ def test_an_old_layout_is_read_where_it_cannot_be_brought_up_to_date(
 ) -> None:
     """As it would be read if it could; who wants to write is told that they cannot."""
     before = trouble.start("runs", "--all")
-    databases.change(trouble.store, "DROP TABLE name", "PRAGMA user_version = 1")
+    databases.change(
+        trouble.store, "DROP TABLE name", "DROP TABLE outbox", "PRAGMA user_version = 1"
+    )
     if way == "disk":
         with mounted(trouble.store.parent, read_only=True):
             ended, wrote = trouble.start("runs", "--all"), trouble.start(*WRITING["reply"])

@@ -30,6 +30,7 @@ class Invocation(NamedTuple):
 
 
 ASK = ("ask", "t.md", "--context", "Two steps wait.", "--item", "1|One")
+NO_OPTION = ("--option", "[NO] No | Not now")
 TREE = "## Decision: D\n- [A] x\n"
 TABLE = {
     "check json": Invocation(("check", "t.md", "--format", "json")),
@@ -41,6 +42,13 @@ TABLE = {
     "fmt --diff": Invocation(("fmt", "--diff", "untidy.md"), status=1),
     "fmt -": Invocation(("fmt", "-"), text=TREE),
     "rule": Invocation(("rule",)),
+    "new": Invocation(
+        ("new", "new.md", "--question", "Is it time?", "--option", "[YES] Yes | Now", *NO_OPTION),
+        prints=False,
+    ),
+    "trees": Invocation(("trees", "--format", "json")),
+    "preview": Invocation(("preview", "t.md")),
+    "schema": Invocation(("schema", "items")),
     "show": Invocation(("show", "t.md")),
     "show json": Invocation(("show", "t.md", "--format", "json")),
     "show chart": Invocation(("show", "c.mmd")),
@@ -71,6 +79,13 @@ TABLE = {
         ("report", "{walked}", "--format", "html", "--output", "r.html"), prints=False
     ),
     "amend": Invocation(("amend", "{done}", "no", "--to", "1.1:", "--why", "oh")),
+    "undo": Invocation(("undo", "{done}"), prints=False, status=1),
+    "resume": Invocation(("resume", "{waiting}"), prints=False, status=1),
+    "decided": Invocation(("decided", "--format", "json")),
+    "permit ask": Invocation(("permit", "ask", "--action", "deploy", "--input", "t.md")),
+    "permit use": Invocation(
+        ("permit", "use", "{waiting}", "--input", "t.md"), prints=False, status=1
+    ),
     "withdraw": Invocation(("withdraw", "{waiting}", "--why", "nobody needs it")),
     "trust": Invocation(("trust", "--list"), prints=False),
     "serve": Invocation(("serve", "--host", "no such host"), prints=False, status=2),

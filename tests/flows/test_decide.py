@@ -237,6 +237,13 @@ def test_back_leads_one_level_up(text: str, way: str, key: str) -> None:
     assert paths(result) == ["CUT"]
 
 
+def test_a_way_up_is_refused_where_nothing_lies_above() -> None:
+    """`<` at the root is told so, and is no answer in anybody's own words."""
+    asks, result = drive(asking(STEP), typed("<"), pick("CUT"))
+    assert [note.kind for note in asks[1].notes] == ["refused"]
+    assert paths(result) == ["CUT"]
+
+
 @pytest.mark.parametrize(
     ("way", "text", "path", "label"),
     [
@@ -682,6 +689,20 @@ def test_a_page_is_come_back_to_from_a_clarifying_question() -> None:
     shown = [[choice.code for choice in ask.questions[0].choices] for ask in asks]
     assert shown[3] == ["AD", "AE"]
     assert shown[4] == shown[1]
+
+
+@pytest.mark.parametrize("text", ["<", "back"])
+def test_back_on_a_further_page_leads_to_the_page_before(text: str) -> None:
+    """It is no answer in own words; a clarifying question leads back to all the options."""
+    unclear = pick(among=("AA", "AB"), text="a or b")
+    replies = (pick(MORE), typed(text), unclear, typed(text), pick(MORE), typed("AL"))
+    asks, result = drive(decide(wide(12), items(1), context=CONTEXT), *replies)
+    shown = [[choice.code for choice in ask.questions[0].choices] for ask in asks]
+    assert shown[2] == shown[4] == shown[0] != shown[1]
+    assert [bool(ask.questions[0].above) for ask in asks] == [False, True, False, True, False, True]
+    assert "< goes back" in asks[1].preamble.hints
+    assert [note.text for note in asks[2].notes] == ["> Matched: Back"]
+    assert paths(result) == ["AL"]
 
 
 def test_a_comment_reaches_the_caller() -> None:

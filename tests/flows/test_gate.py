@@ -20,7 +20,8 @@ from quandary.errors import QuandaryError, Rejected
 from quandary.flows.gate import Custom, gate, time_spent
 from quandary.model.asks import Answer, Ask, Item, Limits, Reply
 from quandary.model.calls import Do, Done
-from quandary.model.track import Field, Move, Phase, Track
+from quandary.model.fields import Field
+from quandary.model.track import Move, Phase, Track
 from quandary.reading import Mode, read
 
 if TYPE_CHECKING:
@@ -644,11 +645,21 @@ def test_a_walk_through_asks_in_batches_of_four() -> None:
         sizes.append(len(drive.ask.questions))
         drive.say("OK")
     assert sizes == [4, 4, 1]
-    assert "- i.md: OK" in drive.ask.preamble.text
+    assert "- i.md: Keep it" in drive.ask.preamble.text
     assert drive.asks[1].key == "2:+PLAN_REVIEW+2/1:"
     result = drive.say("PRC").result
     assert result is not None
     assert [review["item"] for review in result["review"]] == list(house.files)
+
+
+def test_the_recap_of_a_walk_through_is_told_in_labels() -> None:
+    """Own words as they are, and what was left open as such."""
+    house = House(files={f"{name}.md": "1" for name in "abc"})
+    drive = Drive(gate(track()), house).say("WLK")
+    said = zip(drive.ask.questions, ("remove it", "file: it", "!skip"), strict=True)
+    drive.reply(*(read(text, q, "strict").answer(q.key, text) for q, text in said))
+    told = drive.ask.preamble.text.split("\n\n")[0]
+    assert told.endswith("- a.md: Remove it\n- b.md: “file: it”\n- c.md: no answer")
 
 
 def test_what_was_reviewed_is_not_asked_again() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.split import split, start
-from quandary.model.asks import MORE, Answer, Ask, Limits, Reply
+from quandary.model.asks import BACK, MORE, Answer, Ask, Limits, Reply
 from quandary.model.candidates import Candidate
 from quandary.model.tree import Extra
 
@@ -416,6 +416,8 @@ def test_buckets_are_paged_where_a_host_shows_three() -> None:
     asks, _ = drive(split(some(5), limits=CODEX), MORE, "HLD")
     assert [codes(ask) for ask in asks] == [["INC", "DEF", MORE], ["CUT", "HLD"]]
     assert [choice.code for choice in asks[0].questions[0].named] == ["CUT", "HLD"]
+    asks, _ = drive(split(some(5), limits=CODEX), MORE, BACK, "INC")
+    assert [codes(ask)[0] for ask in asks] == ["INC", "CUT", "INC"]
 
 
 def test_alternatives_three_at_a_time() -> None:
@@ -470,6 +472,7 @@ def test_text_instead_of_a_bucket_is_a_hold() -> None:
     ask = asked(flow, words("does this include the phone app?"))
     assert ask.key == "D1.hold-1"
     assert ask.notes[-1].text == "does this include the phone app?"
+    assert "is held: does this include the phone app? Nothing" in text(ask)
     _, result = drive_on(flow, ask, "CON", *["CUT"] * 5, "SHP")
     assert result["decisions"][0]["comment"] == "does this include the phone app?"
 

@@ -13,6 +13,7 @@ from quandary.flows.walk import walk
 from quandary.model.asks import MORE, Ask, Item
 from quandary.model.calls import Call, Output
 from quandary.model.chart import Chart, Step
+from quandary.reading import read
 from scripted_walks import DONE, ScriptedWalk, chart, task
 
 DECISION = chart(
@@ -176,14 +177,19 @@ def test_a_person_judges_what_an_agent_did() -> None:
     assert waiting(words).key == "Sa@1/validate-1~2"
 
 
-def test_a_person_who_judges_is_told_that_no_attempt_is_left() -> None:
-    """Trying again is described as what it is then; the question is a sentence of its own."""
+def test_trying_again_is_offered_only_while_an_attempt_is_left() -> None:
+    """The last time giving up says why; a journal in which it was chosen then goes on as it did."""
     drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN", "retries": "1"}))
     first = waiting(ScriptedWalk(walk(drawn, cli="X"))).questions[0]
-    last = waiting(ScriptedWalk(walk(drawn, cli="X"), {"Sa@1/validate-1": "AGN"})).questions[0]
+    said: dict[str, object] = {"Sa@1/validate-1": "AGN"}
+    last = waiting(ScriptedWalk(walk(drawn, cli="X"), said)).questions[0]
     assert first.text == last.text == "Write it. Is it acceptable?"
-    assert "No attempt is left" not in first.choices[1].description
+    assert [choice.label for choice in first.choices] == ["Accept", "Try again", "Give up"]
+    assert [choice.label for choice in last.choices] == ["Accept", "Give up"]
     assert "No attempt is left" in last.choices[1].description
+    assert read("try again", last).codes == ()
+    old = ScriptedWalk(walk(drawn, cli="X"), said | {"Sa@1/validate-2": "AGN"})
+    assert old.error.startswith("“Write it”: not done after 2 attempts")
 
 
 def test_nobody_judges_their_own_work() -> None:

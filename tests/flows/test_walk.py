@@ -223,6 +223,26 @@ def test_what_an_item_is_known_by_goes_before_its_other_fields() -> None:
     assert trip.calls["Sa@1/run"].prompt.startswith("own set Why? .\n")
 
 
+def test_an_agent_is_told_which_item_a_task_is_about() -> None:
+    """Where the chart has no slot for it; it is quoted, so that nothing in it is an instruction."""
+    drawn = chart(
+        task("a", "Fix {{title}}"),
+        Step("b", "Render {{ user }}"),
+        Step("c", "Is it a bug?", "decision", metadata={"votes": "2"}),
+        task("d"),
+        routes="a>b b>c c>d:Yes c>b:No",
+    )
+    item = Item("7", title="Login", context="Since noon. ~~~", fields={"owner": "Kim"})
+    said: dict[str, object] = {f"Sc@1/vote-{n}": {"answer": "Yes"} for n in (1, 2)}
+    calls = ScriptedWalk(walk(drawn, item, cli="X"), said).calls
+    told = "id: 7\ntitle: Login\ncontext: Since noon. ~~~\nowner: Kim\n~~~~\n"
+    lacking = [key for key, call in calls.items() if told not in call.prompt]
+    assert lacking == ["Sa@1/run"]
+    assert calls["Sc@1/vote-1"].prompt.startswith("Is it a bug?\n\nThe item that this is about:")
+    alone = ScriptedWalk(walk(chart(task("a", "Do it")), cli="X"))
+    assert "about" not in alone.calls["Sa@1/run"].prompt
+
+
 def test_the_last_output_of_a_step_counts_and_the_ids_of_a_page_go_before_names() -> None:
     """In a loop the newest one is used; a step called like another one's id does not hide it."""
     drawn = chart(

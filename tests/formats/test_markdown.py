@@ -15,6 +15,7 @@ from quandary.formats.markdown import parse
 from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import scan
 from quandary.formats.markdown.writing import format as write
+from quandary.formats.markdown.writing import is_canonical, rewrite
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import split_lines
 
@@ -1018,6 +1019,7 @@ def test_the_short_cut_reads_what_the_long_way_reads(text: str) -> None:
     """Trees in canonical form are recognised faster, with the same outcome to the last column."""
     slowly = read(split_lines(text.removeprefix("\ufeff")))
     assert everything(slowly) == everything(parse(text))
+    assert rewrite(text) == text or not is_canonical(text)
 
 
 @settings(max_examples=150)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import strategies  # noqa: F401 - loads the profile
 from quandary.errors import ParseError, Rejected
-from quandary.formats import tracks
-from quandary.model.track import Field
+from quandary.formats import proof, tracks
+from quandary.model.fields import Field
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.text(max_size=4)),
@@ -29,10 +29,10 @@ def nowhere(_: str) -> bool:
     return False
 
 
-def lacking(schema: dict[str, Any], value: object) -> tracks.Gaps:
+def lacking(schema: dict[str, Any], value: object) -> proof.Gaps:
     """What is wrong with a value of a field."""
-    (field,) = tracks.read_fields([{"name": "it", **schema}], "t")
-    return tracks.find_gaps([field], {"it": value}, lambda path: path == "here.md")
+    (field,) = proof.read_fields([{"name": "it", **schema}], "t")
+    return proof.find_gaps([field], {"it": value}, lambda path: path == "here.md")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def lacking(schema: dict[str, Any], value: object) -> tracks.Gaps:
 )
 def test_fields_are_names_or_schemas(declared: object, fields: list[Field] | None) -> None:
     """Names, schemas that have a name, and schemas by name all declare fields."""
-    found = list(tracks.read_fields(declared, "t"))
+    found = list(proof.read_fields(declared, "t"))
     assert [f.name for f in found] == ["a", "b"] if fields is None else found == fields
 
 
@@ -87,7 +87,7 @@ def test_fields_are_names_or_schemas(declared: object, fields: list[Field] | Non
 def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
     """A rule that would not be checked is refused, with its place."""
     with pytest.raises(ParseError, match=r"\At: ") as caught:
-        tracks.read_fields(declared, "t")
+        proof.read_fields(declared, "t")
     assert said in str(caught.value)
 
 
@@ -95,19 +95,19 @@ def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
 def test_missing(value: object) -> None:
     """Null, false and blank are missing, and so is a field that is not there."""
     fields = [Field("a"), Field("b")]
-    assert tracks.find_gaps(fields, {"a": value}, nowhere).missing == ("a", "b")
+    assert proof.find_gaps(fields, {"a": value}, nowhere).missing == ("a", "b")
 
 
 @pytest.mark.parametrize("value", [0, 0.0, True, "0", "_", "__", [0], "no", {"a": 1}, "false"])
 def test_not_missing(value: object) -> None:
     """Zero, true and any text are there."""
-    assert not tracks.find_gaps([Field("a")], {"a": value}, nowhere).names
+    assert not proof.find_gaps([Field("a")], {"a": value}, nowhere).names
 
 
 @pytest.mark.parametrize("value", ["___", " ____\n", "_" * 40])
 def test_unfilled(value: str) -> None:
     """Only underscores, three or more, were never filled in."""
-    assert tracks.find_gaps([Field("a")], {"a": value}, nowhere).unfilled == ("a",)
+    assert proof.find_gaps([Field("a")], {"a": value}, nowhere).unfilled == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_unfilled(value: str) -> None:
 )
 def test_schemas_are_checked(schema: dict[str, Any], good: object, bad: object, why: str) -> None:
     """A value that does not fit is wrong, and it is said how."""
-    assert lacking(schema, good) == tracks.Gaps()
+    assert lacking(schema, good) == proof.Gaps()
     if why:
         assert why in lacking(schema, bad).wrong["it"]
 
@@ -150,9 +150,9 @@ def test_schemas_are_checked(schema: dict[str, Any], good: object, bad: object, 
 )
 def test_no_pattern_takes_for_ever(pattern: str, said: str) -> None:
     """What freezes other engines is refused or runs in no time."""
-    (field,) = tracks.read_fields([{"name": "a", "pattern": pattern}], "t")
+    (field,) = proof.read_fields([{"name": "a", "pattern": pattern}], "t")
     begin = time.monotonic()
-    gaps = tracks.find_gaps([field], {"a": "a" * 100_000 + "!"}, nowhere)
+    gaps = proof.find_gaps([field], {"a": "a" * 100_000 + "!"}, nowhere)
     assert gaps.wrong["a"].startswith(said)
     assert time.monotonic() - begin < 5
 
@@ -163,27 +163,27 @@ def test_no_pattern_takes_for_ever(pattern: str, said: str) -> None:
 def test_a_pattern_that_cannot_be_checked_is_refused_when_a_track_begins(pattern: str) -> None:
     """A track of before that has one is still read; only its phase cannot be left."""
     phases = json.dumps([{"label": "1", "proof": [{"name": "a", "pattern": pattern}]}])
-    with pytest.raises(ParseError, match="phase 1: the proof field a: pattern is no regular"):
+    with pytest.raises(ParseError, match="phase 1: the field a: pattern is no regular"):
         tracks.write_new(phases, "t", None, "p")
     (phase,) = tracks.parse(f'{{"phases": {phases}}}', "t").track.phases
-    gaps = tracks.find_gaps(phase.proof, {"a": "b"}, nowhere)
+    gaps = proof.find_gaps(phase.proof, {"a": "b"}, nowhere)
     assert "cannot be checked" in gaps.wrong["a"]
 
 
 def test_everything_is_reported_at_once() -> None:
     """Missing, unfilled and wrong fields are told in one line."""
-    fields = tracks.read_fields(["a", "b", {"c": {"type": "number"}}, {"d": {}}], "t")
-    lack = tracks.find_gaps(fields, {"b": "___", "c": "x", "d": "ok"}, nowhere)
+    fields = proof.read_fields(["a", "b", {"c": {"type": "number"}}, {"d": {}}], "t")
+    lack = proof.find_gaps(fields, {"b": "___", "c": "x", "d": "ok"}, nowhere)
     assert lack.names == ("a", "b", "c")
     assert lack.text == "missing: a; unfilled: b; c must be number and is text"
 
 
 def test_optional_fields_may_be_left_out() -> None:
     """What is optional is checked only where it is there."""
-    (field,) = tracks.read_fields([{"name": "a", "required": False, "type": "number"}], "t")
-    assert not tracks.find_gaps([field], {}, nowhere).names
-    assert not tracks.find_gaps([field], {"a": None}, nowhere).names
-    assert tracks.find_gaps([field], {"a": "x"}, nowhere).names == ("a",)
+    (field,) = proof.read_fields([{"name": "a", "required": False, "type": "number"}], "t")
+    assert not proof.find_gaps([field], {}, nowhere).names
+    assert not proof.find_gaps([field], {"a": None}, nowhere).names
+    assert proof.find_gaps([field], {"a": "x"}, nowhere).names == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_optional_fields_may_be_left_out() -> None:
 )
 def test_a_proof_is_an_object_or_lines(text: str, values: dict[str, Any], lines: bool) -> None:
     """JSON, or the old `key: value` lines."""
-    assert tracks.read_proof(text) == tracks.Given(values, lines)
+    assert proof.read_proof(text) == proof.Given(values, lines)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_proof_is_an_object_or_lines(text: str, values: dict[str, Any], lines:
 def test_anything_else_is_refused(text: str, said: str) -> None:
     """A clear error, exit status 1."""
     with pytest.raises(Rejected, match="JSON object") as caught:
-        tracks.read_proof(text)
+        proof.read_proof(text)
     assert said in str(caught.value)
     assert caught.value.status == 1
 
@@ -244,14 +244,14 @@ def test_typed_text_becomes_what_is_declared(
     schema: dict[str, Any], text: str, value: object
 ) -> None:
     """A number that came as text is a number again, where one was asked for."""
-    (field,) = tracks.read_fields([{"name": "it", **schema}], "t")
-    assert tracks.convert_typed([field], {"it": text, "x": "1"}, ["it"]) == {"it": value, "x": "1"}
-    assert tracks.convert_typed([field], {"it": text}, []) == {"it": text}
+    (field,) = proof.read_fields([{"name": "it", **schema}], "t")
+    assert proof.convert_typed([field], {"it": text, "x": "1"}, ["it"]) == {"it": value, "x": "1"}
+    assert proof.convert_typed([field], {"it": text}, []) == {"it": text}
 
 
 def test_fields_describe_themselves() -> None:
     """What a person has to know to give the value."""
-    fields = tracks.read_fields(
+    fields = proof.read_fields(
         [
             "plain",
             {"name": "size", "type": ["integer", "null"]},
@@ -277,7 +277,7 @@ def test_fields_describe_themselves() -> None:
 def test_any_value_is_judged(values: dict[str, Any], schema: dict[str, Any]) -> None:
     """Whatever JSON is given, each field is fine or named once."""
     fields = [Field("a", schema), Field("b"), Field("c", schema, required=False)]
-    names = tracks.find_gaps(fields, values, nowhere).names
+    names = proof.find_gaps(fields, values, nowhere).names
     assert len(set(names)) == len(names)
     assert {"a", "b"} - values.keys() <= set(names) <= {"a", "b", "c"}
 
@@ -287,7 +287,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the reader fall over."""
     said = ""
     try:
-        said = str(tracks.read_proof(text).values.keys() - {""})
+        said = str(proof.read_proof(text).values.keys() - {""})
     except Rejected as refused:
         said = str(refused)
     assert said
@@ -297,7 +297,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_truth_is_typed_in_words() -> None:
     """Yes and no where a boolean is asked for; values of a list in any case."""
     done = Field("done", {"type": "boolean"})
-    read = [tracks.read_typed(done, text) for text in ("Yes", "true", "n", "maybe")]
+    read = [proof.read_typed(done, text) for text in ("Yes", "true", "n", "maybe")]
     assert read == [True, True, False, "maybe"]
     risk = Field("risk", {"enum": ["low", "high"]})
-    assert tracks.read_typed(risk, " HIGH ") == "high"
+    assert proof.read_typed(risk, " HIGH ") == "high"

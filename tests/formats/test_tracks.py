@@ -122,7 +122,7 @@ def test_both_forms_of_entries_are_read() -> None:
         (state(phases=[{"label": "1", "name": 3}]), "phase 1: name is text"),
         (state(phases=[{"label": "1", "gate": "no"}]), "gate is true or false"),
         (state(phases=[{"label": "1", "approval": "me"}]), 'approval is "person"'),
-        (state(phases=[{"label": "1", "proof": [3]}]), "phase 1: a proof field is a name"),
+        (state(phases=[{"label": "1", "proof": [3]}]), "phase 1: a field is a name"),
         (state(currentPhase=2), "currentPhase is text"),
         (state(currentPhase="Plan"), "currentPhase is text"),
         (state(phaseHistory="1: A"), "phaseHistory is a list"),

@@ -21,6 +21,7 @@ OF_ANY_STORE = {
     "test_archive",
     "test_ids",
     "test_kept_stores",
+    "test_permits",
     "test_progress",
     "test_pruning",
     "test_replay",

@@ -24,7 +24,7 @@ from quandary.journal.counts import (
 )
 from quandary.journal.policy import set_preference
 from quandary.model.asks import Answer, Outcome, Reply
-from quandary.model.calls import Output
+from quandary.model.calls import Decision, Output
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
@@ -42,14 +42,20 @@ TREE = """\
 """
 
 
-def begin(store: Store, count: int = 1, project: str = "here", text: str = TREE) -> State:
+def begin(
+    store: Store, count: int = 1, project: str = "here", text: str = TREE, reader: str = ""
+) -> State:
     """A run about a few services."""
     (tree,) = parse(text).trees
     items = [{"id": str(n), "label": f"Service {n}"} for n in range(1, count + 1)]
     return runs.begin(
         store,
         "decide",
-        {"context": "Each service has a log, and its level is to be set.", "items": items},
+        {
+            "context": "Each service has a log, and its level is to be set.",
+            "items": items,
+            "reader": reader,
+        },
         documents={"tree": msgspec.to_builtins(tree)},
         project=project,
         who="agent",
@@ -96,6 +102,7 @@ def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
         {"prefix": "explain"},
         {"advice": "It is loud enough."},
         {"among": ("LOW", "MID"), "text": "low"},
+        {"prefix": "force", "argument": "XYZ"},
         {"extra": "A"},
     ]
     for way in ways:
@@ -106,6 +113,23 @@ def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
     runs.advance(store, skipped.run, Reply((force,)), **PERSON)
     assert [found.answer for found in occasions(store)] == [("Wait a week",), ("!skip",)]
     assert (statistics(store).asked, statistics(store).answered) == (2, 2)
+
+
+@pytest.mark.parametrize(("yes", "answer"), [("YES", "Quiet"), ("NO", "hush it"), ("", "As now")])
+def test_a_reply_that_an_agent_read_is_counted_once(store: Store, yes: str, answer: str) -> None:
+    """With what the person confirms; the other answers of its batch count as they are."""
+    state = begin(store, 2, reader="READER")
+    words = Answer("1:", text="hush it"), Answer("2:", ("MID",))
+    state = runs.advance(store, state.run, Reply(words), to=state.key, **PERSON)
+    assert statistics(store).answered == 2
+    (call,) = state.calls
+    read = Output(call.key, meaning=Decision("LOW: Quiet", route="LOW: Quiet"))
+    state = runs.advance(store, state.run, (read,), who="agent", through="driver")
+    assert (statistics(store).asked, statistics(store).answered) == (2, 1)
+    assert state.ask is not None
+    reply(store, state, yes or "MID")
+    (tally,) = statistics(store).questions
+    assert (tally.asked, tally.answers) == (2, Counter((answer, "As now")))
 
 
 def test_the_time_people_took_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from typing import TYPE_CHECKING, Any, Literal
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from program import consent
-from quandary.errors import Untrusted
+from quandary.errors import StoreError, Untrusted
 from quandary.formats.markdown import parse
 from quandary.journal import policy, runs
 from quandary.journal.policy import (
@@ -524,6 +525,32 @@ def test_what_a_person_refused_is_not_decided_for_them(store: SqliteStore) -> No
     assert decided.status == "done"
     other = Reply((Answer("1:", ("MID",)),))
     runs.amend(store, decided.run, other, key="1:", why="too quiet", **PERSON)
+    assert ask_tree(store).status == "waiting"
+
+
+def test_who_opens_the_menu_behind_other_is_asked_again(store: SqliteStore) -> None:
+    """They did not take what is recommended, whatever they choose there."""
+    prefer(store, "level", "never-ask")
+    bind(store)
+    decided = ask_tree(store)
+    assert decided.status == "done"
+    runs.amend(store, decided.run, Reply((Answer("1:"),)), key="1:", why="neither", **PERSON)
+    assert ask_tree(store).status == "waiting"
+
+
+def test_a_preference_lets_go_before_another_answer_is_recorded(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is killed in between has been asked once too often, and never once too seldom."""
+    bind(store)
+    asked = ask_tree(store)
+    prefer(store, "level", "never-ask")
+    for name, error in (("create", StoreError("it is gone")), ("append", KeyboardInterrupt())):
+        assert ask_tree(store).status == "done"
+        with monkeypatch.context() as broken:
+            broken.setattr(store, name, Mock(side_effect=error))
+            with pytest.raises(type(error)):
+                answer(store, asked, "MID")
     assert ask_tree(store).status == "waiting"
 
 

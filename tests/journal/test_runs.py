@@ -272,6 +272,19 @@ def test_a_run_nobody_needs_is_withdrawn(store: Store) -> None:
         small_flows.answer(store, state)
 
 
+def test_a_question_expires_by_one_look_at_the_clock(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the clock jumps back meanwhile, the journal has the time by which it was judged."""
+    time_ = Clock(monkeypatch)
+    expires, given = time_.moment + timedelta(minutes=1), {"kind": "chain", "questions": 2}
+    run = runs.begin(store, small_flows.NAME, given, expires=expires, **AGENT).run
+    moments = iter([expires + timedelta(minutes=1)])
+    monkeypatch.setattr(chance, "now", lambda: next(moments, expires - timedelta(hours=1)))
+    assert runs.look(store, run).status == "withdrawn"
+    assert store.entries(run)[-1].read().at >= chance.stamp(expires)
+
+
 def test_a_run_withdraws_itself_when_its_time_is_up(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 import small_flows
+from quandary.desk import begin as desk
 from quandary.desk import timeline
+from quandary.desk.authority import Caller
+from quandary.desk.begin import Asking
 from quandary.desk.timeline import search
+from quandary.doors.web.inbox import Wanted as Desired
+from quandary.doors.web.inbox import find_runs, list_inbox
 from quandary.errors import StoreError
 from quandary.journal import archive, pruning, runs
 from quandary.journal import store as stores
@@ -18,6 +23,7 @@ from quandary.journal.entries import Source
 from quandary.journal.history import Wanted
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
+from quandary.model.asks import Note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,3 +200,24 @@ def test_a_searcher_does_not_wait_for_whoever_writes(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as raw:
             raw.execute("BEGIN IMMEDIATE")
             assert search(store, "zeppelin") == [run]
+
+
+def test_what_waits_is_found_at_once_and_what_was_decided_by_the_index(store: Store) -> None:
+    """In either kind of store: by words, by project, and by who asked."""
+    text = "## Decision: Size\n- [S] Small\n- [L] Large\n- [OTH] Other\n"
+    asking = Asking(context="It is about the harbour.", text=text)
+    agent = Caller("agent", "command", "bosun")
+    waiting = desk.begin(store, agent, desk.decide(asking, desk.Showing()), desk.Showing()).run
+    decided = done(store, "about the harbour too", "as the pilot said")
+    begin(store, "about something else")
+    found = list_inbox(store, Caller("person", "web"), Desired(q="harbour bosun"))
+    assert [row.run.id for row in found.rows] == [waiting]
+    assert found.rows[0].asker == "bosun"
+    found = list_inbox(store, Caller("person", "web"), Desired(q="harbour"))
+    assert [row.run.id for row in found.earlier] == [decided]
+    assert [row.id for row in find_runs(store, ["pilot"], None, 10)[0]] == [decided]
+    runs.note(store, waiting, Note("snoozed", ""), until="2999-01-01", **SOURCE._asdict())
+    later = list_inbox(store, Caller("person", "web"), Desired())
+    assert (len(later.rows), later.snoozed, later.due) == (1, 1, "2999-01-01")
+    again = list_inbox(store, Caller("person", "web"), Desired(snoozed="1", order="newest"))
+    assert [row.run.id for row in again.rows] == [waiting]

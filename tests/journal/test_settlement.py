@@ -13,8 +13,12 @@ from quandary.journal.verify import verify
 from small_flows import answer, begin, pick
 
 if TYPE_CHECKING:
+    from quandary.journal.runs import Said
     from quandary.journal.store import State, Store
     from quandary.model.asks import Reply
+
+
+PERSON: Said = {"who": "person", "through": "web"}
 
 
 def settled(store: Store, state: State, reply: Reply) -> State:
@@ -67,6 +71,20 @@ def test_what_is_reported_twice_is_recorded_once(store: Store) -> None:
     first = settled(store, state, pick(state.key))
     assert settled(store, state, pick("1:")) == first
     assert kinds(store, state) == ["began", "asked", "answered", "ended"]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_what_was_undone_here_is_settled_under_its_new_key(store: Store, answered: bool) -> None:
+    """A host knows nothing of that: it reports the question as it asked it."""
+    state = answer(store, begin(store, questions=1))
+    undone = runs.undo(store, state.run, **PERSON)
+    assert undone.key != "1:"
+    if answered:
+        answer(store, undone)
+    after = settled(store, state, pick("1:", "NO"))
+    assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
+    assert settled(store, state, pick("1:", "NO")).n == after.n
+    assert verify(store).ok
 
 
 def test_what_was_not_offered_is_refused(store: Store) -> None:

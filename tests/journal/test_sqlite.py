@@ -166,7 +166,7 @@ def test_a_read_only_store_can_be_read(public: Path, *, open_elsewhere: bool) ->
         file.chmod(0o444)
     looked, refused = processes.told("outsider", path)
     assert looked == "waiting 1: True"
-    assert refused.startswith("StoreError ")
+    assert refused.startswith("ReadOnly ")
     assert "cannot be written" in refused
     store.close()
 

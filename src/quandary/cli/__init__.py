@@ -19,23 +19,31 @@ COMMANDS = {
     "check": "Find problems in the trees of Markdown files.",
     "fmt": "Format trees.",
     "rule": "Explain a rule of `check`.",
+    "new": "Write a new tree.",
+    "trees": "List the trees of the project.",
+    "schema": "Print the JSON Schema of a file that people write.",
+    "preview": "Show what a person will be asked, without asking.",
     "show": "Show a tree or a chart as text, JSON or a drawing.",
     "read": "Show how a typed reply would be read.",
     "ask": "Ask a person to decide, with a tree.",
     "split": "Ask a person to include, defer or cut each option of a list.",
     "gate": "Ask a person whether a phase may end.",
     "phase": "Keep work in phases that require proof.",
+    "permit": "Have a person permit one exact action, once.",
     "walk": "Run a chart: agents do its steps, people are asked.",
     "reply": "Answer the question that a run waits for.",
     "next": "Show what a run waits for, or its result.",
     "advise": "Answer a person's follow-up question.",
     "amend": "Change an answer.",
+    "undo": "Take back the last answer, as long as nothing followed from it.",
+    "resume": "Resume a session that was parked with a question.",
     "withdraw": "End a waiting run without a decision.",
     "prefer": "Choose which questions you are asked.",
     "serve": "Answer questions in a browser, and serve the API.",
     "mcp": "Serve a chat client: tools for its agent, forms for its person.",
     "runs": "List runs.",
     "log": "Show what was asked and answered.",
+    "decided": "List what was decided, by whom and when.",
     "report": "Show what happened on a walk, step by step.",
     "stats": "Count questions and how people answered them.",
     "worker": "Resume runs from a queue, on any number of machines.",
@@ -51,14 +59,15 @@ COMMANDS = {
     "hook": "Check and record the questions that a host asks itself.",
 }
 GROUPS = {
-    "Declare": "check fmt rule show read",
-    "Ask": "ask split gate phase walk",
-    "Answer": "reply next advise amend withdraw prefer serve mcp",
-    "Look back": "runs log report stats",
+    "Declare": "new trees preview schema check fmt rule show read",
+    "Ask": "ask split gate phase permit walk",
+    "Answer": "reply next advise amend undo withdraw resume prefer serve mcp",
+    "Look back": "runs log decided report stats",
     "Operate": "worker verify store prune export import install uninstall trust doctor",
 }
 """The commands as help lists them. `hook` is called by hosts, and by nobody else."""
 INTERRUPTED = 130
+_HOOKS = (["hook", "pre"], ["hook", "post"], ["hook", "permission"], ["hook", "session"])
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -96,10 +105,10 @@ def _do(words: list[str]) -> object:
         plain = reply.plain_words(words[1:])
         if plain is not None:
             return reply.answer(plain)
-    if words in (["hook", "pre"], ["hook", "post"]):
+    if words[:2] in _HOOKS and len(words) <= 2 + (words[1] in ("permission", "session")):
         from quandary.doors.hosts import hooks  # noqa: PLC0415 - one command at a time
 
-        return hooks.run(words[1])
+        return hooks.run(*words[1:])
     from quandary.cli.program import quandary  # noqa: PLC0415 - everything else
 
     return quandary.main(words, prog_name="quandary", standalone_mode=False)

@@ -17,11 +17,13 @@ from quandary.cli import console
 from quandary.cli.program import OneSource, store_option
 from quandary.cli.screen import complain, read_pipe, tell
 from quandary.desk import begin as desk
-from quandary.desk.authority import Caller
+from quandary.desk.attachments import take_files
+from quandary.desk.authority import Caller, shell_agent
 from quandary.desk.notices import send_notice
 from quandary.desk.reply import play_script
+from quandary.formats import proof, tracks
 from quandary.formats import sources as given
-from quandary.formats import tracks
+from quandary.journal.entries import Asker
 from quandary.settings import user_settings
 from quandary.settings.agents import read_catalogue
 
@@ -46,7 +48,11 @@ class Way(NamedTuple):
     require: str | None
     proof: bool
     expires: str | None
+    by: str | None
+    callback: str | None
     where: str | None
+    attached: tuple[str, ...] = ()
+    reuse: str = ""
 
     @property
     def showing(self) -> desk.Showing:
@@ -81,7 +87,16 @@ _OPTIONS = (
         type=click.Choice(["person"]),
         help="Only a person's own answer counts, at a terminal or in the browser.",
     ),
+    click.option(
+        "--attach",
+        "attached",
+        multiple=True,
+        metavar="FILE",
+        help="Show a file beside the question; may be repeated.",
+    ),
     click.option("--proof", is_flag=True, help="When done, print only what the proof asks for."),
+    click.option("--by", metavar="NAME", help="Who asks; it is shown beside the question."),
+    click.option("--callback", metavar="URL", help="An address that is told what becomes of it."),
     store_option,
 )
 
@@ -91,7 +106,7 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def gathered(**options: Any) -> int:  # noqa: ANN401 - whatever click read
-        way = Way(**{name: options.pop(name) for name in Way._fields})
+        way = Way(**{name: options.pop(name) for name in Way._fields if name in options})
         usual = "terminal" if not way.answers and console.is_person() else "relay"
         return command(**options, way=way._replace(via=way.via or usual))
 
@@ -103,9 +118,14 @@ def asking_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = "command") -> State:
     """Begin a run, which with a script is that of a program, and else of an agent."""
-    caller = Caller("api" if way.answers else "agent", through)
+    caller = Caller("api" if way.answers else "agent", through, way.by or "")
+    asker = Asker(host=shell_agent()[0].lower())
     expires, origin = way.expires or "", way.origin or ""
-    return desk.begin(store, caller, beginning, way.showing, expires=expires, origin=origin)
+    beginning = beginning._replace(
+        attached=take_files(way.attached), callback=way.callback or beginning.callback
+    )
+    more = {"expires": expires, "origin": origin, "reuse": way.reuse}
+    return desk.begin(store, caller, beginning, way.showing, asker=asker, **more)
 
 
 def begin(way: Way, beginning: desk.Beginning) -> int:
@@ -163,6 +183,19 @@ def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
     metavar="CODENAME",
     help="The agent of yours that answers what the person asks back; else whoever asks does.",
 )
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="'name: type = default'",
+    help="A value to edit, which comes with the answer; may be repeated.",
+)
+@click.option(
+    "--reuse",
+    metavar="AGE",
+    default="",
+    help="Take a person's answer to the very same question, if not older than 30d, 12h …",
+)
 @asking_options
 def ask_command(
     source: str,
@@ -173,6 +206,7 @@ def ask_command(
     extra_texts: tuple[str, ...],
     kind: Literal["transition", "advisory"] | None,
     advisor: str | None,
+    fields: tuple[str, ...],
     way: Way,
 ) -> int:
     """Ask a person about one or many items, with the tree that SOURCE names.
@@ -190,10 +224,13 @@ def ask_command(
         extras=list(extra_texts),
         kind=kind or UNSET,
         values=way.values,
+        fields=list(fields),
         require_person=bool(way.require),
     )
     if advisor:
         advisor = read_catalogue(user_settings().table("agents")).find(advisor).name
+    if way.reuse and way.origin:
+        raise click.UsageError("give --from or --reuse, not both")
     return begin(way, desk.decide(wanted, way.showing, advisor or ""))
 
 
@@ -252,7 +289,7 @@ def gate_command(
     """
     rows = _rows(texts, file)
     taken = "-" in (file, way.answers)
-    shown = tracks.read_proof("" if taken else read_pipe(tracks.LARGEST))
+    shown = proof.read_proof("" if taken else read_pipe(tracks.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     wanted = desk.Gating(folder, shown.values, custom or "", bool(way.require), rows, way.values)

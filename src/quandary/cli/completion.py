@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from quandary.cli.program import PATH
-from quandary.desk.timeline import about
+from quandary.desk.timeline import origins
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
 from quandary.formats.sources import in_project, matches_name
@@ -40,7 +40,7 @@ class _Runs(click.types.StringParamType):
             every = (row.id for row in store.runs(limit=_SEARCHED, newest=True))
             fitting = [run for run in every if run.startswith(typed) or run.endswith(typed)]
             return [
-                CompletionItem(run, help=shorten(printable(about(store, run))))
+                CompletionItem(run, help=shorten(printable(origins(store, [run])[run].about)))
                 for run in fitting[:_OFFERED]
             ]
         return []

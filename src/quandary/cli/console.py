@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PERSON = Caller("person", "terminal")
 SCRIPT = Caller("api", "answers")
+ASKER = Caller("agent", "command")
 
 
 def open_journal(where: str | None, *, existing: bool = False, notify: bool = True) -> Store:
@@ -65,7 +66,7 @@ def current_project() -> str:
 
 def caller(by: str | None = None) -> Caller:
     """Whoever gives a command: the person at the terminal, or an agent that runs it."""
-    who = PERSON if is_person() else Caller("agent", "command")
+    who = PERSON if is_person() else ASKER
     return who._replace(by=by or "")
 
 
@@ -122,18 +123,20 @@ def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
         if state.status == "waiting" and state.key == before.key:
             return 1
     if proof or not sys.stdout.isatty():
-        return show(store, state, proof=proof)
+        return show(store, states.hand_over(store, ASKER, state), proof=proof)
     return show_outcome(state)
 
 
 def ask_once(store: Store, state: State) -> State:
     """Ask the person who sits here what waits; where they leave, it still does."""
+    from quandary.desk.attachments import show_in_text  # noqa: PLC0415 - the same
     from quandary.desk.drafts import INTERRUPTED  # noqa: PLC0415 - the same
     from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
     desk.require_may_answer(store, PERSON, state.run)
-    reply = terminal.ask(replace(state.ask, notes=state.notes))
+    shown = show_in_text(store, state.run, state.ask)
+    reply = terminal.ask(replace(shown, notes=state.notes))
     state = desk.record_reply(store, PERSON, state.run, reply, to=state.key)
     if state.flow != "walk" and state.calls:
         call = state.calls[0]

@@ -27,13 +27,15 @@ from quandary import __version__, settings
 from quandary.cli.program import store_option
 from quandary.cli.screen import paint, put
 from quandary.cli.setup import named_by_project
-from quandary.desk import notices
+from quandary.desk import callbacks, notices
 from quandary.desk.authority import read_doors
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
 from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
+from quandary.doors.hosts.permissions import read_permissions
 from quandary.doors.web.tokens import Keys, read_proxies
 from quandary.errors import ParseError, QuandaryError, Untrusted
+from quandary.journal import outbox
 from quandary.journal.store import NoStore, open_store, place_of
 from quandary.journal.verify import verify
 from quandary.model.calls import fold
@@ -56,7 +58,7 @@ MANY = 20_000
 """A journal with more entries than this is not verified in passing."""
 PATIENCE = 600
 """Seconds that Claude Code gives a hook that names none of its own (read in 2026-11)."""
-OWN = ("authority", "notify", "reading", "serve", "users")
+OWN = ("authority", "callbacks", "notify", "reading", "serve", "users")
 """Tables that count only in the user's own settings."""
 QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
 _KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table"}
@@ -227,7 +229,7 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
         yield from _examine_trust(root)
     yield from _examine_file("user", os.path.join(settings.config_folder(), "config.toml"))
     known = {name.upper() for name, kind in settings.KNOWN.items() if kind in (str, int, bool)}
-    known |= {"TOKEN", "STORE"}
+    known |= {"TOKEN", "STORE", "URL"}
     for variable in sorted(os.environ):
         name = variable.removeprefix("QUANDARY_")
         if name not in (variable, *known) and not variable.startswith(notices.VARIABLE):
@@ -264,8 +266,9 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
             text = f"[{name}] of a project is ignored: what it says is not for a repository to say"
             remedy = f"put it into {os.path.join(settings.config_folder(), 'config.toml')}"
             yield Finding("note", path, text, remedy)
-    table = part.values.get("notify")
-    secret = isinstance(table, dict) and bool(table.get("secret"))
+    table, told = part.values.get("notify", {}), part.values.get("callbacks", [])
+    tables = [table, *(told if isinstance(told, list) else ())]
+    secret = any(isinstance(one, dict) and one.get("secret") for one in tables)
     if origin == "user" and secret and os.stat(path).st_mode & 0o077:
         text = "others on this machine can read the secret in it"
         yield Finding("note", path, text, f"chmod 600 {path}")
@@ -280,6 +283,11 @@ def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | No
     kind = settings.KNOWN.get(name)
     if kind is None:
         return f"there is no setting {key}", _suggest(key, settings.KNOWN)
+    if name == "callbacks" and origin == "user":
+        try:
+            callbacks.read_entries(value)
+        except QuandaryError as error:
+            return str(error), "correct it; until then nothing can be asked"
     if kind is list and not isinstance(value, str | list):
         return f"{key} is a list of texts, not {value!r}", "write it in brackets"
     if kind is not list and type(value) is not kind:
@@ -345,6 +353,7 @@ CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
     "authority": read_doors,
     "reading": settings.read_reader,
     "hooks": _check_hooks,
+    "permissions": read_permissions,
     "notify": _check_notify,
     "questions": _check_questions,
     "serve": _check_serve,
@@ -366,7 +375,7 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
             paths = [path for path in (place, f"{place}-wal") if os.path.exists(path)]
             size = sum(os.path.getsize(path) for path in paths) // 1024
             problems = verify(store).problems if entries <= MANY else ()
-            missing = store.missing
+            missing, letters = store.missing, outbox.count(store)
             shared = " ".join(quote(path) for path in paths if _others_can_read(path))
     except NoStore:
         yield Finding("ok", place, "nothing has been recorded there yet")
@@ -383,6 +392,10 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
     runs = last.runs if last else 0
     large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
     told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
+    if any(letters.values()):
+        text = ", ".join(f"{number} {state}" for state, number in letters.items() if number)
+        remedy = f"a server or a worker delivers them; see {notices.trouble_log('callbacks')}"
+        yield Finding("note", "callbacks", f"to be delivered: {text}", remedy)
     if missing:
         yield Finding("broken", place, missing, "quandary verify")
     elif entries > MANY:
@@ -489,7 +502,7 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
         wanted = hooks.host_timeout(
             settings.user_settings() if root is None else hooks.hook_settings()
         )
-    patience = min(call.timeout or PATIENCE for call in calls if HOOKS[call.event] == "pre")
+    patience = min(call.timeout or PATIENCE for call in calls if call.event == "PermissionRequest")
     if wanted is not None and patience < wanted:
         return f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"
     return ""
@@ -557,7 +570,7 @@ def _judge_agent(agent: Agent, version: Version, *, hooked: bool) -> Finding:
 
 def examine_logs() -> Iterator[Finding]:
     """What hooks and notifications complained about last, since nobody saw it then."""
-    for name in ("hook", "notify"):
+    for name in ("hook", "notify", "callbacks"):
         line = printable(notices.last_trouble(name))
         if line:
             text, remedy = f"last: {line[:300]}", "delete it when that is over"

@@ -16,7 +16,7 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import complain, put, show_progress, tell
 from quandary.desk.begin import age
 from quandary.desk.state import end_what_expired
-from quandary.desk.timeline import about, events
+from quandary.desk.timeline import events, origins
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, chance, pruning
 from quandary.journal.entries import Source
@@ -234,7 +234,7 @@ def _about(exported: Exported, file: str) -> str:
     with closing(archive.open_exported(exported)) as store:
         try:
             list(events(store, exported.run))
-            return about(store, exported.run)
+            return origins(store, [exported.run])[exported.run].about
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise ParseError(f"{file}: no run that `quandary export` wrote") from None
 

@@ -13,7 +13,7 @@ from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, te
 from quandary.desk import phases
 from quandary.desk.timeline import moment
 from quandary.errors import StoreError
-from quandary.formats import tracks
+from quandary.formats import proof, tracks
 from quandary.journal.entries import Source, tell_source
 from quandary.model.text import printable
 from quandary.settings.files import read_input
@@ -83,7 +83,7 @@ def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
     and changing branches need --user-approved. Leaving or passing over a phase with "approval":
     "person" needs --user-approved RUN, the run of a gate in which a person chose just that.
     """
-    given = tracks.read_proof(read_pipe(tracks.LARGEST))
+    given = proof.read_proof(read_pipe(tracks.LARGEST))
     if given.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     store, real = console.open_journal(where), phases.folder_of(folder)

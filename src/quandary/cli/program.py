@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 _TOPICS = {
     "trees": "check fmt rule show",
+    "authors": "new trees preview schema",
     "asking": "ask split gate",
     "phases": "phase",
+    "permits": "permit",
     "walking": "walk report",
-    "servers": "worker serve mcp hook",
+    "servers": "worker serve mcp hook resume",
     "reply": "reply",
-    "runs": "next advise read runs log amend withdraw",
+    "runs": "next advise read runs log decided amend undo withdraw",
     "preferences": "prefer stats",
     "journal": "verify store prune export import",
     "setup": "install uninstall trust",

@@ -1,4 +1,4 @@
-"""Commands about runs: next, advise, read, runs, amend, withdraw."""
+"""Commands about runs: next, advise, read, runs, log, decided, amend, withdraw."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, paint, put, show_progress, tell, width
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
-from quandary.desk.state import encode_runs, end_what_expired, outcome_lines
+from quandary.desk.decisions import find_decisions
+from quandary.desk.state import encode_runs, end_what_expired, hand_over, outcome_lines
 from quandary.desk.timeline import (
-    about,
+    WHO,
     answer_text,
     events_with_words,
     given_answers,
     local_moment,
     moment,
+    origins,
     search,
     words_in,
 )
@@ -54,6 +56,7 @@ from quandary.settings.files import read_input
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from quandary.desk.decisions import Decision
     from quandary.desk.timeline import Event
     from quandary.journal.counts import Occasion
     from quandary.journal.history import GivenAnswer
@@ -86,7 +89,7 @@ def next_command(
         state = runs.wait(store, run, state.n, wait)
     elif via == "terminal" or (via is None and not proof and is_person()):
         return ask_here(store, state, proof=proof)
-    return show(store, state, proof=proof)
+    return show(store, hand_over(store, caller(), state), proof=proof)
 
 
 @click.command()
@@ -206,7 +209,8 @@ def runs_command(
         return 0
     names = [_project_name(row) for row in rows] if everywhere else []
     longest = min(max(map(len, names), default=0), _NARROWEST)
-    put("".join(_run_line(row, about(store, row.id), longest) for row in rows))
+    began = origins(store, [row.id for row in rows])
+    put("".join(_run_line(row, *began[row.id][:2], longest) for row in rows))
     if not rows:
         tell(_no_runs(store, chosen, elsewhere=not everywhere))
     return 0
@@ -224,7 +228,7 @@ _NARROWEST = 16
 """Columns that what a run is about needs at least, and its project at most."""
 
 
-def _run_line(row: Run, what: str, longest: int) -> str:
+def _run_line(row: Run, what: str, by: str, longest: int) -> str:
     """A run on one line, which on a screen ends where the screen does.
 
     Names of projects, if there is a `longest`, have a column of their own. A narrow screen shows
@@ -233,7 +237,7 @@ def _run_line(row: Run, what: str, longest: int) -> str:
     columns = [row.id, f"{row.status:9}", local_moment(row.since)]
     if longest:
         columns.append(f"{shorten(_project_name(row), longest):{longest}}")
-    told = " ".join(printable(what).split())
+    told = " ".join(printable(what if by in (*WHO.values(), "") else f"{what} — {by}").split())
     if sys.stdout.isatty():
         while len(columns) > 2 and len("  ".join(columns)) + 2 + _NARROWEST > width():
             del columns[2]
@@ -303,6 +307,21 @@ def _choose_answer(answers: list[GivenAnswer], run: str, to: str | None) -> Give
             f"run {run} has no answer to {to} that counts; there are {', '.join(known)}"
         )
     return known[to]
+
+
+@click.command()
+@click.argument("run")
+@click.option("--by", metavar="NAME", help="Who takes it back.")
+@store_option
+def undo_command(run: str, by: str | None, where: str | None) -> int:
+    """Take back the last answer in RUN: its question waits again.
+
+    It is refused once something followed from the answer, or whoever asked has it; then `quandary
+    amend` changes it, with a reason.
+    """
+    store, run = open_run(where, run)
+    state = desk.undo(store, caller(by), run)
+    return ask_here(store, state) if is_person() else show(store, state)
 
 
 @click.command()
@@ -379,6 +398,36 @@ def log_command(
     if not logs:
         tell("nothing found" if words else _no_runs(store, elsewhere=not everywhere))
     return 0
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True)
+@store_option
+def decided_command(words: tuple[str, ...], form: str, limit: int, where: str | None) -> int:
+    """List what was decided in this project, the newest first, with who and when.
+
+    With WORDS, only decisions that have all of them. What was decided again or amended since is
+    marked as superseded.
+    """
+    store = view_journal(where)
+    with show_progress() as watch:
+        found = find_decisions(store, current_project(), " ".join(words), limit=limit, watch=watch)
+    if form == "json":
+        put(msgspec.json.encode({"decisions": found}) + b"\n")
+        return 0
+    put("".join(f"{_decision_line(one)}\n" for one in found))
+    if not found:
+        tell("nothing found" if words else "nothing was decided here yet")
+    return 0
+
+
+def _decision_line(one: Decision) -> str:
+    again = "amended" if one.superseded == one.run else f"superseded by {one.superseded}"
+    text = f"{one.question} → {one.answer} — {one.source}"
+    text = f"{text} ({again})" if one.superseded else text
+    return f"{moment(one.at)}  {one.run}  {' '.join(printable(text).split())}"
 
 
 def _matching(store: Store, run: str, words: str | None, *, whole: bool) -> list[Event]:

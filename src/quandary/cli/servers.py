@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from contextlib import ExitStack
@@ -20,10 +22,12 @@ from quandary.cli.program import PATH, log_options, store_option
 from quandary.cli.screen import complain, put, tell
 from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
-from quandary.desk import notices
-from quandary.desk.authority import scope_of
+from quandary.desk import callbacks, notices
+from quandary.desk.authority import require_may, scope_of
 from quandary.desk.walks import Walks
 from quandary.doors.hosts.hooks import run
+from quandary.doors.hosts.permissions import KNOWN_HOSTS
+from quandary.doors.hosts.sessions import find_parked
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
 from quandary.logging import log_as
@@ -132,10 +136,11 @@ def serve_command(
         tell(f"To log in, enter this code within 15 minutes: {keys.new_code()}")
 
     log_as(log_format, log_level)
-    bound = _bind(host, port)
+    bound = bind(host, port)
     store = console.open_journal(where, notify=False)
     keys.bind(f"{store.address} {bound.getsockname()[:2]}")
     notices.watch_store(store, in_background)
+    in_background(lambda: callbacks.deliver(store))
     walks, scope = walks_of(store), scope_of(os.curdir)
     app = create_app(
         store,
@@ -240,7 +245,7 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     Server(config).run(sockets=[bound])
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """A socket at that address, so that it is known to be free before anything is said."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -413,6 +418,7 @@ def worker_command(
         complain(store.missing)
     notices.watch_store(store, in_background)
     log_as(log_format, log_level)
+    in_background(lambda: callbacks.deliver(store))
     worker = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
     many = f"{concurrency} runs" if concurrency > 1 else "one run"
     tell(f"Working on {store.path}, {many} at a time (Ctrl-C to stop)")
@@ -421,6 +427,32 @@ def worker_command(
     if worker.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
     return 1 if worker.failed and drain else 0
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog="Exit status: 0 the session went on and ended well, 1 it did not.",
+)
+@click.argument("run")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@store_option
+def resume_command(run: str, words: tuple[str, ...], where: str | None) -> int:
+    """Resume the session of Claude Code that was parked with RUN, now that it is answered.
+
+    It continues in its own folder, with the answer as the result of its question. WORDS are options
+    of `claude`, such as --allowedTools.
+    """
+    store, run = console.open_run(where, run)
+    parked = find_parked(store, run)
+    require_may(console.caller(), "start agents")
+    store.close()
+    program, *rest = parked.words
+    found = shutil.which(program)
+    if found is None:
+        raise QuandaryError(f"{program} is not on PATH; install it, or start a shell that has it")
+    argv = [found, *rest, *words]
+    ended = subprocess.run(argv, cwd=parked.folder, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
+    return 1 if ended.returncode else 0
 
 
 @click.group()
@@ -435,7 +467,7 @@ def hook_command() -> None:
 
 @hook_command.command()
 def pre() -> int:
-    """Before a question is shown: answer it by preference or from the inbox, or say nothing."""
+    """Before a question is shown: answer it by preference, or say nothing."""
     return run("pre")
 
 
@@ -443,3 +475,17 @@ def pre() -> int:
 def post() -> int:
     """After it was answered: record each question with its answer."""
     return run("post")
+
+
+@hook_command.command()
+@click.argument("host", type=click.Choice(KNOWN_HOSTS), default="claude")
+def permission(host: str) -> int:
+    """When a host asks for permission: decide by rule or from the inbox, or say nothing."""
+    return run("permission", host)
+
+
+@hook_command.command()
+@click.argument("host", type=click.Choice(["claude", "codex"]), default="claude")
+def session(host: str) -> int:
+    """When a session starts, is resumed or was compacted: tell it what was decided."""
+    return run("session", host)

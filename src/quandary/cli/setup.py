@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
 from quandary.desk.authority import find_agent
-from quandary.doors.hosts.hooks import hook_settings, host_timeout
+from quandary.doors.hosts.hooks import MARGIN, hook_settings, host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
-from quandary.doors.hosts.install import CannotEdit, carry_out, plan_install, plan_uninstall
+from quandary.doors.hosts.install import CannotEdit, Gate, carry_out, plan_install, plan_uninstall
+from quandary.doors.hosts.permissions import user_permissions
 from quandary.errors import QuandaryError, Untrusted
 from quandary.journal import chance
 from quandary.journal.store import chosen_by_project, without_password
@@ -42,7 +44,10 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(epilog="Exit status: 0 done, 2 not possible; then nothing was changed.")
 @where_options
 @click.option("--mcp", is_flag=True, help="Register the server `quandary mcp` too.")
-def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bool) -> int:
+@click.option("--permissions", is_flag=True, help="Have its requests for permission come here too.")
+def install_command(
+    host: str, project: bool, user: bool, dry_run: bool, mcp: bool, permissions: bool
+) -> int:
     """Teach a host to ask through quandary.
 
     Agents there learn how to ask a person to decide. In Claude Code, hooks also check and record
@@ -52,13 +57,49 @@ def install_command(host: str, project: bool, user: bool, dry_run: bool, mcp: bo
     root = _root(project=project, user=user)
     command, about = find_command("user" if root is None else "project")
     timeout = host_timeout(user_settings() if root is None else hook_settings())
-    make = partial(plan_install, places(host, root), command, mcp=mcp, timeout=timeout)
+    gate, about_gate = None, list[str]()
+    if permissions:
+        gate, patience = _gate(host, root)
+        timeout = max(timeout or 0, patience)
+        about_gate = _tell_gate(host, gate)
+    if host == "codex" and root is None:
+        about_gate.append("Codex asks you once to trust the hooks; until then it skips them")
+    make = partial(plan_install, places(host, root), command, mcp=mcp, timeout=timeout, gate=gate)
     plan = _follow(make, root, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
-    for note in filter(None, (*plan.notes, about)):
+    for note in filter(None, (*plan.notes, about, *about_gate)):
         tell(f"note: {note}")
     return 0
+
+
+def _gate(host: str, root: str | None) -> tuple[Gate, int]:
+    """What the user's `[permissions]` send here, and how patient the host has to be."""
+    if root is not None:
+        raise QuandaryError("permissions are decided by you, in every project: add --user")
+    if host not in ("claude", "codex"):
+        raise QuandaryError(f"{host} has no hook that install can write; see docs/permissions.md")
+    chosen = user_permissions()
+    return Gate(chosen.tools, chosen.ask), ceil(chosen.wait) + MARGIN
+
+
+def _tell_gate(host: str, gate: Gate) -> list[str]:
+    """What the person should know before they rely on it."""
+    notes = []
+    if not user_permissions().inbox:
+        notes.append(
+            'nothing comes here before your config.toml says [permissions] route = "inbox"'
+        )
+    if host == "codex":
+        return notes
+    if gate.ask:
+        notes.append(f"permissions.ask of Claude Code has {', '.join(gate.ask)}")
+    else:
+        notes.append(
+            "in its mode auto, Claude Code decides most by itself; name what you want to be asked "
+            "about in [permissions] ask, and install again"
+        )
+    return notes
 
 
 @click.command(epilog="Exit status: 0 done, 1 something was left, 2 not possible.")
@@ -70,7 +111,8 @@ def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> in
     somebody has edited are left, and named.
     """
     root = _root(project=project, user=user)
-    plan = _follow(partial(plan_uninstall, places(host, root)), root, dry_run=dry_run)
+    gate = Gate(ask=user_permissions().ask)
+    plan = _follow(partial(plan_uninstall, places(host, root), gate), root, dry_run=dry_run)
     if not plan.changes and not plan.left:
         tell(f"nothing to do: quandary is not installed for {host}")
     for reason in plan.left:

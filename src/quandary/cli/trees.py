@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import nullcontext
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +18,15 @@ from quandary.cli.program import PATH, OneSource
 from quandary.cli.screen import coloured, complain, draw_diff, paint, put, tell, width
 from quandary.errors import ParseError, QuandaryError
 from quandary.formats.markdown import parse
-from quandary.formats.rules import RULES, check_files, explanations, short_name, suggestion
+from quandary.formats.rules import (
+    RULES,
+    Checked,
+    compare,
+    examine,
+    explanations,
+    short_name,
+    suggestion,
+)
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, require_own, write_text
 
@@ -24,12 +35,14 @@ if TYPE_CHECKING:
 
     from quandary.cli.program import Command
     from quandary.formats.charts import Loaded
-    from quandary.formats.rules import Checked, Diagnostic
+    from quandary.formats.rules import Diagnostic
     from quandary.model.chart import Chart, Page, Step
-    from quandary.model.tree import Option, Tree
+    from quandary.model.tree import Decision, Option, Tree
 
 MANY = 200
 """From this many files on, a person at a terminal is shown how far the work has come."""
+PART, MANY_PARTS = 125, 8
+"""So many files are examined at once, and from so many parts on by all cores."""
 SARIF_SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
@@ -133,17 +146,22 @@ def check_command(
     rules = set(_names(select) or RULES) - set(_names(ignore))
     if fix and "-" in paths:
         raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
-    files = Files(paths)
-    read, fixed = [], 0
-    for path, text in files.texts():
-        if fix:
-            from quandary.formats.markdown import writing  # noqa: PLC0415 - only for --fix
+    files, fixed = Files(paths), 0
 
-            better, solved = writing.fix(text, rules)
-            if better != text and files.write(path, better):
-                text, fixed = better, fixed + solved  # noqa: PLW2901
-        read.append((path, parse(text)))
-    checked = check_files(read, rules, fenced=fenced)
+    def texts() -> Iterator[tuple[str, str]]:
+        nonlocal fixed
+        for path, text in files.texts():
+            if fix:
+                from quandary.formats.markdown import writing  # noqa: PLC0415 - only for --fix
+
+                better, solved = writing.fix(text, rules)
+                if better != text and files.write(path, better):
+                    text, fixed = better, fixed + solved  # noqa: PLW2901
+            yield path, text
+
+    by_all_cores = len(files.paths) >= MANY_PARTS * PART
+    examined = _share(texts(), fenced) if by_all_cores else _examine(texts(), fenced)
+    checked = compare(list(examined), rules)
     reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
         "text": text_report,
         "json": json_report,
@@ -157,6 +175,37 @@ def check_command(
     if files.failed:
         return 2
     return 1 if "error" in found or (strict and found) else 0
+
+
+def _examine(texts: Iterable[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
+    return (examine(path, parse(text), fenced=fenced) for path, text in texts)
+
+
+def _share(texts: Iterator[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
+    """The same by as many processes as there are cores, which pays for many files only."""
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load
+
+    paths: list[str] = []  # which need not be Unicode
+
+    def parts() -> Iterator[list[str]]:
+        while part := list(islice(texts, PART)):
+            paths.extend(path for path, _ in part)
+            yield [text for _, text in part]
+
+    with ProcessPoolExecutor(initializer=_leave_interrupts) as pool:
+        written = pool.map(partial(_examine_part, fenced=fenced), parts())
+        found = (msgspec.msgpack.decode(one, type=list[Checked]) for one in written)
+        for path, file in zip(paths, chain.from_iterable(found), strict=True):
+            yield msgspec.structs.replace(file, path=path)
+
+
+def _leave_interrupts() -> None:
+    """Whoever presses Ctrl-C means the command; its processes end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _examine_part(texts: list[str], *, fenced: bool) -> bytes:
+    return msgspec.msgpack.encode(list(_examine((("", text) for text in texts), fenced)))
 
 
 def _names(values: Iterable[str]) -> list[str]:
@@ -215,10 +264,7 @@ def json_report(files: Sequence[Checked]) -> bytes:
     for file in files:
         trees, problems = [], []
         for tree in file.trees:
-            decisions = [
-                {"name": _unicode(d.name), "options": d.count, "depth": d.depth}
-                for d in tree.decisions
-            ]
+            decisions = [count_options(decision) for decision in tree.decisions]
             about = {"name": _unicode(tree.name), "line": tree.line, "fenced": tree.fenced}
             trees.append({**about, "decisions": decisions})
         for problem in file.diagnostics:
@@ -227,6 +273,15 @@ def json_report(files: Sequence[Checked]) -> bytes:
         listed.append({"path": _unicode(file.path), "trees": trees, "diagnostics": problems})
     totals = {"errors": _total(files, "error"), "warnings": _total(files, "warning")}
     return msgspec.json.encode({"files": listed, **totals}) + b"\n"
+
+
+def count_options(decision: Decision) -> dict[str, Any]:
+    """A decision as reports and lists have it."""
+    return {
+        "name": _unicode(decision.name),
+        "options": decision.count,
+        "depth": decision.depth,
+    }
 
 
 def github_report(files: Sequence[Checked]) -> str:

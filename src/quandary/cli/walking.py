@@ -25,7 +25,7 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import complain, is_terminal, put, tell
 from quandary.desk import plans
 from quandary.desk.reply import arguments_of, play_script
-from quandary.desk.state import encode_state, end_what_expired
+from quandary.desk.state import encode_state, end_what_expired, hand_over
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
@@ -36,7 +36,7 @@ from quandary.journal.archive import find
 from quandary.journal.entries import Source
 from quandary.journal.store import place_of
 from quandary.model.asks import Item
-from quandary.model.calls import is_human
+from quandary.model.calls import Process, Validation, is_human
 from quandary.model.text import printable, shorten
 from quandary.reports import html, story
 from quandary.reports.logs import Logs
@@ -135,7 +135,13 @@ class Lines(Watcher):
         row.calls += 1
         row.tokens += tokens_of(output)
         what = output.error or output.problem
-        outcome = f"not usable: {what}" if what else f"done in {output.seconds:.1f} s"
+        done = "done in"
+        match output.meaning:
+            case Process(completed=False):
+                done = "not completed after"
+            case Validation(fully_completed=False):
+                done = "not passed after"
+        outcome = f"not usable: {what}" if what else f"{done} {output.seconds:.1f} s"
         self._say(run, f"{output.key}  {outcome}")
 
     def stands(self, state: State) -> None:
@@ -319,6 +325,7 @@ def show_states(
     store: Store, states: Sequence[State], asked: dict[str, Any] | None = None, *, several: bool
 ) -> int:
     """Print where runs stand, complain of those that failed, and give the exit status."""
+    states = [hand_over(store, console.ASKER, state) for state in states]
     parts = [encode_state(store, state, asked) for state in states]
     put(b'{"runs":[' + b",".join(parts) + b"]}\n" if several else parts[0] + b"\n")
     failed = [state for state in states if state.status not in ("done", "waiting")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -31,7 +31,9 @@ from quandary.model.asks import (
     Question,
     Reply,
 )
+from quandary.model.attachment import Annotation
 from quandary.model.calls import Assignment, Call, Do, Done, Output
+from quandary.model.fields import Field, find_changes, read_defaults, shown
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
+UP = Choice(BACK, "Back", "To the options before these")
 _ASKED = "You asked: {}"
 NOT_YET = (
     "Whoever asks you this will answer it, with `quandary advise`; leave the question open until "
@@ -82,6 +85,17 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Whose answers have led here, as far as the flow is told."""
     proposal: Proposal | None = None
     """The person is asked whether that is what they meant."""
+    fields: tuple[Field, ...] = ()
+    """Values that go with the answer."""
+    filled: dict[str, Any] = {}
+    """Those that somebody has changed."""
+
+    def tell_values(self) -> dict[str, Any]:
+        """The values as they go with the answer, and which of them somebody changed."""
+        if not self.fields:
+            return {}
+        changed = find_changes(self.fields, self.filled)
+        return {"values": read_defaults(self.fields) | self.filled, "changed": [*changed]}
 
 
 P = TypeVar("P", bound=Place)
@@ -94,11 +108,13 @@ class Remarks(msgspec.Struct):
     tags: list[str] = []
     questions: list[str] = []
     proposals: list[dict[str, str]] = []
+    annotations: list[Annotation] = []
 
     def as_result(self) -> dict[str, Sequence[object]]:
         """The remarks under the names that results have for them."""
         said: dict[str, Sequence[object]] = {"comment": "\n".join(self.comments)}
         said |= {name: getattr(self, name) for name in ("tags", "questions", "proposals")}
+        said["annotations"] = [msgspec.to_builtins(one) for one in self.annotations]
         return {name: value for name, value in said.items() if value}
 
 
@@ -303,10 +319,14 @@ class Asking(ABC, Generic[P]):
         among, hands = place.among if MORE in answer.picked else (), place.hands
         if hand and hand not in hands and _decides(answer):
             hands = (*hands, hand)
-        place = replace(place, why="", notes=(), among=among, hands=hands)
+        filled = place.filled | answer.values
+        place = replace(place, why="", notes=(), among=among, hands=hands, filled=filled)
         self.comment = answer.comment or ""
         if self.comment:
             self.remarks_on(place.item.id).comments.append(self.comment)
+        for remark in answer.annotations:
+            self.remarks_on(place.item.id).annotations.append(remark)
+            self.note("remark", place, remark.told)
         if answer.prefix or answer.among or answer.tree or answer.advice or answer.extra:
             place = self._tick(place, answer.picked)
         if answer.extra:
@@ -364,6 +384,11 @@ class Asking(ABC, Generic[P]):
                 self.keep_words(place, words)
             turned = "turned" if place.among else "page"
             return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
+        if BACK in codes and go_back(place):
+            if answer.raw is not None:
+                self.note("matched", place, "> Matched: Back")
+            why = "Back to the options before."
+            return [replace(self._tick(place, codes), page=max(place.page - 1, 0), why=why)]
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
         if unknown := [code for code in gathered if self.label(place, code) is None]:
             return self.again(place, f"There is no option {', '.join(unknown)} here.")
@@ -408,7 +433,7 @@ class Asking(ABC, Generic[P]):
 
     def _heed_prefix(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
         prefix, argument = answer.prefix or "", answer.argument.strip()
-        acting = {"force": self._force, "tag": self._tag, "add": self._add}
+        acting = {"force": self._force, "tag": self._tag, "add": self._add, "fill": self._fill}
         asking = {"reference": self._refer, "question": self._ask_back}
         if prefix in acting:
             return acting[prefix](place, argument)
@@ -450,6 +475,12 @@ class Asking(ABC, Generic[P]):
             return self.again(place, f"{argument or '+'} cannot be added here.")
         place = self._tick(place, codes)
         return [replace(place, why=f"Added: {self._labels(place, codes)}. What else?")]
+
+    def _fill(self, place: P, _: str) -> list[P]:
+        """Values alone decide nothing: they stand, and the question comes again."""
+        told = "; ".join(f"{name}: {shown(value)}" for name, value in place.filled.items())
+        told = f"Filled in: {told}." if told else "Your remarks are recorded."
+        return self.again(place, f"{told} What do you choose?", kind="filled")
 
     def _refer(self, place: P, question: Question, path: str) -> Steps[list[P]]:
         """`@path` shows a file, and the question comes again."""
@@ -512,6 +543,11 @@ def _tell_apart(question: Question, value: str) -> Question:
 
 
 # -- pages -----------------------------------------------------------------------------------------
+
+
+def go_back(place: Place) -> tuple[Choice, ...]:
+    """What leads from a further page, or from some of the options, to those shown before."""
+    return (UP,) if place.page or place.among else ()
 
 
 def page_of(
@@ -578,6 +614,8 @@ class Selection(NamedTuple):
     words: str = ""
     comment: str = ""
     hands: tuple[Hand, ...] = ()
+    values: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    """What stands in the fields, where there are any, and which of it was changed."""
 
     @property
     def code(self) -> str:
@@ -626,9 +664,12 @@ class Chooser(Asking[Inquiry]):
             title=place.item.title,
             # Of hundreds of options that are not shown, the names are enough.
             named=tuple(replace(choice, description="") for choice in named),
+            above=go_back(place),
             menu=place.blank_is_none and not place.among,
             extras=place.offers,
             gathered=place.gathered,
+            fields=place.fields,
+            filled=place.filled,
             id=place.id,
             chain=place.chain,
         )
@@ -664,7 +705,9 @@ class Chooser(Asking[Inquiry]):
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
         in_order = sorted(codes, key=lambda code: order.get(code, -1))
-        self._chosen = Selection(tuple(in_order), words, self.comment, place.hands)
+        self._chosen = Selection(
+            tuple(in_order), words, self.comment, place.hands, place.tell_values()
+        )
         return []
 
     def open_menu(self, place: Inquiry) -> list[Inquiry] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap, Counter
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError, Rejected
 from quandary.flows import tell_hands, wording
-from quandary.flows.asking import Asking, Place, page_of
+from quandary.flows.asking import UP, Asking, Place, go_back, page_of
 from quandary.model import keys
 from quandary.model.asks import (
     BACK,
@@ -26,8 +27,10 @@ from quandary.model.asks import (
     Kind,
     Limits,
     Question,
+    Reply,
     Required,
 )
+from quandary.model.fields import Field
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:
@@ -63,11 +66,22 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     values: dict[str, str] = {}
     require: Required = ""
     reader: str = ""
+    fields: tuple[Field, ...] = ()
 
 
 def start(arguments: dict[str, Any]) -> Flow:
     """The flow that a journal's `began` describes."""
     return _flow(msgspec.convert(arguments, Terms))
+
+
+def recall(arguments: dict[str, Any], heard: dict[str, Any]) -> Flow:
+    """The same flow of a run that was begun, so that nothing of it has to be refused.
+
+    It takes out of `heard` the replies that it can follow without asking.
+    """
+    decider = Decider(_fill_terms(msgspec.convert(arguments, Terms)))
+    decider.heard = heard
+    return decider.flow()
 
 
 def decide(
@@ -83,12 +97,14 @@ def decide(
     advisor: str = "",
     values: Mapping[str, str] | None = None,
     require_person: bool = False,
+    fields: Sequence[Field] = (),
 ) -> Flow:
     """Ask about every item until each has a path through the tree."""
     about, offered = tuple(items), None if extras is None else tuple(extras)
     shown, known, given = limits or Limits(), tuple(trees), dict(values or {})
     who: Required = "person" if require_person else ""
     terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given, who)
+    terms = replace(terms, fields=tuple(fields))
     require_slots_filled(terms)
     return _flow(terms)
 
@@ -177,19 +193,24 @@ def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tupl
     )
 
 
+def _fill_terms(terms: Terms) -> Terms:
+    """What is asked, with its slots filled; a run without items is about its decision."""
+    name = terms.tree.decisions[0].name
+    items = terms.items or (Item("1", label=name, title=name),)
+    items = tuple(_fill_item(item, terms.values) for item in items)
+    return replace(terms, context=wording.fill(terms.context, terms.values), items=items)
+
+
 def _flow(terms: Terms) -> Flow:
     """Refuse at once what cannot be asked well, before anyone is asked anything."""
     if problems := level_problems(terms.tree):
         raise Rejected(f"{terms.tree.name} cannot be asked: {'; '.join(problems)}")
     if not terms.context.strip():
         raise ContextRequired("a question needs context: say what is decided and why (--context)")
-    terms = replace(terms, context=wording.fill(terms.context, terms.values))
+    terms = _fill_terms(terms)
     wording.require_filled(terms.context, "the context")
-    name = terms.tree.decisions[0].name
-    items = terms.items or (Item("1", label=name, title=name),)
-    items = tuple(_fill_item(item, terms.values) for item in items)
     seen: set[str] = set()
-    for item in items:
+    for item in terms.items:
         if not _ID.fullmatch(item.id):
             raise QuandaryError(f"item id {item.id!r}: write it like 1, 2.3, 1.3/2 or SLUG/4.2/1")
         if item.id in seen:
@@ -197,8 +218,8 @@ def _flow(terms: Terms) -> Flow:
         seen.add(item.id)
         wording.require_filled(item.context, f"the context of item {item.id}")
     _require_few(terms)
-    decider, room = Decider(replace(terms, items=items)), wording.Room()
-    for item in items:
+    decider, room = Decider(terms), wording.Room()
+    for item in terms.items:
         for root in range(len(terms.tree.decisions)):
             where, title = f"the question on item {item.id}", item.title or item.label
             wording.require_filled(room.take(decider.root_text(item, root)), where, title)
@@ -269,6 +290,8 @@ class Record(msgspec.Struct):
     parts: dict[int, list[Part]] = {}
     asides: list[dict[str, Any]] = []
     hands: dict[int, list[Hand]] = {}
+    values: dict[int, dict[str, Any]] = {}
+    """What stood in the fields when somebody chose."""
 
     def add(self, root: int, part: Part) -> None:
         """Keep a path, once."""
@@ -289,7 +312,10 @@ class Record(msgspec.Struct):
             "itemId": self.item.id,
             "labels": [part.label for part in self.parts.get(root, [])],
         }
-        entry |= remarks.as_result()
+        entry |= remarks.as_result() | self.values.get(root, {})
+        if "values" in entry and all(part.order[0] == _LAST for part in self.parts.get(root, [])):
+            # A default stands with an option that was chosen; words say nothing about it.
+            entry["values"] = {name: entry["values"][name] for name in entry["changed"]}
         if remarks.questions:
             entry["notes"] = entry.pop("questions")
         if self.asides:
@@ -317,6 +343,8 @@ def _below(place: Level, code: str, why: str) -> Level:
         why=why,
         hands=place.hands,
         above=(replace(place, above=()), *place.above),
+        fields=place.fields,
+        filled=place.filled,
     )
 
 
@@ -326,12 +354,13 @@ def _climb(place: Level, code: str) -> tuple[Level, str]:
     if not 0 < height <= len(place.above):
         return place, code
     level, *above = place.above[height - 1 :]
-    return replace(level, above=tuple(above), hands=place.hands), code[height:]
+    same = {"hands": place.hands, "filled": place.filled}
+    return replace(level, above=tuple(above), **same), code[height:]
 
 
 def _way_up(place: Level) -> tuple[Choice, ...]:
     """What leads out of an opened menu: one level up, or to an option of a level above."""
-    found = [Choice(BACK, "Back", "To the options before these")] if place.above else []
+    found = [UP] if place.above else [*go_back(place)]
     for height, level in enumerate(place.above, 1):
         named, behind = level.list_choices()
         if place.in_menu and height == 1:
@@ -365,6 +394,8 @@ class Decider(Asking[Level]):
     idle: tuple[str, ...] = ()
     """Where choosing does something at once, the codes that do nothing; all others are picked
     outright or not at all."""
+    heard: dict[str, Any] | None = None
+    """Replies by the key of their Ask, where the run is only brought back to where it stood."""
 
     def __init__(
         self,
@@ -392,6 +423,7 @@ class Decider(Asking[Level]):
         self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
         """Items of one run are asked the same things, which are made once."""
         self._slotted: dict[int, bool] = {}
+        self._plain: dict[int, dict[tuple[str, ...], Part]] = {}
         self._filled: dict[tuple[str, int], tuple[Option, ...]] = {}
         """Levels are known by where they lie in memory, so that those of an item are kept."""
         self._texts: dict[tuple[str, int], str] = {}
@@ -403,34 +435,68 @@ class Decider(Asking[Level]):
         room = max(self.terms.limits.questions, 1)
         size = max(room // len(decisions), 1)
         for begin in range(0, len(items), size):
-            levels = [
-                self.level(item, root)
+            batch = [
+                (item, root)
                 for item in items[begin : begin + size]
                 for root in range(len(decisions))
             ]
-            for first in range(0, len(levels), room):
-                yield from self.settle(levels[first : first + room])
+            for first in range(0, len(batch), room):
+                asked = batch[first : first + room]
+                if not (self.heard and self._recall(asked)):
+                    yield from self.settle([self.level(item, root) for item, root in asked])
         return self.result()
+
+    def _recall(self, asked: Sequence[tuple[Item, int]]) -> bool:
+        """Follow the reply to a first showing, where each answer is one plain choice of a leaf."""
+        heard, names = self.heard or {}, [self._key(item, root) for item, root in asked]
+        reply = heard.get(names[0])
+        if not isinstance(reply, Reply) or not len(asked) == len(reply.answers) == len(reply.hands):
+            return False
+        for (_, root), key, answer in zip(asked, names, reply.answers, strict=True):
+            if answer.picked not in self._leaves(root) or answer != Answer(key, answer.picked):
+                return False
+        for (item, root), answer, hand in zip(asked, reply.answers, reply.hands, strict=True):
+            record = self.records[item.id]
+            record.parts[root], record.hands[root] = [self._leaves(root)[answer.picked]], [hand]
+        self.notes = []
+        del heard[names[0]]
+        return True
+
+    def _leaves(self, root: int) -> dict[tuple[str, ...], Part]:
+        """What the plain choices of a decision record, where that is the same for every item."""
+        if root not in self._plain:
+            level = self.level(self.terms.items[0], root)
+            plain = not (level.multi or level.fields or self._is_slotted(root))
+            shown = chain.from_iterable(level.list_choices()) if plain else ()
+            self._plain[root] = {(c.code,): level.part(c.code) for c in shown if not c.branch}
+        return self._plain[root]
+
+    def _key(self, item: Item, root: int, path: tuple[str, ...] = ()) -> str:
+        return self.prefix + keys.place(item.id, path, root + 1 if self._several else None)
 
     def level(self, item: Item, root: int = 0, why: str = "") -> Level:
         """The first level of a decision, for an item."""
         options = self._options(item, root)
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
-        return Level(item=item, blocks=blocks, multi=multi, root=root, options=options, why=why)
+        said: dict[str, Any] = {"blocks": blocks, "why": why, "fields": self.terms.fields}
+        return Level(item=item, multi=multi, root=root, options=options, **said)
 
     def _options(self, item: Item, root: int) -> tuple[Option, ...]:
         """The options of a decision, with the slots in labels and descriptions filled."""
         options = self.terms.tree.decisions[root].options
-        if root not in self._slotted:
-            texts = (f"{o.label}{o.description}" for _, o in walk(options))
-            self._slotted[root] = any("{" in text for text in texts)
-        if not self._slotted[root]:
+        if not self._is_slotted(root):
             return options
         if (item.id, root) not in self._filled:
             known = known_of(item, self.terms.values)
             self._filled[item.id, root] = _fill_options(options, known)
         return self._filled[item.id, root]
+
+    def _is_slotted(self, root: int) -> bool:
+        if root not in self._slotted:
+            texts = (f"{o.label}{o.description}" for _, o in self.terms.tree.decisions[root].walk())
+            self._slotted[root] = any("{" in text for text in texts)
+        return self._slotted[root]
 
     def _extras(self, item: Item) -> tuple[Extra, ...]:
         if not any("{" in extra.text for extra in self.extras):
@@ -456,8 +522,6 @@ class Decider(Asking[Level]):
     # -- questions ---------------------------------------------------------------------------------
 
     def question(self, place: Level) -> Question:
-        root = place.root + 1 if self._several else None
-        key = self.prefix + keys.place(place.item.id, place.path, root)
         item = place.item
         shown, further = self._page(place)
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
@@ -465,7 +529,7 @@ class Decider(Asking[Level]):
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
             template = crumbs + self._word(item, place.root, wording.fill_phrases)
         return Question(
-            key=self.new_key(key),
+            key=self.new_key(self._key(item, place.root, place.path)),
             header=wording.header(item, self.limits.header),
             text=text,
             choices=shown,
@@ -481,6 +545,8 @@ class Decider(Asking[Level]):
             extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
             gathered=place.gathered,
+            fields=place.fields,
+            filled=place.filled,
             root=not place.path,
             id=self._id(place),
             template="" if template == text else template,
@@ -648,6 +714,7 @@ class Decider(Asking[Level]):
     def _record(self, place: Level, part: Part) -> None:
         record = self.records[place.item.id]
         record.add(place.root, part)
+        record.values[place.root] = place.tell_values()
         if place.hands:
             record.hands.setdefault(place.root, []).extend(place.hands)
 
@@ -657,7 +724,8 @@ class Decider(Asking[Level]):
         if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
             return self.again(place, f"There is no tree {name} here.")
         same = replace(self.terms, require=self.require)
-        terms = replace(same, tree=tree, items=(place.item,), question="", extras=None)
+        own = {"tree": tree, "items": (place.item,), "question": "", "extras": None, "fields": ()}
+        terms = replace(same, **own)
         try:
             require_slots_filled(terms)
         except ContextRequired as error:

@@ -30,9 +30,10 @@ from quandary.model.asks import (
     Required,
 )
 from quandary.model.calls import Do, Done
+from quandary.model.fields import Field, shown
 from quandary.model.text import LETTERS
 from quandary.model.text import count as counted
-from quandary.model.track import Field, Move, Phase, Track, find_guards, order, shown
+from quandary.model.track import Move, Phase, Track, find_guards, order
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
@@ -391,8 +392,8 @@ class _Gate:
             self.why = "There is nothing to walk through yet."
             return
         head = "That was everything" if waiting else "Everything was reviewed before"
-        unsaid = {"path": "no answer"}
-        said = [f"- {which[0]}: {self.reviews.get(which, unsaid)['path']}" for which, _ in pieces]
+        answers = [_tell_review(self.reviews.get(which, {}).get("path", "")) for which, _ in pieces]
+        said = [f"- {which[0]}: {told}" for (which, _), told in zip(pieces, answers, strict=True)]
         self.why = "\n".join([f"{head}. The answers:", *said])
 
     def _keep_review(self, which: tuple[str, str], path: str, said: Mapping[str, Any]) -> None:
@@ -416,6 +417,13 @@ class _Gate:
             if one.get("reviewed") and (not self.terms.require or one.get("by") == "person"):
                 self._keep_review(which, one["reviewed"], one)
         return pieces
+
+
+def _tell_review(path: str) -> str:
+    """What was said of a piece of work, as a person would say it."""
+    option = PLAN_REVIEW.decisions[0].find(path)
+    words = path.partition(":")[2]
+    return option.label if option else f"“{words}”" if words else path or "no answer"
 
 
 def _value(field: Field, answer: Answer) -> Any:  # noqa: ANN401 - whatever is declared

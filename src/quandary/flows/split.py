@@ -25,6 +25,7 @@ from quandary.flows.wording import (
     action,
     fill,
     require_filled,
+    sentence,
 )
 from quandary.model import keys as made
 from quandary.model.asks import Choice, Item, Limits, Note, Required
@@ -427,7 +428,7 @@ class _Split:
         others = [other for other in self.keys if other not in (*waiting, key)]
         buckets = [c for c in words.buckets(key) if c.code in BUCKETS and c.code not in self.place]
         go_on = action(self._free("CON"), "Continue", f"Ask about {key} again")
-        held = f"{words.name(key)} is held: {reason.rstrip('.')}."
+        held = f"{words.name(key)} is held: {sentence(reason)}"
         inquiry = self._inquiry(
             "hold",
             f"hold-{self.place[key]}",

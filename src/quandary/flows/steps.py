@@ -100,6 +100,8 @@ class Visit:
         self.drawn = drawn
         """What is planned, with its slots as they are."""
         self.plan, self.cli, self.task = plan, plan.cli, plan.prompt
+        self.told = self.task + walk.tell_item(drawn.prompt)
+        """The task as an agent is told it."""
         self.prefix, self.number = prefix, number
         self.critiques: list[str] = []
 
@@ -171,7 +173,7 @@ class Visit:
                 decision = yield from self._choose_in_person(name, "work")
                 return Attempt(decision.answer, decision)
             return (yield from self._do_in_person(name))
-        prompt = wording.run_prompt(self.task, plan.routes, self.critiques)
+        prompt = wording.run_prompt(self.told, plan.routes, self.critiques)
         output = yield from self._call(name, self.cli, prompt, expects)
         return interpret(output, expects, plan.routes)
 
@@ -180,7 +182,7 @@ class Visit:
 
         One that cannot be read is asked for once more, and so is one that was interrupted.
         """
-        first = wording.validation_prompt(self.task, work, self.plan.validate_prompt)
+        first = wording.validation_prompt(self.told, work, self.plan.validate_prompt)
         names = [name, f"{name}-again"]
         prompt, problem, interruptions = first, "", 0
         while names:
@@ -236,7 +238,7 @@ class Visit:
         """The votes of agents; those that cannot be read are asked for again, as in any retry."""
         votes: dict[int, Decision] = {}
         problems: dict[int, list[str]] = {}
-        task, routes = self.task, self.plan.routes
+        task, routes = self.told, self.plan.routes
         while waiting and self._attempts_left:
             if over := self.spent.over(len(waiting)):
                 raise UsedUp(over)
@@ -342,15 +344,16 @@ class Visit:
         return Attempt(words, None, words or "It cannot be done.", again)
 
     def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:
-        missing = "Say under Other what is missing"
-        ending = "No attempt is left, so this gives up too; say why under Other"
-        choices = (
-            Choice(ACCEPT, "Accept", "Nothing is missing or wrong"),
-            Choice(AGAIN, "Try again", missing if self._attempts_left else ending),
-            Choice(REJECT, "Give up", "Another attempt would not help"),
-        )
+        left, ending = self._attempts_left, "No attempt is left; say under Other what is missing"
+        accept = Choice(ACCEPT, "Accept", "Nothing is missing or wrong")
+        again = Choice(AGAIN, "Try again", "Say under Other what is missing")
+        give_up = Choice(REJECT, "Give up", "Another attempt would not help" if left else ending)
+        choices = (accept, again, give_up) if left else (accept, give_up)
+        # In journals it could be chosen at the last attempt too, and gave up.
+        named = () if left else (Choice(AGAIN, AGAIN),)
         block = f"What was handed in:\n\n{shorten(work) or '(nothing)'}"
-        code, words = yield from self._ask(name, "check", choices, "Is it acceptable?", block=block)
+        asked = "Is it acceptable?"
+        code, words = yield from self._ask(name, "check", choices, asked, block=block, named=named)
         if code == ACCEPT:
             return None
         return words or "A person did not accept it.", code == AGAIN
@@ -383,6 +386,7 @@ class Visit:
         why: str = "",
         block: str = "",
         key: str = "",
+        named: tuple[Choice, ...] = (),
     ) -> Steps[tuple[str, str]]:
         """Ask until one of the choices is taken; its code, and what was said on the way to it.
 
@@ -400,6 +404,7 @@ class Visit:
             text=self._summarise(),
             asked=ending,
             choices=choices,
+            named=named,
             id=keys.joined(terms.chart.name, self.drawn.name),
             item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
             blocks=tuple(filter(None, blocks)),

@@ -311,6 +311,15 @@ class Walk:
                 known[name] = output
         return wording.fill_prompt(text, values_of(self.terms.item), known)
 
+    def tell_item(self, prompt: str) -> str:
+        """Which item a task is about, where it has no slot for anything of the item."""
+        item = self.terms.item
+        known = {name: said for name, said in values_of(item).items() if name != "question"}
+        if not name_item(item) or wording.fill_prompt(prompt, known, {}) != prompt:
+            return ""
+        lines = "\n".join(f"{name}: {said}" for name, said in known.items() if said.strip())
+        return f"\n\nThe item that this is about:\n{wording.fenced(lines)}"
+
     @cached_property
     def _names(self) -> set[str]:
         return {fold(step.name) for page in self.terms.chart.pages for step in page.steps}

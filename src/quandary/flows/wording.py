@@ -144,6 +144,11 @@ def require_slots(text: str, where: str) -> None:
         raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
 
 
+def find_slots(text: str) -> list[str]:
+    """The names of the slots in a text."""
+    return [name.strip() for name in _SLOT.findall(_CODE_OR_URL.sub(" ", text))]
+
+
 @lru_cache(maxsize=8)  # many items have one question
 def may_be_unfilled(text: str) -> bool:
     """Whether a text has something that looks as if it had to be filled in, which few have."""
@@ -231,10 +236,10 @@ def show_file(path: str, text: str) -> str:
     return f"{path}:\n\n{fenced(text)}"
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, language: str = "") -> str:
     """Text between two lines of tildes that are longer than any in it, so that none ends it."""
     fence = "~" + max(_FENCES.findall(text), key=len, default="~~")
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 # -- slots ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from quandary.model.text import count, printable, shorten, suggest
 from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from quandary.formats.markdown import Document, Note
     from quandary.model.tree import Decision
@@ -82,7 +82,7 @@ def _of_options(
     """A rule that each option keeps or breaks by itself, with its code and label in the message."""
 
     def check(section: Section) -> Iterator[Finding]:
-        for option in _options(section.tree):
+        for option in _options(section):
             if broken(option):
                 yield option, message.format(code=option.code, label=shorten(option.label))
 
@@ -93,7 +93,7 @@ def _unlike(name: str, severity: Severity, key: Callable[[Option], str], message
     """A rule by which siblings differ; `{line}` is where the first of those alike stands."""
 
     def check(section: Section) -> Iterator[Finding]:
-        for level in levels(section.tree):
+        for level in levels(section):
             seen: dict[str, Option] = {}
             for option in level.options:
                 first = seen.setdefault(key(option), option)
@@ -115,8 +115,14 @@ class Level(NamedTuple):
     name: str
 
 
-def levels(tree: Tree) -> Iterator[Level]:
-    """Every level of a tree that has options."""
+def levels(section: Section) -> Sequence[Level]:
+    """Every level of a tree that has options; most rules want them, so they are listed once."""
+    if section.levels is None:
+        section.levels = [*_list_levels(section.tree)]
+    return section.levels
+
+
+def _list_levels(tree: Tree) -> Iterator[Level]:
     waiting: list[Level] = []
     for decision in reversed(tree.decisions):
         name = f"Decision {shorten(decision.name)}"
@@ -133,8 +139,8 @@ def levels(tree: Tree) -> Iterator[Level]:
             waiting.append(Level(option.options, below, *place, option is other, name))
 
 
-def _options(tree: Tree) -> Iterator[Option]:
-    return (option for level in levels(tree) for option in level.options)
+def _options(section: Section) -> Iterator[Option]:
+    return (option for level in levels(section) for option in level.options)
 
 
 @_rule("always-four", "error")
@@ -144,7 +150,7 @@ def always_four(section: Section) -> Iterator[Finding]:
     A tree of free shape has two to four options on a level, with or without [OTH].
     """
     free = section.tree.shape == "free"
-    for level in levels(section.tree):
+    for level in levels(section):
         other, named = other_of(level.options), len(named_of(level.options))
         if level.under_other:
             if other is not None:
@@ -163,7 +169,7 @@ def always_four(section: Section) -> Iterator[Finding]:
 @_rule("depth-limit", "error")
 def depth_limit(section: Section) -> Iterator[Finding]:
     """No more than three levels."""
-    for level in levels(section.tree):
+    for level in levels(section):
         if level.depth == LEVELS + 1:
             first = level.options[0]
             yield first, f"level {level.depth} under {level.name}; flatten the tree to three levels"
@@ -174,7 +180,7 @@ def code_format(section: Section) -> Iterator[Finding]:
     """A code is one to four capital letters; it and `[ ]` stand apart, each in brackets."""
     for note in _notes(section, "code-format"):
         yield note, f"write this option as `{shorten(note.text, 200)}`, as `quandary fmt` does"
-    for option in _options(section.tree):
+    for option in _options(section):
         if not option.derived and not _CODE.fullmatch(option.code):
             yield option, f"code [{option.code}]: write one to four capital letters A-Z"
 
@@ -210,7 +216,7 @@ def name_duplicate(section: Section) -> Iterator[Finding]:
 @_rule("other-subtree", "error")
 def other_subtree(section: Section) -> Iterator[Finding]:
     """[OTH] has a menu of its own, except where the depth limit leaves no room for one."""
-    for level in levels(section.tree):
+    for level in levels(section):
         other = other_of(level.options)
         inside = level.depth < LEVELS and not level.under_other
         if other is not None and not other.options and inside and not _inherits(section, other):
@@ -220,7 +226,7 @@ def other_subtree(section: Section) -> Iterator[Finding]:
 @_rule("other-missing", "error")
 def other_missing(section: Section) -> Iterator[Finding]:
     """The first level and every level under a named option have [OTH]."""
-    for level in levels(section.tree):
+    for level in levels(section):
         other = other_of(level.options)
         if level.under_other or (other is None and section.tree.shape == "free"):
             continue
@@ -260,7 +266,7 @@ def indent(section: Section) -> Iterator[Finding]:
 @_rule("label-missing", "error")
 def label_missing(section: Section) -> Iterator[Finding]:
     """Every option has a label, unless it inherits one."""
-    for option in _options(section.tree):
+    for option in _options(section):
         if not option.label and not _inherits(section, option):
             shown = "the option" if option.derived else f"[{option.code}]"
             yield option, f"{shown} has no label; write one after the code"
@@ -269,7 +275,7 @@ def label_missing(section: Section) -> Iterator[Finding]:
 @_rule("other-single", "warning")
 def other_single(section: Section) -> Iterator[Finding]:
     """A menu under [OTH] offers a choice."""
-    for level in levels(section.tree):
+    for level in levels(section):
         if level.under_other and len(level.options) == 1:
             only = level.options[0]
             message = f"[{only.code}] is alone under {level.name} and is picked by itself; add one"
@@ -279,7 +285,7 @@ def other_single(section: Section) -> Iterator[Finding]:
 @_rule("description-missing", "warning")
 def description_missing(section: Section) -> Iterator[Finding]:
     """Every option but [OTH] says what it means."""
-    for level in levels(section.tree):
+    for level in levels(section):
         other = other_of(level.options)
         for option in level.options:
             described = option.description or option is other
@@ -298,7 +304,7 @@ def trigger_missing(section: Section) -> Iterator[Finding]:
 @_rule("mixed-multi-select", "warning", fixable=True)
 def mixed_multi_select(section: Section) -> Iterator[Finding]:
     """`[ ]` stands at every named option of a level or at none."""
-    for level in levels(section.tree):
+    for level in levels(section):
         plain = [
             option
             for option in named_of(level.options)
@@ -315,7 +321,7 @@ def mixed_multi_select(section: Section) -> Iterator[Finding]:
 @_rule("label-comma", "warning")
 def label_comma(section: Section) -> Iterator[Finding]:
     """Labels of a multi-select level have no comma, because hosts join answers with commas."""
-    for level in levels(section.tree):
+    for level in levels(section):
         for option in level.options if is_multi(level.options) else ():
             if "," in option.label:
                 yield option, f"label “{shorten(option.label)}” has a comma; reword it"
@@ -451,6 +457,8 @@ class Checked(msgspec.Struct, frozen=True):
     path: str
     trees: tuple[Tree, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    ignored: tuple[frozenset[str], ...] = ()
+    """The rules that each declared tree was not to be judged by."""
 
 
 def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]:
@@ -465,34 +473,46 @@ def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]
 def check_files(
     files: list[tuple[str, Document]], rules: Container[str] = RULES, *, fenced: bool = False
 ) -> list[Checked]:
-    """Everything that is wrong with the trees of several files, by these rules.
+    """Everything that is wrong with the trees of several files, by these rules."""
+    return compare([examine(path, document, fenced=fenced) for path, document in files], rules)
+
+
+def examine(path: str, document: Document, *, fenced: bool = False) -> Checked:
+    """What is wrong with the trees of a file, seen by itself."""
+    outside = Section(Tree(""))
+    outside.notes = document.notes
+    found = [*judge(outside, dict.fromkeys(note.rule for note in document.notes))]
+    declared = [section for section in document.sections if not section.tree.fenced]
+    for section in document.sections if fenced else declared:
+        found += judge(section)
+    return Checked(path, document.trees, tuple(found), tuple(s.ignored for s in declared))
+
+
+def compare(files: Sequence[Checked], rules: Container[str]) -> list[Checked]:
+    """What is wrong with files that were examined, seen together and by these rules.
 
     A name stands for one tree, and what a tree extends is among the files.
     """
-    names = {s.tree.name for _, document in files for s in _declared(document)}
+    names = {tree.name for file in files for tree in file.trees if not tree.fenced}
     first: dict[str, tuple[str, int]] = {}
     checked = []
-    for path, document in files:
-        outside = Section(Tree(""))
-        outside.notes = document.notes
-        found = [*judge(outside, dict.fromkeys(note.rule for note in document.notes))]
-        for section in document.sections if fenced else _declared(document):
-            found += judge(section)
-        for section in _declared(document):
-            tree = section.tree
+    for file in files:
+        found, path = list(file.diagnostics), file.path
+        declared = (tree for tree in file.trees if not tree.fenced)
+        for tree, ignored in zip(declared, file.ignored, strict=True):
             where, line = first.setdefault(tree.name, (path, tree.line))
             if (where, line) != (path, tree.line):
                 place = f"{where}:{line}" if where != path else f"line {line}"
                 message = (
                     f"a tree named {shorten(tree.name)} is already at {place}; rename one of them"
                 )
-                found += _diagnose(section, "name-duplicate", tree, message)
+                found += _diagnose(tree, ignored, "name-duplicate", tree, message)
             if tree.extends and tree.extends not in names:
                 base = shorten(tree.extends)
                 message = f"Extends: {base} is not among the files checked; check its file too"
-                found += _diagnose(section, "extends-unknown", tree, message)
+                found += _diagnose(tree, ignored, "extends-unknown", tree, message)
         kept = sorted((d for d in found if d.rule in rules), key=lambda d: (d.line, d.column))
-        checked.append(Checked(path, document.trees, tuple(kept)))
+        checked.append(Checked(path, file.trees, tuple(kept)))
     return checked
 
 
@@ -500,24 +520,21 @@ def judge(section: Section, rules: Iterable[str] = RULES) -> Iterator[Diagnostic
     """What is wrong with one tree, but for what its author chose to ignore."""
     for rule in rules:
         for place, message in RULES[rule].check(section):
-            yield from _diagnose(section, rule, place, message)
+            yield from _diagnose(section.tree, section.ignored, rule, place, message)
 
 
-def _diagnose(section: Section, rule: str, place: Place, message: str) -> Iterable[Diagnostic]:
-    if rule in section.ignored:
+def _diagnose(
+    tree: Tree, ignored: Container[str], rule: str, place: Place, message: str
+) -> Iterable[Diagnostic]:
+    if rule in ignored:
         return ()
-    shown = shorten(printable(message), LONGEST)
-    severity, tree = RULES[rule].severity, short_name(section.tree)
-    return (Diagnostic(rule, severity, place.line, place.column, shown, tree),)
+    shown, severity = shorten(printable(message), LONGEST), RULES[rule].severity
+    return (Diagnostic(rule, severity, place.line, place.column, shown, short_name(tree)),)
 
 
 def short_name(tree: Tree) -> str:
     """A tree's name in its diagnostics, where a long one would be repeated as often as it errs."""
     return shorten(tree.name, LONGEST)
-
-
-def _declared(document: Document) -> list[Section]:
-    return [section for section in document.sections if not section.tree.fenced]
 
 
 class Explanation(NamedTuple):

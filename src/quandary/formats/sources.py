@@ -356,7 +356,7 @@ def settings(values: tuple[str, ...]) -> dict[str, str]:
 
 _TEXT = (str | None, "text")
 _KEYS = (list[str] | None, 'a list of keys, like ["E1"]')
-_FIELDS: dict[str, tuple[Any, str]] = {
+OPTION_FIELDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("key", "title", "scope", "cost"), _TEXT),
     **dict.fromkeys(("requires", "conflicts"), _KEYS),
     "recommend": (str | None, f"{', '.join(BUCKETS)} or nothing"),
@@ -395,9 +395,9 @@ def _candidate(where: str, row: object) -> Candidate:
         where += f" ({' '.join(key.split())})"
     values: dict[str, Any] = {"key": "", "title": ""}
     for field, given in row.items():
-        if field not in _FIELDS:
-            raise ParseError(f"{where}: no field {field!r}; there are {', '.join(_FIELDS)}")
-        kind, words = _FIELDS[field]
+        if field not in OPTION_FIELDS:
+            raise ParseError(f"{where}: no field {field!r}; there are {', '.join(OPTION_FIELDS)}")
+        kind, words = OPTION_FIELDS[field]
         try:
             value = msgspec.convert(given, kind)
         except msgspec.ValidationError:
@@ -408,5 +408,5 @@ def _candidate(where: str, row: object) -> Candidate:
             values[field] = value.strip()
     recommended = values["recommend"] = values.get("recommend", "").lower() or None
     if recommended not in (None, *BUCKETS):
-        raise ParseError(f"{where}: recommend is {_FIELDS['recommend'][1]}")
+        raise ParseError(f"{where}: recommend is {OPTION_FIELDS['recommend'][1]}")
     return Candidate(**values)

@@ -31,10 +31,11 @@ from quandary.journal.entries import (
     read_body,
     readable,
 )
-from quandary.journal.history import IMPORT, needs_documents, row_of
+from quandary.journal.history import IMPORT, find_needed, row_of
 from quandary.journal.runs import IMPORTED, Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import Problem, Report, store_digest, verify
+from quandary.model.attachment import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from quandary.journal.store import Row, Store, Watch
 
 FORMAT = 1
+BYTES = "base64"
+"""What an attachment is in, in a file of JSON."""
 WHOSE = "whose answers these are is what its file says"
 """Said of an imported run: anybody can make a chain that holds."""
 _STEP = 1000
@@ -265,7 +268,11 @@ def _compact(exported: Exported) -> bytes:
         matter = None if entry.matter is None else msgspec.Raw(entry.matter)
         digest = entry.digest.hex()
         lines.append(_Line(entry.n, msgspec.Raw(entry.body), matter, salt, seal, digest))
-    documents = {digest: msgspec.Raw(text) for digest, text in sorted(exported.documents.items())}
+    attached = {d for name, d in exported.began.documents.items() if name.startswith(MARK)}
+    documents = {
+        digest: {BYTES: data} if digest in attached else msgspec.Raw(data)
+        for digest, data in sorted(exported.documents.items())
+    }
     run, follows, newest = exported.run, exported.follows.hex(), exported.newest
     file = _File(FORMAT, run, follows, tuple(lines), documents, newest, _check(exported))
     return msgspec.json.encode(file)
@@ -288,6 +295,10 @@ def _entry(run: str, line: _Line) -> Entry:
 
 def _document(digest: str, value: object) -> bytes:
     """A document with its bytes as they were, whatever order its keys have come to be in."""
+    if isinstance(value, dict) and value.keys() == {BYTES}:
+        data = msgspec.convert(value[BYTES], bytes)
+        if document_digest(data) == digest:
+            return data
     written = msgspec.json.encode(value)
     return written if document_digest(written) == digest else document_bytes(value)
 
@@ -319,8 +330,8 @@ def _problems(exported: Exported) -> list[Problem]:
 def _names(entries: Sequence[Entry]) -> set[str]:
     with suppress(msgspec.DecodeError, UnicodeDecodeError, IndexError):
         began = entries[0].read()
-        if isinstance(began, Began) and needs_documents(entries):
-            return set(began.documents.values())
+        if isinstance(began, Began):
+            return find_needed(began, entries)
     return set()
 
 

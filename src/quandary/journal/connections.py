@@ -17,8 +17,8 @@ from psycopg import OperationalError, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from quandary.errors import StoreError
-from quandary.journal import chance
+from quandary.errors import ReadOnly, StoreError
+from quandary.journal import chance, outbox
 from quandary.journal.store import CREATE, INDEXES, NoStore
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Connections:
                 self._settle(connection)
             except psycopg.Error as error:
                 if not (patient and _may_come(error)) or chance.monotonic() >= deadline:
-                    raise StoreError(explain(self.place, error)) from error
+                    raise explain(self.place, error) from error
             else:
                 return connection
             chance.sleep(0.1)
@@ -187,7 +187,7 @@ class Connections:
                 if moment >= deadline or not passing(error):
                     if isinstance(error, PoolTimeout):
                         self.connect(patient=False).close()  # which says what is wrong
-                    raise StoreError(explain(self.place, error, self.patience)) from error
+                    raise explain(self.place, error, self.patience) from error
             chance.sleep(chance.uniform(0, pause))
             pause = min(pause * 2, 0.5)
 
@@ -196,7 +196,7 @@ class Connections:
         try:
             yield
         except psycopg.Error as error:
-            raise StoreError(explain(self.place, error, self.patience)) from error
+            raise explain(self.place, error, self.patience) from error
 
 
 # -- what can go wrong -----------------------------------------------------------------------------
@@ -251,8 +251,13 @@ def _may_come(error: psycopg.Error) -> bool:
     return passing(error) and not any(words in said for words in _LASTING_WORDS)
 
 
-def explain(place: str, error: psycopg.Error, patience: float = 0) -> str:
+def explain(place: str, error: psycopg.Error, patience: float = 0) -> StoreError:
     """What happened, and what to do about it."""
+    kind = ReadOnly if isinstance(error, errors.ReadOnlySqlTransaction) else StoreError
+    return kind(_tell(place, error, patience))
+
+
+def _tell(place: str, error: psycopg.Error, patience: float) -> str:
     # The words of the server, without where the connection went: that is said already.
     said = error.diag.message_primary or str(error).strip().partition("\n")[0]
     told = said.rpartition(" failed: ")[2].strip() or type(error).__name__
@@ -281,9 +286,14 @@ _WORDS = (
 """What SQLite calls something, and what PostgreSQL does. Text is compared byte by byte in every
 column, as in the embedded store, whatever language the server speaks."""
 
+
+def _in_its_words(sql: str) -> str:
+    return reduce(lambda s, words: s.replace(*words), _WORDS, sql)
+
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        *(reduce(lambda s, words: s.replace(*words), _WORDS, sql) for sql in CREATE.values()),
+        *map(_in_its_words, CREATE.values()),
         "ALTER TABLE run SET (fillfactor = 80)",
         *INDEXES,
         # Whoever begins a run locks this row, so it is there before the first of them.
@@ -291,6 +301,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE quandary (one integer PRIMARY KEY CHECK (one = 1), version bigint NOT NULL)",
         "INSERT INTO quandary (one, version) VALUES (1, 0)",
     ),
+    tuple(map(_in_its_words, outbox.CREATE)),
 )
 """The statements at index v bring a database of schema version v to version v + 1."""
 
@@ -349,7 +360,7 @@ def require_known(connection: Connection, place: str) -> None:
 def require_writable(connection: Connection, place: str) -> None:
     """Refuse a database that can only be read: a standby, or one that was set so."""
     if connection.execute("SHOW transaction_read_only").fetchone() == ("on",):
-        raise StoreError(_EXPLANATIONS[errors.ReadOnlySqlTransaction].format(place=place))
+        raise ReadOnly(_EXPLANATIONS[errors.ReadOnlySqlTransaction].format(place=place))
 
 
 def _version(connection: Connection, place: str) -> int:

@@ -83,9 +83,15 @@ class Occasion(NamedTuple):
 def occasions(
     store: Store, project: str | None = None, watch: Watch = lambda *_: None
 ) -> Iterator[Occasion]:
-    """Every question of every run, in the order in which they were answered or given up."""
+    """Every question of every run, in the order in which they were answered or given up.
+
+    What came back to the same question has not answered it: words that an agent read and the person
+    is asked about, or a look at something.
+    """
     projects: dict[str, str] = {}
     waiting: dict[str, list[tuple[Question, Occasion]]] = {}
+    answered: dict[str, list[tuple[str, Occasion]]] = {}
+    """With the item, until it is known whether the question comes again."""
     for entry in _history(store, watch):
         run = entry.run
         try:
@@ -98,6 +104,9 @@ def occasions(
         elif ask is not None and project in (None, projects.get(run)):
             place = (run, projects.get(run, ""))
             waiting[run] = [(q, _shown(q, *place, body.at)) for q in ask.questions]
+            again = {(q.item, (q.confirms or q).id) for q in ask.questions if ask.back}
+            done = answered.pop(run, ())
+            yield from (found for item, found in done if (item, found.id) not in again)
         elif isinstance(body, Answered) and not body.amends and run in waiting:
             answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
             for question, occasion in waiting.pop(run):
@@ -106,9 +115,14 @@ def occasions(
                     said = tuple(_said(question, answer))
                     who, through, _ = body.source_of(question.key)
                     asked = _earlier(body.at, body.seconds) or occasion.asked
-                    yield occasion._replace(
+                    found = occasion._replace(
                         asked=asked, answered=body.at, who=who, through=through, answer=said
                     )
+                    answered.setdefault(run, []).append((question.item, found))
+        elif isinstance(body, Ended):
+            yield from (found for _, found in answered.pop(run, ()))
+    for rest in answered.values():
+        yield from (found for _, found in rest)
     for shown in waiting.values():
         yield from (occasion for _, occasion in shown)
 

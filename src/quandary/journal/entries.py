@@ -90,6 +90,24 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
         return Source(*self.hand, self.by)
 
 
+class Asker(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The program on whose behalf a run began, as far as it says: nothing of it is proven."""
+
+    host: str = ""
+    """`claude`, `codex`, or what a chat client calls itself."""
+    session: str = ""
+    """What the host calls the conversation."""
+    agent: str = ""
+    """Which agent in it, where there are several."""
+    model: str = ""
+
+    @property
+    def told(self) -> str:
+        """In words, the model and the session included."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return ", ".join(f"{name} {said}" for name, said in named if said)
+
+
 class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
     """A flow was started; its arguments are the matter."""
 
@@ -103,6 +121,13 @@ class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
     """The run whose answers were taken over where they fit."""
     name: str = ""
     """What the run can be found by; the newest run of a name has it."""
+    asker: Asker = Asker()
+
+    @property
+    def asked_by(self) -> str:
+        """Who asked, by the names they gave."""
+        names = dict.fromkeys((self.by, self.asker.agent, self.asker.host))
+        return " · ".join(filter(None, names))
 
 
 class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):
@@ -166,6 +191,8 @@ class Noted(Body, frozen=True, kw_only=True, tag="noted", tag_field="entry"):
     """Where a failed run is taken up again, the keys of the responses that no longer count."""
     amendment: int = 0
     """Its number among the amendments of the run then, as of an answer that was changed."""
+    until: str = ""
+    """With `snoozed`, when the question is shown again."""
     lost: tuple[int, ...] = ()
     """Entries whose texts could not be read when a damaged store was recovered."""
 
@@ -275,7 +302,7 @@ def readable(run: str) -> Iterator[None]:
 
 def read_beginning(store: Store, run: str) -> tuple[Began, dict[str, Any]]:
     """How a run began, and with which arguments; in a damaged store it may not be there."""
-    found = store.entries(run, kinds=("began",))
+    found = store.entries(run, upto=1)
     body = found[0].read() if found else None
     if not isinstance(body, Began):
         raise Unreadable(run)

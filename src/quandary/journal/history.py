@@ -34,10 +34,12 @@ from quandary.journal.entries import (
     seal_entry,
     without_words,
 )
+from quandary.journal.outbox import event_of
 from quandary.journal.store import Run, State, Waits
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Note, Question, Reply
-from quandary.model.calls import Call, Do, Done, Output
+from quandary.model.attachment import MARK
+from quandary.model.calls import READING, Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,6 +61,9 @@ RECORDS = frozenset({"prefer", "phase", "track", PRUNE})
 """Flows in which nobody is asked and no program runs: what they began with is what was decided."""
 RETOLD = frozenset({"walk"})
 """Flows whose result repeats what programs put out."""
+HANDED, SNOOZED = "handed over", "snoozed"
+"""Kinds of notes: whoever asked has been given the result; the question is left out of lists for a
+while. Another, of an answer that was taken back, is told elsewhere."""
 
 
 _PLACE = ("status", "waits", "key", "asked", "since")
@@ -308,8 +313,74 @@ class Writer:
     def append(self, store: Store) -> Run:
         """Write it down, unless somebody else wrote first."""
         run, entries = self.seal(self.run.head)
-        store.append(run, entries, seen=self.run.n)
+        store.append(run, entries, seen=self.run.n, events=self.events)
         return run
+
+    @property
+    def events(self) -> list[int]:
+        """The numbers of the entries that a run may tell elsewhere."""
+        numbered = enumerate(self.parts, self.run.n + 1)
+        return [n for n, (body, _) in numbered if event_of(body) is not None]
+
+
+# -- an answer that is taken back ----------------------------------------------------------------
+
+
+class LastAnswer(NamedTuple):
+    """The last answer that somebody gave, and what stands against taking it back."""
+
+    key: str
+    takes_back: tuple[str, ...]
+    """It, and what followed from it by itself."""
+    amendment: int
+    """How many amendments there were so far."""
+    entry: int
+    obstacle: str = ""
+
+
+def find_last_answer(entries: Sequence[Entry]) -> LastAnswer | None:
+    """The last answer that counts and is no preference's own; nothing where there is none."""
+    bodies = [entry.read() for entry in entries]
+    standing = history(bodies)
+    keys = list(standing.responses)
+    for place in reversed(range(len(keys))):
+        n = standing.responses[keys[place]]
+        body = bodies[n - 1]
+        if isinstance(body, Answered) and body.who != "policy":
+            found = LastAnswer(keys[place], tuple(keys[place:]), standing.amendment, n)
+            return found._replace(obstacle=_find_obstacle(body, bodies[n:]))
+    return None
+
+
+def _find_obstacle(answered: Answered, later: Iterable[AnyBody]) -> str:
+    """Why an answer cannot be taken back: something followed from it, or whoever asked has it."""
+    if not is_open_to_undo((answered,)):
+        return "whoever asked has it: it came through them"
+    if answered.amends:
+        return "it took the place of another answer"
+    permits = set[str]()
+    for body in later:
+        if isinstance(body, Called) and body.deed == "use":
+            permits.add(body.key)
+        elif isinstance(body, Returned) and body.key in permits:
+            return "the permit was used"
+        elif isinstance(body, Called) and body.deed not in READING:
+            return f"{body.agent} was called with it" if body.agent else "it was acted upon"
+        if isinstance(body, Noted) and body.kind == HANDED:
+            return "whoever asked has it already"
+    return ""
+
+
+def is_open_to_undo(bodies: Iterable[AnyBody]) -> bool:
+    """Whether there is an answer by a person's own hand that was not handed over since."""
+    is_open = False
+    for body in bodies:
+        if isinstance(body, Answered):
+            sources = [body.source_of(answer.key) for answer in body.answers]
+            is_open = not body.origin and all(source.in_person for source in sources)
+        elif isinstance(body, Noted) and body.kind == HANDED:
+            is_open = False
+    return is_open
 
 
 # -- answers that count --------------------------------------------------------------------------
@@ -326,15 +397,16 @@ def merge(parts: Iterable[tuple[Answered, tuple[Answer, ...]]]) -> dict[str, Giv
         for answer in answers:
             known = merged.get(answer.key)
             if known is None or known.answer != answer:
-                merged[answer.key] = Given(answer, body.source_of(answer.key))
+                merged[answer.key] = Given(answer, body.source_of(answer.key), body.at)
     return merged
 
 
 class Given(NamedTuple):
-    """An answer, and whose it is."""
+    """An answer, whose it is, and when it was given."""
 
     answer: Answer
     source: Source
+    at: str = ""
 
 
 class GivenAnswer(NamedTuple):
@@ -344,6 +416,7 @@ class GivenAnswer(NamedTuple):
     ask: Ask
     answer: Answer
     source: Source
+    at: str
 
 
 def given(
@@ -435,7 +508,7 @@ def _fits(before: GivenAnswer, question: Question) -> bool:
     seen, answer, picked = before.question, before.answer, before.answer.picked
     if (seen.text, seen.title, seen.multi) != (question.text, question.title, question.multi):
         return False
-    if answer.extra and seen.extras != question.extras:
+    if (answer.extra and seen.extras != question.extras) or seen.fields != question.fields:
         return False
     if answer.prefix == "force" and "/" in answer.argument:
         return False
@@ -482,12 +555,18 @@ def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
     return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
 
 
-def needs_documents(entries: Iterable[Entry]) -> bool:
-    """Whether a run needs what it began with: as long as anything said in it is left.
+def find_needed(began: Began, entries: Iterable[Entry]) -> set[str]:
+    """The documents that a run needs: what it began with, as long as anything said in it is left.
 
-    What the house did itself is left in any case and says nothing.
+    What the house did itself is left in any case and says nothing. Attachments are needed as long
+    as the arguments are there that name them.
     """
-    return any(entry.matter is not None and entry.kind != "called" for entry in entries)
+    left = {entry.kind for entry in entries if entry.matter is not None}
+    return {
+        digest
+        for name, digest in began.documents.items()
+        if ("began" in left if name.startswith(MARK) else left - {"called"})
+    }
 
 
 # -- what is told of it --------------------------------------------------------------------------
@@ -501,12 +580,17 @@ def state_of(row: Run, progress: Progress) -> State:
     return _state(row, ask, sent, progress.result, progress.error)
 
 
-def look_at(store: Store, row: Run, *, after: int = 0) -> State:
-    """The state of a run from the entries that make it up.
+def look_at(
+    store: Store, row: Run, *, after: int = 0, entries: Sequence[Entry] | None = None
+) -> State:
+    """The state of a run from the entries that make it up, where all of them are known, from those.
 
     Of what happened on the way, a run that is over tells only what came after an entry.
     """
-    if row.waits:
+    if entries is not None:
+        kinds = ("noted", "ended")
+        since = [e for e in entries[max(row.asked - 1, after) :] if row.waits or e.kind in kinds]
+    elif row.waits:
         since = store.entries(row.id, after=row.asked - 1, upto=row.n)
     else:
         since = store.entries(row.id, kinds=("noted", "ended"), after=after, upto=row.n)
@@ -521,7 +605,9 @@ def look_at(store: Store, row: Run, *, after: int = 0) -> State:
             sent[body.key] = matter.sent
         elif isinstance(body, Returned):
             sent.pop(body.key, None)
-        elif isinstance(body, Noted) and (row.waits or body.kind in ("decided", "declined")):
+        elif isinstance(body, Noted) and (
+            body.kind != SNOOZED if row.waits else body.kind in ("decided", "declined")
+        ):
             notes.append(Note(body.kind, matter.text, body.item))
         elif isinstance(body, Ended):
             result, error = matter.result, matter.error or None

@@ -21,6 +21,7 @@ from quandary.errors import QuandaryError
 from quandary.journal.entries import (
     Answered,
     Source,
+    Unreadable,
     document_bytes,
     document_digest,
     read_beginning,
@@ -48,7 +49,8 @@ _NAME = "prefer\n"
 _BOUND = "bound\n"
 _LATELY = 1000
 """Among so many runs, the newest first, a question is looked for that a preference is set for."""
-_DAMAGE = (QuandaryError, ValueError, KeyError, TypeError)
+_UNREADABLE = (Unreadable, ValueError, KeyError, TypeError)
+_DAMAGE = (QuandaryError, *_UNREADABLE)
 _IN_A_SPLIT = "every option of a split is asked about"
 _RECORDS = frozenset({"prefer", "phase", "prune", "imported"})
 _UNDERSTOOD = frozenset({"door", "ask", "title", "summary", "description"})
@@ -103,19 +105,22 @@ def set_preference(
 
 
 def bind_preferences(
-    store: Store, project: str, ask: Ask, reply: Reply, **said: Unpack[Said]
+    store: Store, project: str, ask: Ask, reply: Reply, *, agreed: bool, **said: Unpack[Said]
 ) -> None:
-    """Bind preferences to what a person has just answered with their own hand.
+    """Bind preferences to what a person answers with their own hand, where they `agreed` or not.
 
     From now on a preference decides a question in the form in which they took the one recommended
-    option; where they said something else, it no longer does. Damage means that it is asked.
+    option; where they said something else, it no longer does. Damage means that it is asked; only a
+    store that cannot be written now must not keep what they want otherwise.
     """
-    with suppress(*_DAMAGE):
+    with suppress(*(_DAMAGE if agreed else _UNREADABLE)):
         for question in ask.questions:
             answer = reply.to(question.key)
-            if not question.decidable or answer is None or not answer.settles or answer.blank:
+            if not question.decidable or answer is None or not answer.settles:
                 continue
-            found, agreed = find_preference(store, question.id, project), _agrees(question, answer)
+            if _agrees(question, answer) != agreed:
+                continue
+            found = find_preference(store, question.id, project)
             suppressing = found is not None and found.preference in SUPPRESSING
             if found and suppressing and agreed != is_bound(store, found, question):
                 _bind(store, found, question, bound=agreed, **said)
@@ -165,7 +170,7 @@ def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question
             question, source, answer = one.question, one.source, one.answer
             if question.id != id_ or one.ask.key in elsewhere:
                 continue
-            if not answer.settles or answer.blank:
+            if not answer.settles:
                 continue
             if source.in_person and question.content not in refused:
                 if by_hand or _agrees(question, answer):
@@ -315,6 +320,17 @@ def fixed_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()
         yield f"it cannot be taken back ({danger})"
     if is_split(id_):
         yield _IN_A_SPLIT
+
+
+def one_way_reason(settings: Settings | None, ask: Ask) -> str:
+    """Why one of the choices that an Ask shows leads one way; nothing where none is known to."""
+    for question in ask.questions:
+        words = [question.text, question.header, question.title]
+        words += [f"{choice.label}. {choice.description}" for choice in question.choices]
+        for reason in fixed_reasons(settings, question.id, words):
+            if reason != _IN_A_SPLIT:
+                return reason
+    return ""
 
 
 def _registered(settings: Settings, id_: str) -> Iterator[tuple[bool, str]]:

@@ -105,6 +105,12 @@ _BEGIN = f"""
     INSERT INTO run ({", ".join(TABLES["run"])})
     VALUES ({", ".join(f"%({name})s" for name in TABLES["run"])}) RETURNING id
 """  # noqa: S608 - our own names
+_TOLD = """, told AS (
+            INSERT INTO outbox (run, n, address, tries, due)
+            SELECT run, event.n, address, 0, %(since)s
+            FROM moved JOIN outbox ON run = moved.id AND outbox.n = 0,
+                unnest(%(events)s::bigint[]) AS event (n)
+        )"""
 _TYPES = {"n": "s::bigint", "kind": "s::text"} | dict.fromkeys(
     ("body", "matter", "salt", "seal", "digest"), "b::bytea"
 )
@@ -186,9 +192,17 @@ class PostgresStore(Store):
     # -- writing ---------------------------------------------------------------------------------
 
     def create(
-        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
+        self,
+        write: Write,
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
+        callbacks: Sequence[str] = (),
+        events: Sequence[int] = (),
     ) -> Run:
         made: Run | None = None
+        told: dict[str, Any] = {"once": once, "callbacks": callbacks, "events": events}
 
         def action(connection: Connection) -> Run:
             nonlocal made
@@ -202,7 +216,7 @@ class PostgresStore(Store):
                 if made is not None and _written(connection, made):
                     return made
                 # None of what follows waits for an answer, so that nobody waits for us.
-                made, entries = self._begin(execute, newest, write, documents, name, once=once)
+                made, entries = self._begin(execute, newest, write, documents, name, **told)
                 if self.beside is not None:
                     self.beside(connection, made)
                 values = {**asdict(made), **_columns(entries), "journal": self._journal}
@@ -213,11 +227,13 @@ class PostgresStore(Store):
 
         return self._connections.do(action)
 
-    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
+    def append(
+        self, run: Run, entries: Sequence[Entry], *, seen: int, events: Sequence[int] = ()
+    ) -> None:
         values = {**asdict(run), **_columns(entries), "journal": self._journal}
         notes = all(entry.kind == "noted" for entry in entries)
-        values |= {"seen": seen, "version": schema(), "notes": notes}
-        statement = _statement(_MOVE, min(len(entries), _FEW + 1))
+        values |= {"seen": seen, "version": schema(), "notes": notes, "events": list(events)}
+        statement = _statement(_MOVE, min(len(entries), _FEW + 1), telling=bool(events))
         before = False
 
         def action(connection: Connection) -> None:
@@ -232,6 +248,9 @@ class PostgresStore(Store):
                 raise Moved(run.id)
 
         self._connections.do(action)
+
+    def _change(self, sql: str, values: Sequence[object]) -> int:
+        return self._connections.do(lambda c: int(_execute(c, sql, values).rowcount))
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         def action(connection: Connection) -> list[Run]:
@@ -354,9 +373,9 @@ def _columns(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 @cache
-def _statement(moved: str, count: int) -> str:
+def _statement(moved: str, count: int, *, telling: bool = False) -> str:
     """Change the row of a run and add so many entries in one statement, which takes a number only
-    if it may: nothing is added where the row has moved.
+    if it may: nothing is added where the row has moved. What it tells elsewhere is added, too.
     """
     names = ", ".join(_TYPES)
     if count > _FEW:
@@ -373,7 +392,7 @@ def _statement(moved: str, count: int) -> str:
             SELECT pg_advisory_xact_lock_shared(%(journal)s),
                 pg_advisory_xact_lock_shared(%(journal)s + last_value + is_called::int)
             FROM moved, entry_seq_seq
-        )
+        ){_TOLD if telling else ""}
         INSERT INTO entry (run, {names})
         SELECT %(id)s, new.* FROM held, {new} AS new ({names}) ORDER BY new.n
         RETURNING seq

@@ -25,6 +25,7 @@ from quandary.journal.entries import (
 from quandary.journal.history import Standing, history, merge
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Reply
+from quandary.model.attachment import MARK
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ T = TypeVar("T")
 FLOWS: dict[str, str] = {
     "decide": "quandary.flows.decide",
     "gate": "quandary.flows.gate",
+    "permit": "quandary.flows.permit",
     "phase": "quandary.flows:phase",
     "split": "quandary.flows.split",
     "track": "quandary.flows:track",
@@ -149,10 +151,12 @@ def version_of(flow: str) -> int:
     return int(module_of(flow).VERSION)
 
 
-def start(flow: str, arguments: dict[str, Any]) -> Progress:
-    """A flow at its first request."""
-    begin = getattr(module_of(flow), FLOWS[flow].partition(":")[2] or "start")
-    progress = Progress(begin(arguments))
+def start(flow: str, arguments: dict[str, Any], heard: dict[str, Sent] | None = None) -> Progress:
+    """A flow at its first request, or at the first that it cannot follow from what was heard."""
+    module = module_of(flow)
+    recall = getattr(module, "recall", None) if heard else None
+    begin = getattr(module, FLOWS[flow].partition(":")[2] or "start")
+    progress = Progress(recall(arguments, heard) if recall else begin(arguments))
     progress.take(None, Failed)  # one that refuses to begin otherwise is not begun
     return progress
 
@@ -166,11 +170,15 @@ def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
 
 def resume(store: Store, run: str, known: Heard) -> Progress:
     """The flow of a run, brought to where what it is sent leads."""
-    return replay(run, restart(store, run, known), known)
+    left = dict(known.responses)
+    return replay(run, restart(store, run, known, left), known, left)
 
 
-def restart(store: Store, run: str, known: Heard) -> Progress:
-    """The flow of a run at its first request, as it began, or with the terms it has got since."""
+def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Progress:
+    """The flow of a run at its first request, as it began, or with the terms it has got since.
+
+    One that recalls may take out of what is left to be sent, where nothing is asked anew.
+    """
     began = known.standing.began
     if began is None:
         raise Diverged(f"run {run} does not begin with its beginning; see `quandary verify {run}`")
@@ -184,12 +192,15 @@ def restart(store: Store, run: str, known: Heard) -> Progress:
         )
     arguments = dict(known.arguments)
     for name, digest in began.documents.items():
+        if name.startswith(MARK):
+            continue
         written = store.document(digest)
         if written is None:
             raise Diverged(f"run {run} began with a document that the store has lost")
         arguments[name] = read_document(written, run)
     try:
-        return start(began.flow, arguments)
+        changed = known.anew or known.standing.amendments
+        return start(began.flow, arguments, None if changed else left)
     except QuandaryError as error:
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
 
@@ -253,9 +264,9 @@ def attribute(given: Mapping[str, Given]) -> Reply:
     return Reply(tuple(one.answer for one in of_each), tuple(one.source[:2] for one in of_each))
 
 
-def replay(run: str, progress: Progress, recorded: Heard) -> Progress:
+def replay(run: str, progress: Progress, recorded: Heard, left: dict[str, Sent]) -> Progress:
     """Send the flow what was recorded: found by key, never by order, and nothing left over."""
-    left, anew = dict(recorded.responses), recorded.anew
+    anew = recorded.anew
     amendments = recorded.standing.amendments
     while True:
         if anew:

@@ -21,9 +21,9 @@ from quandary.journal.history import (
     PRUNE,
     RECORDS,
     Wanted,
+    find_needed,
     is_prunable,
     may_prune,
-    needs_documents,
 )
 from quandary.model.calls import Do, Done
 
@@ -91,9 +91,10 @@ def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None
     gone = [
         e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
     ]
-    numbers = {entry.n for entry in gone}
-    if not needs_documents(entry for entry in entries if entry.n not in numbers):
-        bare |= _documents(entries)
+    numbers, began = {entry.n for entry in gone}, entries[0].read()
+    if isinstance(began, Began):
+        left = (entry for entry in entries if entry.n not in numbers)
+        bare |= set(began.documents.values()) - find_needed(began, left)
     return _of(row, gone) if gone else None
 
 
@@ -172,11 +173,11 @@ def _forget(store: Store, among: set[str]) -> int:
     left = {name for name in among if store.document(name) is not None}
     for row in store.each_run():
         try:
-            named = _documents(store.entries(row.id, upto=1)) & left
+            began = store.entries(row.id, upto=1)[0].read()
         except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
             return 0  # one that cannot be read may need all of them
-        if named and needs_documents(store.entries(row.id)):
-            left -= named
+        if isinstance(began, Began) and not left.isdisjoint(began.documents.values()):
+            left -= find_needed(began, store.entries(row.id))
         if not left:
             return 0
     return store.forget(left, seen=seen)

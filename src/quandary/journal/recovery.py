@@ -194,6 +194,11 @@ def _tables(found: list[_Found], salvaged: Salvaged) -> dict[str, list[Row]]:
         "entry": [(seq, *astuple(e)[:-1]) for seq, e in zip(seqs, entries, strict=True)],
         "name": [(name, run) for name, run in names.items() if name],
         "last": [(1, *max(last, salvaged.last or last, key=lambda known: known.runs))],
+        "outbox": [
+            (run.row.id, 0, address, 0, None)  # from now on it tells of what happens to it
+            for run in found
+            for address in (run.entries[0].read_matter().arguments or {}).get("callbacks", ())
+        ],
     }
 
 

@@ -9,19 +9,30 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
+from math import inf
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, Reused
+from quandary.errors import (
+    AlreadyAnswered,
+    Diverged,
+    NotFound,
+    PersonRequired,
+    ReadOnly,
+    Rejected,
+    Reused,
+)
 from quandary.journal import chance
 from quandary.journal.entries import (
     EMPTY,
     START,
     Answered,
+    Asker,
     Began,
+    Called,
     Matter,
     Noted,
     Returned,
@@ -35,15 +46,19 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import (
     BY_PREFERENCE,
+    HANDED,
     Earlier,
     Given,
     Writer,
+    find_last_answer,
     fold,
     given,
+    is_open_to_undo,
     look_at,
     standing_at,
     state_of,
 )
+from quandary.journal.outbox import UNDONE
 from quandary.journal.progress import (
     Progress,
     attribute,
@@ -59,17 +74,20 @@ from quandary.journal.progress import (
 )
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
 from quandary.model.asks import Answer, Ask, Note, Outcome, Reply
+from quandary.model.attachment import MARK
 from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NotRequired, TypedDict, Unpack
 
+    from quandary.flows import Request
     from quandary.journal.entries import Entry
     from quandary.journal.policy import Policy
 
-    Deeds = Callable[[Do], Done]
-    Response = Reply | Output | tuple[Output, ...]
+    Deeds = Callable[[Do], Done | None]
+    """What the house does itself; nothing where it waits for somebody who does it."""
+    Response = Reply | Output | tuple[Output, ...] | Done
     Listener = Callable[[Run, Ask], None]
 
     class Said(TypedDict):
@@ -85,7 +103,10 @@ T = TypeVar("T")
 
 IMPORTED = "imported\n"
 """Begins the name by which the record of an imported run is found; the run's own id follows."""
-LOOKS_PER_SECOND = 4
+EXPIRED = "nobody answered until"
+"""Begins the reason of a run that was withdrawn because its time was up; the moment follows."""
+LONGEST_UNSEEN = 1.0
+"""Seconds after which whoever waits for a run looks at it although nothing was written."""
 ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
 ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
@@ -213,28 +234,42 @@ def begin(
     name: str = "",
     once: bool = False,
     prefer: bool = True,
+    callbacks: Sequence[str] = (),
+    asker: Asker = Asker(),  # noqa: B008 - it cannot be changed
+    ruled: tuple[Source, str] | None = None,
     deeds: Deeds | None = None,
     **said: Unpack[Said],
 ) -> State:
     """Start a flow and journal it. Documents are arguments that are kept once for all runs.
 
+    Those whose names begin with `@` are bytes that were attached, of which no flow hears.
+
     With `origin`, answers of that run are taken over where the same thing is asked again, and so
     is what came of its calls, until something is asked for the first time. The run can be found by
     its `name`; with `once`, where a run has that name already, nothing is begun and its state is
-    given back. Without `prefer`, no preference decides anything at this point.
+    given back. Without `prefer`, no preference decides anything at this point. Where a rule of the
+    user's decides, `ruled` says which, and the code. `callbacks` are told what becomes of it.
     """
-    written = {name: document_bytes(value) for name, value in (documents or {}).items()}
+    given = documents or {}
+    written = {n: v if n.startswith(MARK) else document_bytes(v) for n, v in given.items()}
     digests = {name: document_digest(text) for name, text in written.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(arguments)))
-    progress = start(flow, plain | {n: msgspec.json.decode(text) for n, text in written.items()})
+    read = {n: msgspec.json.decode(t) for n, t in written.items() if not n.startswith(MARK)}
+    progress = start(flow, plain | read)
     source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
     kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
     writer = Writer(Run(0, id="", expires=until or None, **kind), source)
     kind |= {"expires": until, "origin": origin or "", "name": name, **writer.said}
-    writer.add(Began(documents=digests, **kind), Matter(arguments=plain))
+    writer.add(Began(documents=digests, asker=asker, **kind), Matter(arguments=plain))
     writer.stand(progress)
-    if origin is not None:
+    if origin is not None and _has_same_evidence(store, origin, digests):
         _take_over(writer, progress, Earlier(store, _row(store, origin).id))
+    if ruled is not None and isinstance(ask := progress.request, Ask):
+        decided = Reply((Answer(ask.questions[0].key, (ruled[1],)),))
+        require_fit(ask, decided)
+        writer.answer(decided, ask.key, **ruled[0]._asdict())
+        progress.take(_by(ruled[0], decided))
+        writer.stand(progress)
     if prefer:
         _decide(store, writer, progress)
 
@@ -245,10 +280,18 @@ def begin(
 
     kept = {digests[name]: text for name, text in written.items()}
     try:
-        run = store.create(write, kept, name=name, once=once)
+        told: dict[str, Any] = {"callbacks": callbacks, "events": writer.events}
+        run = store.create(write, kept, name=name, once=once, **told)
     except Taken as taken:
         return look(store, str(taken))
     return _do_deeds(OpenRun(store, run, progress), source, deeds, writer.notes)
+
+
+def _has_same_evidence(store: Store, origin: str, digests: Mapping[str, str]) -> bool:
+    """Whether a run had the same attachments: no answer counts for others than were shown."""
+    before = read_beginning(store, _row(store, origin).id)[0].documents
+    old, new = ({d for n, d in each.items() if n.startswith(MARK)} for each in (before, digests))
+    return old == new
 
 
 def advance(
@@ -291,14 +334,14 @@ def advance(
             pending = tuple(call.key for call in handle.progress.calls)
             writer, asked = Writer(handle.row, source, pending), handle.progress.request
             _record(handle, writer, response, to, token=token, request=request)
+            _bind(store, writer, asked, response, agreed=False)
             handle.move(writer.append(store))
         except (Moved, AlreadyAnswered, Rejected) as error:
             if known is None and not isinstance(error, Moved):
                 raise
             known = None  # somebody else may have been here; look
             continue
-        if isinstance(asked, Ask) and isinstance(response, Reply):
-            _bind(store, writer, asked, response)
+        _bind(store, writer, asked, response, agreed=True)
         return _do_deeds(handle, source, deeds, writer.notes)
 
 
@@ -308,6 +351,7 @@ def note(
     what: Outcome | Note,
     *,
     to: str | None = None,
+    until: str = "",
     **said: Unpack[Said],
 ) -> State:
     """Keep something that is no answer: the question stays open. A decline ends the run."""
@@ -321,7 +365,8 @@ def note(
             raise _already(row, to)
         writer = Writer(row, Source(**said))
         matter = Matter(text=what.text) if what.text else EMPTY
-        writer.add(Noted(kind=what.kind, key=row.key or "", item=what.item, **writer.said), matter)
+        kept = {"key": row.key or "", "item": what.item, "until": until, **writer.said}
+        writer.add(Noted(kind=what.kind, **kept), matter)
         if what.kind == "declined":
             writer.end("declined", what.text)
         try:
@@ -346,11 +391,18 @@ def note_behind(
 
 
 @_until_appended
-def withdraw(store: Store, run: str, why: str, **said: Unpack[Said]) -> State:
-    """End a waiting run that nobody needs any more."""
+def withdraw(
+    store: Store, run: str, why: str, *, repairing: bool = False, **said: Unpack[Said]
+) -> State:
+    """End a waiting run that nobody needs any more.
+
+    What moves a track is not stopped half-way, but by whoever is `repairing` that track.
+    """
     row = _row(store, run)
     if row.status != "waiting":
         raise Rejected(f"run {run} is {row.status}; only a waiting run can be withdrawn")
+    if _is_moving(row) and not repairing:
+        raise Rejected(f"what was chosen is being carried out; `quandary next {run}` completes it")
     writer = Writer(row, Source(**said))
     writer.end("withdrawn", why)
     return look_at(store, writer.append(store))
@@ -382,6 +434,9 @@ def amend(
     old = [a for a in answers if key == a.ask.key or a.ask.question(key) is not None]
     if not old:
         raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
+    called = (body for entry in entries if isinstance(body := entry.read(), Called))
+    if any(body.deed == "use" and body.key in standing.responses for body in called):
+        raise Rejected(f"the permit of run {run} was used, so nothing of it changes; ask anew")
     ask, known = old[0].ask, {a.answer.key: a.answer for a in old}
     if seen is not None and known.get(seen.key) != seen:
         raise Rejected("somebody else has changed this answer; check it again")
@@ -397,8 +452,9 @@ def amend(
     writer.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
     recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
     progress = resume(store, run, heard(run, recorded + writer.recorded))
+    _bind(store, writer, ask, changed, agreed=False)
     state = _append(store, writer, progress, deeds)
-    _bind(store, writer, ask, changed)
+    _bind(store, writer, ask, changed, agreed=True)
     return state
 
 
@@ -432,6 +488,58 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
 
 
 @_until_appended
+def undo(store: Store, run: str, *, key: str | None = None, **said: Unpack[Said]) -> State:
+    """Take back the last answer: its question waits again, under a new key, and no other does.
+
+    It is the answer to the Ask of that `key`, where one is named. No preference answers what was
+    just taken back. What only a person can answer, only a person takes back.
+    """
+    row = _row(store, run)
+    if row.status in ("declined", "withdrawn") or _has_expired(row):
+        why = f"run {run} is over ({row.status})"
+        raise Rejected(f"{why}; begin anew with its answers: --from {run}")
+    entries = store.entries(run, upto=row.n)
+    last = find_last_answer(entries)
+    if last is None or key not in (None, last.key):
+        what = f"the last answer is not to {key}" if last else "there is no answer"
+        raise Rejected(f"{what}; `quandary log {run}` shows what was answered")
+    if last.obstacle:
+        raise Rejected(f"{last.obstacle}, so the answer cannot be undone; change it, with a reason")
+    writer = Writer(row, Source(**said))
+    taken, number = last.takes_back, last.amendment + 1
+    note = Noted(kind=UNDONE, key=last.key, takes_back=taken, amendment=number, **writer.said)
+    writer.add(note)
+    recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
+    progress = resume(store, run, heard(run, recorded + writer.recorded))
+    if getattr(progress.request, "require", "") == "person" and not writer.source.in_person:
+        raise PersonRequired("only a person can take this answer back, where they gave it")
+    writer.stand(progress)
+    return _do_deeds(OpenRun(store, writer.append(store), progress), writer.source, None)
+
+
+def hand_over(store: Store, run: str, **said: Unpack[Said]) -> State:
+    """Where a run stands, for whoever asked. With a result they have what a person answered.
+
+    That is recorded, once: from then on the answer cannot be undone.
+    """
+    while True:
+        row = _row(store, run)
+        state = look_at(store, row)
+        entries = store.entries(run, kinds=("answered", "noted"), upto=row.n)
+        if row.status != "done" or not is_open_to_undo(entry.read() for entry in entries):
+            return state
+        writer = Writer(row, Source(**said))
+        writer.add(Noted(kind=HANDED, **writer.said))
+        try:
+            writer.append(store)
+        except Moved:
+            continue
+        except ReadOnly:  # where nobody can write, nobody can undo
+            return state
+        return replace(state, n=row.n + 1)
+
+
+@_until_appended
 def settle(
     store: Store,
     run: str,
@@ -449,14 +557,24 @@ def settle(
     """
     row = _row(store, run, expiring=False)
     progress = rebuild(store, run, row.n)
+    # What was undone here in the meantime waits, or was answered, under another key.
     if not isinstance(progress.request, Ask):
-        key = reply.answers[0].key
+        _, answers = given(run, store.entries(run, upto=row.n))
+        key = answers[-1].answer.key if answers else reply.answers[0].key
+        reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))
         return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
+    key = progress.request.key
+    reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))
     require_fit(progress.request, reply)
     writer = Writer(row, Source(**said))
     writer.answer(reply, progress.request.key, why=why, seconds=seconds)
     progress.take(_by(writer.source, reply))
     writer.stand(progress)
+    if isinstance(do := progress.request, Do) and do.deed == "use":  # it was done there
+        done = Done(do.key, text=do.argument)
+        writer.came(done)
+        progress.take(done)
+        writer.stand(progress)
     return state_of(writer.append(store), progress)
 
 
@@ -486,19 +604,30 @@ def replied(store: Store, run: str, token: str, request: str = "") -> State | No
                 raise Reused(
                     "another reply was sent with that key before; send each with one of its own"
                 )
-            return _state_after(store, run, entry.n)
+            return state_after(store, run, entry.n)
     return None
 
 
-def wait(store: Store, run: str, n: int, seconds: float) -> State:
-    """The state once the run has more than `n` entries, or as it is when the time is up."""
-    deadline = chance.monotonic() + seconds
-    while True:
-        row = _row(store, run)
-        left = deadline - chance.monotonic()
-        if row.n > n or row.status != "waiting" or left <= 0:
-            return look_at(store, row)
-        chance.sleep(min(1 / LOOKS_PER_SECOND, left))
+def wait(
+    store: Store, run: str, n: int = 0, seconds: float = inf, *, until_end: bool = False
+) -> State:
+    """The state once the run has more than `n` entries, or as it is when the time is up.
+
+    With `until_end` it is waited for until the run is over, whatever happens before.
+    """
+    deadline, news = chance.monotonic() + seconds, None
+    try:
+        while True:
+            row, looked = _row(store, run), chance.monotonic()
+            if (row.n > n and not until_end) or row.status != "waiting" or looked >= deadline:
+                return look_at(store, row)
+            news = news or store.news(min(LONGEST_UNSEEN, seconds))
+            # What expires is seen by nobody but whoever looks.
+            while not next(news) and chance.monotonic() < min(deadline, looked + LONGEST_UNSEEN):
+                pass
+    finally:
+        if news is not None:
+            news.close()
 
 
 def listen(store: Store, listener: Listener) -> None:
@@ -605,12 +734,21 @@ def _decide(store: Store, writer: Writer, progress: Progress) -> None:
     writer.tell_decided()
 
 
-def _bind(store: Store, writer: Writer, ask: Ask, reply: Reply) -> None:
-    """Let preferences know what a person has answered with their own hand."""
-    if writer.source.in_person and any(question.decidable for question in ask.questions):
+def _bind(
+    store: Store, writer: Writer, ask: Request | None, reply: Response, *, agreed: bool
+) -> None:
+    """Let preferences know what a person answers with their own hand.
+
+    Where they do not take what is recommended, that is before it is recorded: whatever comes
+    between, nothing is decided that they want otherwise.
+    """
+    if not (writer.source.in_person and isinstance(ask, Ask) and isinstance(reply, Reply)):
+        return
+    if any(question.decidable for question in ask.questions):
         from quandary.journal.policy import bind_preferences  # noqa: PLC0415 - the same
 
-        bind_preferences(store, writer.run.project, ask, reply, **writer.source._asdict())
+        said = writer.source._asdict()
+        bind_preferences(store, writer.run.project, ask, reply, agreed=agreed, **said)
 
 
 def _record(
@@ -630,6 +768,11 @@ def _record(
         require_person(request, response, writer.source)
         writer.answer(response, request.key, **sent)
         progress.take(_by(writer.source, response))
+    elif isinstance(response, Done):
+        if not isinstance(request, Do) or request.key != response.key:
+            raise _already(row, response.key)
+        writer.came(response)
+        progress.take(response)
     else:
         for output in response if isinstance(response, tuple) else (response,):
             if output.key not in {call.key for call in progress.calls}:
@@ -663,7 +806,8 @@ def _do_deeds(
     """
     store, progress = handle.store, handle.progress
     while isinstance(progress.request, Do) and deeds is not None and handle.row.status == "waiting":
-        done = deeds(progress.request)
+        if (done := deeds(progress.request)) is None:
+            break
         writer = Writer(handle.row, source)
         writer.came(done)
         progress.take(done)
@@ -686,21 +830,29 @@ def _do_deeds(
 def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
     """The row of a run; one whose time is up is withdrawn by being looked at."""
     row = store.require_run(run)
-    if not expiring or row.status != "waiting" or not _has_expired(row) or _is_far_ahead(store):
+    if not expiring or row.status != "waiting" or not row.expires:
         return row
-    writer = Writer(row, Source("policy", "expiry", ""))
-    writer.end("withdrawn", f"nobody answered until {row.expires}")
+    writer = Writer(row, Source("policy", "expiry", ""))  # a clock that jumps is read once
+    if writer.at < row.expires or _is_moving(row) or _is_far_ahead(store, writer.at):
+        return row
+    what = "it was not used until" if row.waits == "house" else EXPIRED
+    writer.end("withdrawn", f"{what} {row.expires}")
     return writer.append(store)
+
+
+def _is_moving(row: Run) -> bool:
+    """Whether a run is moving a track, of which the journal and a file have to say the same."""
+    return row.waits == "house" and row.flow in ("gate", "phase")
 
 
 def _has_expired(row: Run) -> bool:
     return bool(row.expires) and chance.stamp(chance.now()) >= str(row.expires)
 
 
-def _is_far_ahead(store: Store) -> bool:
-    """Whether the clock is so far beyond the newest entry that it is rather wrong than right."""
+def _is_far_ahead(store: Store, at: str) -> bool:
+    """Whether a moment is so far beyond the newest entry that the clock is rather wrong."""
     newest = [read_body(body).at for _, _, body in store.happened(after=store.newest() - 1)]
-    return bool(newest) and chance.stamp(chance.now() - IDLE) > max(newest)
+    return bool(newest) and chance.stamp(datetime.fromisoformat(at) - IDLE) > max(newest)
 
 
 def _require_waiting(handle: OpenRun, to: str | None) -> None:
@@ -715,7 +867,7 @@ def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
     return AlreadyAnswered(f"{what} (run {row.id} {stands}{reason})")
 
 
-def _state_after(store: Store, run: str, n: int) -> State | None:
+def state_after(store: Store, run: str, n: int) -> State | None:
     """The state as whoever sent the reply numbered `n` was told it: after all that it led to.
 
     What was appended at once bears one date. Then come the deeds that the house did right away,
@@ -727,7 +879,7 @@ def _state_after(store: Store, run: str, n: int) -> State | None:
     for entry in store.entries(run, after=n - 1, upto=row.n):
         body = entry.read()
         if isinstance(body, Returned):
-            belongs = standing.waits == "house"
+            belongs = standing.waits == "house" and row.flow != "permit"  # which others use
         else:
             belongs = body.at == at and not (isinstance(body, Answered) and body.who != "policy")
         if at and not belongs:

@@ -14,8 +14,8 @@ from weakref import finalize
 
 from msgspec.structs import astuple
 
-from quandary.errors import Rejected, StoreError
-from quandary.journal import chance
+from quandary.errors import ReadOnly, Rejected, StoreError
+from quandary.journal import chance, outbox
 from quandary.journal.entries import sha256
 from quandary.journal.store import (
     CREATE,
@@ -52,6 +52,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"PRAGMA application_id = {APPLICATION}",
     ),
     (CREATE["name"],),
+    outbox.CREATE,
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 INDEX = {
@@ -95,6 +96,8 @@ _PLACES = 2**62
 """More than anyone has runs; the largest number that a lock can have is not much higher."""
 _LOOKS = 5
 _LOOKED = 0.01
+_GLANCE = 0.04
+"""Seconds from one glance at whether others have written to the next: costs next to nothing."""
 _FAULTS = {
     sqlite3.SQLITE_NOTADB: " is not a journal: it is not a database; name another store",
     sqlite3.SQLITE_READONLY: " cannot be written: the file or its folder is read-only",
@@ -168,9 +171,18 @@ class SqliteStore(Store):
                 self._rows("ROLLBACK")
 
     def news(self, seconds: float) -> Generator[bool]:
-        while True:  # nobody tells about a file, so it is looked into each time
-            chance.sleep(seconds)
-            yield True
+        """Nobody tells about a file, but SQLite counts what other connections write to it."""
+        own = self._name == MEMORY
+        name = MEMORY if own else self._name
+        with closing(self._connect(name, uri=name != self.address)) as watcher:
+            seen: object = None
+            while True:
+                deadline, told = chance.monotonic() + seconds, False
+                while not told and (left := deadline - chance.monotonic()) > 0:
+                    chance.sleep(min(left, seconds if own else _GLANCE))
+                    before, seen = seen, _written_by_others(watcher)
+                    told = own or seen is None or seen != before
+                yield told
 
     @contextmanager
     def lock_run(self, run: str) -> Iterator[None]:
@@ -230,11 +242,19 @@ class SqliteStore(Store):
     # -- writing ---------------------------------------------------------------------------------
 
     def create(
-        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
+        self,
+        write: Write,
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
+        callbacks: Sequence[str] = (),
+        events: Sequence[int] = (),
     ) -> Run:
         def action() -> tuple[Run, list[Entry], range]:
             newest = self._db.execute(NEWEST).fetchone()
-            run, entries = self._begin(self._db.execute, newest, write, documents, name, once=once)
+            told: dict[str, Any] = {"once": once, "callbacks": callbacks, "events": events}
+            run, entries = self._begin(self._db.execute, newest, write, documents, name, **told)
             self._db.execute(_ADD_RUN, astuple(run))
             return run, entries, self._add(entries)
 
@@ -242,7 +262,9 @@ class SqliteStore(Store):
         self._keep(seqs, entries)
         return run
 
-    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
+    def append(
+        self, run: Run, entries: Sequence[Entry], *, seen: int, events: Sequence[int] = ()
+    ) -> None:
         def action() -> range:
             told = (run.key, run.asked, run.n, run.head, run.since)
             notes = all(entry.kind == "noted" for entry in entries)
@@ -253,9 +275,14 @@ class SqliteStore(Store):
                 moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen, notes))
                 if not moved.rowcount:
                     raise Moved(run.id)
+            for n in events:
+                self._db.execute(outbox.TELL, (n, run.since, run.id))
             return self._add(entries)
 
         self._keep(self._write(action), entries)
+
+    def _change(self, sql: str, values: Sequence[object]) -> int:
+        return self._write(lambda: self._db.execute(sql, values).rowcount)
 
     def _add(self, entries: Sequence[Entry]) -> range:
         """Add entries; the numbers that they have got."""
@@ -527,6 +554,8 @@ class SqliteStore(Store):
                 with lock or nullcontext():
                     return action()
             except (UnicodeDecodeError, sqlite3.Error) as error:
+                if _code(error) == sqlite3.SQLITE_READONLY:
+                    raise ReadOnly(self._explain(error)) from error
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
                 if chance.monotonic() >= deadline:
@@ -539,6 +568,13 @@ class SqliteStore(Store):
     def _explain(self, error: Exception) -> str:
         said = _FAULTS.get(_code(error), ": {error}")
         return self.path + said.format(error=error, path=self.path)
+
+
+def _written_by_others(watcher: sqlite3.Connection) -> object:
+    """A number that differs when somebody has written; nothing where that cannot be told."""
+    with suppress(sqlite3.Error):
+        return watcher.execute("PRAGMA data_version").fetchone()
+    return None
 
 
 def _code(error: BaseException | None) -> int:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import NotFound, ParseError, Rejected, StoreError
+from quandary.journal import outbox
 from quandary.journal.entries import START, Began, Entry, Kind, Status, read_bodies
 from quandary.model.asks import Ask, Note
 from quandary.model.calls import Call, Do
@@ -74,6 +75,7 @@ TABLES = {
     "entry": ("seq", "run", "n", "kind", "body", "matter", "salt", "seal", "digest"),
     "name": ("name", "run"),
     "last": ("one", "id", "first", "runs"),
+    "outbox": ("run", "n", "address", "tries", "due"),
 }
 """The tables that every store has, with their columns, each sorted by the first of them."""
 CREATE = {
@@ -169,6 +171,18 @@ class Awaited(NamedTuple):
     """Since when the first of them waits."""
 
 
+class Waiting(NamedTuple):
+    """A run that waits for a person, with what a list tells of it."""
+
+    run: Run
+    began: bytes | None
+    """The body of its first entry."""
+    asked: bytes | None
+    """The matter of the entry with which it waits."""
+    notes: list[bytes]
+    """The bodies of the notes since then."""
+
+
 class NoStore(NotFound):
     """Nothing was kept there yet."""
 
@@ -262,6 +276,31 @@ class Store(ABC):
         sql = f"SELECT {RUN} FROM run {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
         return list(starmap(Run, self._rows(sql, (*terms.values(), limit))))
 
+    def waiting(
+        self, *, project: str | None = None, after: int = 0, limit: int, newest: bool = False
+    ) -> list[Waiting]:
+        """A page of the runs that wait for a person, and what they wait with."""
+        own, wanted = _of(project)
+        order, sign = ("DESC", "<") if newest else ("ASC", ">")
+        behind = f" AND number {sign} ?" if after or not newest else ""
+        page = f"SELECT {RUN} FROM run WHERE waits = 'person'{own}{behind}"  # noqa: S608
+        sql = (
+            "SELECT page.*, first.body, asked.matter, note.body "  # noqa: S608 - our own words
+            f"FROM ({page} ORDER BY number {order} LIMIT ?) AS page "
+            "LEFT JOIN entry AS first ON first.run = page.id AND first.n = 1 "
+            "LEFT JOIN entry AS asked ON asked.run = page.id AND asked.n = page.asked "
+            "LEFT JOIN entry AS note ON note.run = page.id AND note.n > page.asked "
+            f"AND note.kind = 'noted' ORDER BY page.number {order}, note.n"
+        )
+        found: dict[str, Waiting] = {}
+        for *row, began, asked, note in self._rows(
+            sql, (*wanted, *([after] if behind else []), limit)
+        ):
+            run = Run(*row)
+            one = found.setdefault(run.id, Waiting(run, began, asked, []))
+            one.notes.extend([note] if note is not None else [])
+        return list(found.values())
+
     def each_run(
         self,
         *,
@@ -304,6 +343,11 @@ class Store(ABC):
         among = f"AND kind IN ({_marks(kinds)})" if kinds else ""
         where = f"WHERE run = ? AND n > ? AND n <= ? {among} ORDER BY n"
         return self._entries(where, (run, after, upto, *kinds))
+
+    def first_entries(self, runs: Sequence[str]) -> dict[str, tuple[bytes, bytes | None]]:
+        """How some runs began: the body and the matter of the first entry of each."""
+        sql = f"SELECT run, body, matter FROM entry WHERE n = 1 AND run IN ({_marks(runs)})"  # noqa: S608
+        return {run: (body, matter) for run, body, matter in self._rows(sql, runs)} if runs else {}
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
         """The entries that a run's flow is built from, as far as `upto`.
@@ -409,6 +453,11 @@ class Store(ABC):
         rows = self._rows("SELECT written FROM document WHERE digest = ?", (digest,))
         return rows[0][0] if rows else None
 
+    def some_documents(self, digests: Collection[str]) -> dict[str, bytes]:
+        """Those of these documents that are there, by their digests."""
+        sql = f"SELECT digest, written FROM document WHERE digest IN ({_marks(digests)})"  # noqa: S608
+        return dict(self._rows(sql, (*digests,))) if digests else {}
+
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All of them, each with its digest."""
         sql = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?"
@@ -500,18 +549,24 @@ class Store(ABC):
     # -- the index of words ----------------------------------------------------------------------
 
     def having(
-        self, words: Sequence[str], *, project: str | None = None, below: int = maxsize
-    ) -> list[tuple[int, str]]:
-        """A page of the runs that have all these words, by the index: each number and id.
+        self,
+        words: Sequence[str],
+        *,
+        project: str | None = None,
+        below: int = maxsize,
+        limit: int = _PAGE,
+    ) -> list[Run]:
+        """A page of the runs that have all these words, by the index.
 
         They are those below a number, the newest first.
         """
         place, (own, wanted) = self._WORDS_OF, _of(project)
         terms = [*self._match(words), (f"{place} < ?", below)]
         where = " AND ".join([f"run.number = {place}", *(term for term, _ in terms)]) + own
-        sql = f"SELECT run.number, id FROM words CROSS JOIN run WHERE {where}"  # noqa: S608
-        values = (*(value for _, value in terms), *wanted, _PAGE)
-        return self._rows(f"{sql} ORDER BY {place} DESC LIMIT ?", values)
+        columns = ", ".join(f"run.{name}" for name in TABLES["run"])
+        sql = f"SELECT {columns} FROM words CROSS JOIN run WHERE {where}"  # noqa: S608
+        values = (*(value for _, value in terms), *wanted, limit)
+        return list(starmap(Run, self._rows(f"{sql} ORDER BY {place} DESC LIMIT ?", values)))
 
     @abstractmethod
     def index_words(self, words_of: Callable[[str], str]) -> int:
@@ -580,19 +635,33 @@ class Store(ABC):
 
     @abstractmethod
     def create(
-        self, write: Write, documents: Mapping[str, bytes], *, name: str = "", once: bool = False
+        self,
+        write: Write,
+        documents: Mapping[str, bytes],
+        *,
+        name: str = "",
+        once: bool = False,
+        callbacks: Sequence[str] = (),
+        events: Sequence[int] = (),
     ) -> Run:
         """Begin a run. `write` is told which run is the newest, and nobody else begins one.
 
-        The name is the new run's from now on; with `once`, `Taken` where a run has it already.
+        The name is the new run's from now on; with `once`, `Taken` where a run has it already. The
+        entries numbered `events`, and later ones, are told to the `callbacks`; see `outbox`.
         """
 
     @abstractmethod
-    def append(self, run: Run, entries: Sequence[Entry], *, seen: int) -> None:
-        """Add entries and put the row in its new state.
+    def append(
+        self, run: Run, entries: Sequence[Entry], *, seen: int, events: Sequence[int] = ()
+    ) -> None:
+        """Add entries and put the row in its new state; `events` are those that the run may tell.
 
         `Moved` unless the count is `seen`, and, but for notes, where the run was pruned meanwhile.
         """
+
+    @abstractmethod
+    def _change(self, sql: str, values: Sequence[object]) -> int:
+        """Change rows that stand beside the journal, and say how many."""
 
     @abstractmethod
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
@@ -633,6 +702,8 @@ class Store(ABC):
         name: str,
         *,
         once: bool,
+        callbacks: Sequence[str],
+        events: Sequence[int],
     ) -> Written:
         """Write down all that goes with a new run but its row and entries, which are given back."""
         taken = execute("SELECT run FROM name WHERE name = ?", (name,)).fetchone() if once else None
@@ -646,6 +717,10 @@ class Store(ABC):
         if name:
             execute(_KEEP_NAME, (name, run.id))
         execute(_KEEP_LAST, (run.id, run.first, run.number))
+        for address in callbacks:
+            execute(outbox.ADD, (run.id, 0, address, None))
+            for n in events:
+                execute(outbox.ADD, (run.id, n, address, run.since))
         return run, entries
 
     def _keep(self, seqs: Sequence[int], entries: Sequence[Entry]) -> None:

@@ -29,10 +29,10 @@ from quandary.journal.history import (
     PRUNE,
     Wanted,
     describe_beginning,
+    find_needed,
     history,
     is_prunable,
     may_prune,
-    needs_documents,
     where,
 )
 
@@ -195,8 +195,8 @@ class _Check:
             began = self._compare(row, entries, bodies)
             if began is not None and began.name:
                 names[began.name] = row.number
-            if began is not None and began.documents and needs_documents(entries):
-                needed.update(began.documents.values())
+            if began is not None and began.documents:
+                needed |= find_needed(began, entries)
             if pruned := [at for at, e in enumerate(entries, 1) if e.matter is None and e.seal]:
                 self.pruned += len(pruned)
                 self._prunes(row, pruned, bodies, at_home=at_home)

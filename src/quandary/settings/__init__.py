@@ -33,9 +33,13 @@ KNOWN: dict[str, type] = {
     **dict.fromkeys((*_AGENTS, "log_dir", "on_exhausted", "on_interrupted", "store"), str),
     **dict.fromkeys(("default_retry_count", "default_timeout", *_LIMITS), int),
     **dict.fromkeys(("write_log_short", "write_log_long"), bool),
-    "trees": list,
+    **dict.fromkeys(("callbacks", "trees"), list),
     **dict.fromkeys(
-        ("agents", "authority", "hooks", "notify", "questions", "reading", "serve", "users"), dict
+        (
+            *("agents", "authority", "hooks", "notify", "permissions", "questions", "reading"),
+            *("serve", "users"),
+        ),
+        dict,
     ),
 }
 """Every setting there is; tables are dictionaries."""

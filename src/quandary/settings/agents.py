@@ -209,13 +209,13 @@ def _agent(where: str, name: str, table: dict[str, Any], known: Agent | None) ->
     problems: list[str] = []
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _KEYS:
-            problems.append(f"there is no key {key} (there are {', '.join(_KEYS)})")
+        if key not in KEYS:
+            problems.append(f"there is no key {key} (there are {', '.join(KEYS)})")
             continue
         try:
             values[key] = _value(key, value)
         except ValueError:
-            problems.append(f"{key} is {_KEYS[key][1]}, not {value!r}")
+            problems.append(f"{key} is {KEYS[key][1]}, not {value!r}")
     agent = known
     if "argv" in values:  # unless the table says how it takes its prompt, its words show it
         found = _placeholders(values["argv"])
@@ -273,7 +273,7 @@ _FLAGS = 'a list of texts without NUL, like ["--flag"]'
 _PROGRAM = 'a list of texts that begins with a program, like ["program", "--flag"]'
 _PATHS = 'a path, like "usage.input_tokens", or a list of paths'
 _SMALLEST_OUTPUT = 1024
-_KEYS: dict[str, tuple[Any, str]] = {
+KEYS: dict[str, tuple[Any, str]] = {
     "argv": (_Words, _PROGRAM),
     "prompt": (Way, "'argument' or 'stdin' or 'file'"),
     "large": (_Words, _PROGRAM),
@@ -297,7 +297,7 @@ _KEYS: dict[str, tuple[Any, str]] = {
 
 def _value(key: str, given: object) -> object:
     """The value of a key; a ValueError where it cannot have that value."""
-    value = msgspec.convert(given, _KEYS[key][0])
+    value = msgspec.convert(given, KEYS[key][0])
     paths: Sequence[str] = ()
     if key in ("usage", "failure"):
         paths = value = (value,) if isinstance(value, str) else value

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from quandary.formats.markdown.blocks import Block
     from quandary.formats.markdown.notation import Field
-    from quandary.formats.rules import Diagnostic
+    from quandary.formats.rules import Diagnostic, Level
 
 
 _BARE = re.compile("decision|choose", re.IGNORECASE)
@@ -117,6 +117,8 @@ class Section:
     """The column at which the section's container begins."""
     end = 0
     """The index of its last line."""
+    levels: Sequence[Level] | None = None
+    """Its levels, once a rule has looked."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree

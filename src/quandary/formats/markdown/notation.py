@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.model.text import printable
 from quandary.model.tree import OTHER, STAND_INS, Extra
 
 if TYPE_CHECKING:
@@ -251,92 +250,3 @@ class Codes:
                 number, letter = number // 26 - 1, number % 26
                 tail = chr(ord("A") + letter) + tail
             yield stem + tail
-
-
-WIDEST = 100
-"""Lines with more cells than this are hard to read, however wide the terminal is."""
-
-
-class Span(NamedTuple):
-    """A stretch of text in one style: plain, `bold`, `italic` or `code`."""
-
-    text: str
-    style: str = ""
-
-
-class Line(NamedTuple):
-    """A paragraph, heading or list item; its further rows stand `indent` cells in."""
-
-    spans: tuple[Span, ...] = ()
-    indent: int = 0
-
-    @property
-    def text(self) -> str:
-        """The line without its styles."""
-        return "".join(span.text for span in self.spans)
-
-
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(.*)")
-_HEADING = re.compile(r"#{1,6}\s+(.+)")
-_BULLET = re.compile(r"(\s*)([-*+]|\d{1,3}[.)])\s+(?=\S)")
-_MARKED = re.compile(
-    r"`+|\*\*(?=\S)"
-    r"|(?<![\w*])\*(?P<italic>(?=[^\s*])[^*]*?(?<=\S))\*(?![\w*])"
-)
-_BOLD_ENDS = re.compile(r"(?<=\S)\*\*")
-
-
-def lines(markdown: str) -> list[Line]:
-    """The text line by line, safe to show; lines that belong to one paragraph are kept apart."""
-    shown: list[Line] = []
-    fenced = ""
-    for raw in markdown.strip("\n").split("\n"):
-        fence = _FENCE.match(raw)
-        if fence and not fenced:
-            fenced = fence[1]
-            continue
-        if fence and fence[1].startswith(fenced) and not fence[2]:
-            fenced = ""
-            continue
-        safe = printable(raw.expandtabs(4)).rstrip()
-        shown.append(Line((Span(safe, "code"),)) if fenced and safe else _line(safe))
-    return shown
-
-
-def _line(safe: str) -> Line:
-    if heading := _HEADING.match(safe):
-        title = heading[1].rstrip("#").rstrip() or "#"
-        return Line((Span(Line(spans(title)).text, "bold"),))
-    if bullet := _BULLET.match(safe):
-        mark = "•" if bullet[2] in "-*+" else bullet[2]
-        head = f"{bullet[1]}{mark} "
-        return Line((Span(head), *spans(safe[bullet.end() :])), len(head))
-    return Line(spans(safe)) if safe else Line()
-
-
-def spans(safe: str) -> tuple[Span, ...]:
-    """One line in its styles, without the marks; the time grows with its length alone."""
-    found: list[Span] = []
-    done = at = 0
-    endless = {"`": len(safe), "*": len(safe)}  # so long a mark, or a longer one, has no end ahead
-    while match := _MARKED.search(safe, at):
-        mark, at = match[0], match.end()
-        style, text = "italic", match["italic"]
-        if text is None:
-            style = "code" if mark[0] == "`" else "bold"
-            end = _find_end(safe, mark, at + 1) if len(mark) < endless[mark[0]] else -1
-            if end < 0:
-                endless[mark[0]] = min(len(mark), endless[mark[0]])
-                continue
-            text, at = safe[at:end], end + len(mark)
-        found += [Span(safe[done : match.start()]), Span(text, style)]
-        done = at
-    found.append(Span(safe[done:]))
-    return tuple(span for span in found if span.text)
-
-
-def _find_end(safe: str, mark: str, after: int) -> int:
-    if mark[0] == "`":
-        return safe.find(mark, after)
-    end = _BOLD_ENDS.search(safe, after)
-    return end.start() if end else -1

@@ -110,12 +110,31 @@ def _closes(line: str, marker: str) -> bool:
 
 def canonical(text: str) -> str:
     """The text with its trees in canonical form; not a byte changes outside of them."""
+    if is_canonical(text):
+        return text
     for _ in range(4):
         rewritten = rewrite(text)
         if rewritten == text:
             break
         text = rewritten
     return text
+
+
+def is_canonical(text: str) -> bool:
+    """Whether a quick look sees that nothing is to be laid out anew, as in most documents.
+
+    The lines of a heading may be of any level.
+    """
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for section in parse(text).sections:
+        if section.listed:  # the text had to be read more closely
+            return False
+        wanted = format(section.tree).split("\n")[:-1]
+        begin = section.tree.line - 1
+        found = lines[begin : begin + len(wanted)]
+        if [line.lstrip("#") for line in found] != [line.lstrip("#") for line in wanted]:
+            return False
+    return True
 
 
 def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:

@@ -1,0 +1,349 @@
+"""Commands for those who write trees: `new`, `trees`, `preview`, `schema`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from quandary.cli.console import current_project, open_journal
+from quandary.cli.program import PATH, OneSource, store_option
+from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell, width
+from quandary.cli.trees import count_options
+from quandary.desk.levels import list_levels
+from quandary.errors import NotFound, QuandaryError
+from quandary.formats.markdown import Section, parse, writing
+from quandary.formats.markdown.notation import Codes, plain_name, read_head
+from quandary.formats.rules import MOST, question_summary
+from quandary.formats.schemas import NAMES, make_schema
+from quandary.formats.sources import in_project, load, load_with_others, split
+from quandary.journal import chance
+from quandary.journal.counts import occasions
+from quandary.model.text import count, printable, shorten, suggest
+from quandary.model.tree import OTHER, Decision, Option, Tree
+from quandary.settings.files import require_own, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from quandary.desk.levels import Level
+    from quandary.formats.sources import Found
+
+_FIRST = 3
+"""So many options stand beside Other, and as many in its menu."""
+_LARGEST = 1 << 20
+
+
+@click.command(epilog="Exit status: 0 written, 2 not written.")
+@click.argument("path", metavar="FILE.md", type=PATH)
+@click.option("--name", metavar="NAME", help="The tree's name; by default the file's.")
+@click.option("--trigger", metavar="TEXT", help="When it is asked, as a sentence.")
+@click.option("--question", metavar="TEXT", help="The question; it may have {slots}.")
+@click.option(
+    "--option",
+    "texts",
+    multiple=True,
+    metavar="'Label | Description'",
+    help="An option, two to six in all; '[CODE] Label | …' gives it a code.",
+)
+@click.option("--from-questions", "known", metavar="ID", help="Draft it from what a host asked.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@store_option
+def new_command(
+    path: str,
+    name: str | None,
+    trigger: str | None,
+    question: str | None,
+    texts: tuple[str, ...],
+    known: str | None,
+    force: bool,
+    where: str | None,
+) -> int:
+    """Write a new tree to FILE.md, one that `quandary check` has nothing to say about.
+
+    On a terminal you are asked for what the options leave out. Elsewhere standard input may have
+    the options, one on each line. Up to four are asked together; of five or six, the last ones open
+    under Other. With --from-questions, the question ID that hosts asked before is the draft; the
+    file says how often each option was chosen.
+    """
+    if not force and os.path.lexists(path):
+        raise QuandaryError(f"{path} exists; name another file, or overwrite it with --force")
+    stem, drafted, about = os.path.splitext(os.path.basename(path))[0], tuple[Option, ...](), ""
+    if known:
+        question, drafted, about = _draft_from_journal(where, known, question)
+    name = _upper(plain_name(name or _ask("Name", _upper(known or stem))))
+    trigger = trigger or _ask("When is it asked?", f"{_title(name)} has to be decided")
+    question = question or _ask("Question")
+    options = _read_options(texts) or drafted or _read_options(_list_options())
+    text = write_tree(name, trigger, question, options, about)
+    for found in in_project(os.path.dirname(path) or os.curdir):
+        taken = found.tree.name == name and not found.tree.fenced
+        if taken and os.path.realpath(found.path) != os.path.realpath(path):
+            raise QuandaryError(f"a tree named {name} is at {found}; give another --name")
+    require_own(path)
+    write_text(path, text)
+    tell(f"wrote {path} with {count(len(options), 'option')}; check and edit it as you like")
+    return 0
+
+
+def _upper(name: str) -> str:
+    """`deploy-window` as DEPLOY_WINDOW; what is no letter or number parts words."""
+    words = "".join(sign if sign.isascii() and sign.isalnum() else " " for sign in name)
+    return "_".join(words.upper().split()).lstrip("_0123456789") or "DECISION"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _ask(text: str, usual: str = "") -> str:
+    """What the person at the terminal says; elsewhere what is usual."""
+    if not is_terminal():
+        return usual
+    said: str = click.prompt(text, default=usual or None, err=True)
+    return said.strip()
+
+
+def _list_options() -> Iterator[str]:
+    """Options as lines: those of standard input, or typed until an empty one."""
+    if not is_terminal():
+        yield from read_pipe(_LARGEST).split("\n")
+        return
+    tell("Options, two to six, each as: Label | what it leads to. An empty line ends the list.")
+    for number in range(1, 2 * _FIRST + 1):
+        line = click.prompt(f"Option {number}", default="", show_default=False, err=True).strip()
+        if not line:
+            return
+        yield line if "|" in line else f"{line} | {_ask('  What does it lead to?')}"
+
+
+def _read_options(texts: Iterable[str]) -> tuple[Option, ...]:
+    """`[CODE] Label | Description`, of which the code may be left out."""
+    parts = [text.strip().removeprefix("- ").partition("|") for text in texts if text.strip()]
+    heads = [(read_head(head.strip()), " ".join(rest.split())) for head, _, rest in parts]
+    codes = Codes(head.code for head, _ in heads if head.code)
+    return tuple(
+        Option(head.code or codes.derive(head.label), head.label, description, head.multi)
+        for head, description in heads
+    )
+
+
+def write_tree(
+    name: str, trigger: str, question: str, options: tuple[Option, ...], about: str = ""
+) -> str:
+    """The file: a title, what is to be known about it, and a tree that no rule complains about.
+
+    A question that says nothing about the situation is asked behind its trigger.
+    """
+    trigger, question = " ".join(trigger.split()), " ".join(question.split())
+    if not question or not options:
+        missing = "question; give --question" if not question else "option; give two with --option"
+        raise QuandaryError(f"there is no {missing}; nothing was written")
+    if len(options) > 2 * _FIRST:
+        listed = f"{len(options)} options are more than a tree asks well"
+        raise QuandaryError(f"{listed}; give up to six, or ask with quandary split")
+    shape: Literal["free", ""] = "free"
+    if len(options) > MOST:
+        rest = Option(OTHER, "Other", options=options[_FIRST:])
+        options, shape = (*options[:_FIRST], rest), ""
+    decisions = (Decision(_title(name), options),)
+    tree = Tree(name, decisions, trigger=trigger, question=question, shape=shape)
+    if any(question_summary(Section(tree))):
+        tree = replace(tree, question=f"{trigger.rstrip('.')}. {question}")
+    text = "\n\n".join(filter(None, (f"# {_title(name)}", about, writing.format(tree))))
+    document = parse(text)
+    for problem in document.diagnostics:
+        raise QuandaryError(f"{problem.message}; nothing was written")
+    if document.trees != (tree,):
+        raise QuandaryError("these words cannot stand in a tree; write plainer ones")
+    return text
+
+
+# -- what hosts asked before ---------------------------------------------------------------------
+
+
+def _draft_from_journal(
+    where: str | None, known: str, question: str | None
+) -> tuple[str, tuple[Option, ...], str]:
+    """Question, options and a paragraph about them, as hosts asked it in this project."""
+    store = open_journal(where, existing=True, notify=False)
+    every = [
+        occasion
+        for occasion in occasions(store, current_project())
+        if store.require_run(occasion.run).flow == "question"
+    ]
+    found = [occasion for occasion in every if occasion.id == known]
+    if not found:
+        hint = suggest(known, {occasion.id for occasion in every}, "see `quandary stats`")
+        raise NotFound(f"no host asked a question {known} in this project; {hint}")
+    chosen = Counter(said for occasion in found for said in occasion.answer)
+    asked = [
+        ask.questions[0]
+        for occasion in reversed(found)
+        for entry in store.entries(occasion.run, kinds=("asked",))
+        if (ask := entry.read_matter().ask)
+    ]
+    codes, several = Codes(()), asked[0].multi
+    options = tuple(
+        Option(
+            codes.derive(choice.label),
+            _label(choice.label, several=several),
+            _tidy(choice.description) or f"Chosen {count(chosen[choice.label], 'time')} before",
+            several,
+        )
+        for choice in asked[0].choices
+    )
+    offered = dict.fromkeys(choice.label for each in asked for choice in each.choices)
+    told = ", ".join(f"“{_tidy(label)}” {chosen[label]}" for label in {**offered, **chosen})
+    about = f"Drafted from `{known}`, asked {count(len(found), 'time')}; chosen: {told}."
+    return question or _tidy(asked[0].text), options, about
+
+
+def _tidy(text: str) -> str:
+    """Words of a host on one line."""
+    return " ".join(printable(text).split())
+
+
+def _label(text: str, *, several: bool) -> str:
+    """A label as the rules want it: no dots at its end, no comma where several can be chosen."""
+    label = _tidy(text).rstrip(".… ")
+    return label.replace(",", ";") if several else label
+
+
+# -- the project's trees -------------------------------------------------------------------------
+
+
+@click.command()
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def trees_command(form: str) -> int:
+    """List the trees of the project: name, file, decisions, and when each is asked."""
+    found = [one for one in in_project(os.curdir) if not one.tree.fenced]
+    if form == "json":
+        listed = [
+            {
+                "name": tree.name,
+                "path": path,
+                "line": tree.line,
+                "trigger": tree.trigger or None,
+                "decisions": [count_options(decision) for decision in tree.decisions],
+            }
+            for path, tree in found
+        ]
+        put(msgspec.json.encode({"trees": listed}) + b"\n")
+        return 0
+    columns = [max((len(text(one)) for one in found), default=0) for text in (_name, str)]
+    for one in found:
+        decisions = ", ".join(decision.name for decision in one.tree.decisions)
+        about = printable(": ".join(filter(None, (decisions, one.tree.trigger))))
+        if sys.stdout.isatty():
+            about = shorten(about, max(width() - sum(columns) - 4, 20))
+        name, place = _name(one).ljust(columns[0]), printable(str(one)).ljust(columns[1])
+        put(f"{paint(name, bold=True)}  {place}  {about}".rstrip() + "\n")
+    if not found:
+        tell("there are no trees in this project; write one with quandary new FILE.md")
+    return 0
+
+
+def _name(found: Found) -> str:
+    return printable(found.tree.name)
+
+
+# -- what people will see --------------------------------------------------------------------------
+
+
+@click.command(cls=OneSource, epilog="Exit status: 0 shown, 1 it cannot be asked, 2 wrong usage.")
+@click.argument("source")
+@click.option("--watch", is_flag=True, help="Show it again whenever the file is saved.")
+@click.option("--web", is_flag=True, help="Show it in a browser, always up to date.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="For --web; else any port.")
+def preview_command(source: str, watch: bool, web: bool, port: int) -> int:
+    """Show what a person will be asked with the tree SOURCE: every level, with a made-up item.
+
+    Nothing is asked and nothing is recorded. On a terminal you see the question box; in a pipe, the
+    same as text.
+    """
+    path = split(source)[0]
+    if path == "-":
+        raise click.UsageError("name a file; standard input cannot be looked at again")
+    if path is None:
+        name = load(source).name
+        path = next(found.path for found in in_project(os.curdir) if found.tree.name == name)
+    if web:
+        return _preview_in_browser(source, path, port)
+    if not watch:
+        _preview(source)
+        return 0
+    seen: object = None
+    while True:
+        now = _stamp(path)
+        if now != seen:
+            seen = now
+            if sys.stdout.isatty():
+                click.clear()
+            try:
+                _preview(source)
+            except QuandaryError as error:
+                complain(str(error))
+            tell(f"{path} is watched (Ctrl-C to stop)")
+        chance.sleep(_PAUSE)
+
+
+_PAUSE = 0.25
+"""Seconds between two looks at a file."""
+
+
+def _stamp(path: str) -> object:
+    """What differs when a file was saved; nothing while there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _preview(source: str) -> None:
+    from quandary.doors import terminal  # noqa: PLC0415 - only for people
+
+    for name, ask in list_levels(*load_with_others(source)):
+        put(paint(f"── {printable(name)} ──", bold=True) + "\n")
+        terminal.show(ask)
+
+
+def _preview_in_browser(source: str, path: str, port: int) -> int:
+    try:
+        import uvicorn  # noqa: PLC0415 - an extra, and slow
+
+        from quandary.doors.web.preview import create_preview  # noqa: PLC0415 - the same
+    except ImportError as missing:
+        raise QuandaryError(
+            f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
+        ) from None
+    from quandary.cli.servers import bind  # noqa: PLC0415 - the same
+
+    def look() -> tuple[Tree, list[Level]]:
+        tree, others = load_with_others(source)
+        return tree, list(list_levels(tree, others))
+
+    look()
+    bound = bind("127.0.0.1", port)
+    port = bound.getsockname()[1]
+    app = create_preview(path, port, look, lambda: _stamp(path))
+    tell(f"Preview on http://127.0.0.1:{port}/ (Ctrl-C to stop)")
+    config = uvicorn.Config(app, ws="none", log_config=None, timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[bound])
+    return 0
+
+
+@click.command()
+@click.argument("name", type=click.Choice(NAMES))
+def schema_command(name: str) -> int:
+    """Print the JSON Schema of items, options (of a split), phases or settings, for editors."""
+    put(msgspec.json.format(msgspec.json.encode(make_schema(name)), indent=2) + b"\n")
+    return 0
