@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 EXTRAS = {
     "": ("cli.asking", "cli.authors", "client", "adapters", "journal.sqlite"),
     "terminal": ("doors.terminal.box",),
-    "web": ("doors.web.app", "doors.web.preview"),
+    "web": ("doors.web.app",),
     "mcp": ("doors.mcp",),
     "postgres": ("journal.postgres",),
     "fleet": ("fleet.worker",),

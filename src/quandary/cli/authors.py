@@ -320,7 +320,7 @@ def _preview_in_browser(source: str, path: str, port: int) -> int:
     try:
         import uvicorn  # noqa: PLC0415 - an extra, and slow
 
-        from quandary.doors.web.preview import create_preview  # noqa: PLC0415 - the same
+        from quandary.doors.web.app import create_preview  # noqa: PLC0415 - the same
     except ImportError as missing:
         raise QuandaryError(
             f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from litestar import Litestar, MediaType, Request, Response, asgi
+from litestar import Litestar, MediaType, Request, Response, asgi, get
+from litestar.config.allowed_hosts import AllowedHostsConfig
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException, InternalServerException
@@ -23,7 +24,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.plugins.jinja import JinjaTemplateEngine
-from litestar.response import Redirect
+from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
 from litestar.static_files import create_static_files_router
 from litestar.template.config import TemplateConfig
 from litestar.types import Scope
@@ -44,13 +45,12 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.evidence import attachment
 from quandary.doors.web.inbox import short
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
 from quandary.doors.web.pages import PAGES
 from quandary.doors.web.prose import render, render_line
+from quandary.doors.web.questions import attachment, mark_levels, show_ask
 from quandary.doors.web.run_pages import RUN_PAGES, cut
-from quandary.doors.web.together import TOGETHER
 from quandary.doors.web.tokens import Keys, Network
 from quandary.errors import QuandaryError
 from quandary.journal.progress import complete_types
@@ -62,8 +62,10 @@ if TYPE_CHECKING:
 
     from litestar.types import Message
 
+    from quandary.desk.levels import Level
     from quandary.desk.walks import Walks
     from quandary.doors.web.metrics import Fleet
+    from quandary.model.tree import Tree
 
     Tools = tuple[Any, Callable[[], AbstractAsyncContextManager[None]]]
     """An ASGI application, and what is to be entered for as long as the server runs."""
@@ -134,7 +136,6 @@ def create_app(
             *PAGES,
             *RUN_PAGES,
             attachment,
-            *TOGETHER,
             *LOGIN,
             api,
             *HEALTH,
@@ -312,3 +313,56 @@ def problem(
         '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )
     return Response(shown, status_code=status, media_type=MediaType.HTML, headers=headers)
+
+
+def create_preview(
+    path: str, port: int, load: Callable[[], tuple[Tree, list[Level]]], stamp: Callable[[], object]
+) -> Litestar:
+    """A tree while somebody writes it: every level as its page shows it. Nothing can be answered.
+
+    Whoever has the page open sees the tree anew when its `stamp` changes.
+
+    It answers to the names of this machine alone, so that no other site reads it by one of its own.
+    """
+
+    @get("/", sync_to_thread=True, include_in_schema=False)
+    def show(request: Visit) -> Template:
+        """All levels, or what keeps the tree from being asked."""
+        shown: list[object] = []
+        problem = ""
+        try:
+            tree, levels = load()
+            shown += [
+                show_ask(ask, ask.notes, {}, {}) | {"name": name, "tree": mark_levels(tree, ask)}
+                for name, ask in levels
+            ]
+        except QuandaryError as error:
+            problem = str(error)
+        name = "preview_list.html" if "x-part" in request.headers else "preview.html"
+        return Template(name, context={"path": path, "levels": shown, "problem": problem})
+
+    @get("/events", include_in_schema=False)
+    async def events() -> ServerSentEvent:
+        """News for an open page: the file was saved."""
+
+        async def news() -> AsyncIterator[ServerSentEventMessage]:
+            yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
+            seen = stamp()
+            while True:
+                await asyncio.sleep(0.25)
+                if (now := stamp()) != seen:
+                    seen = now
+                    yield ServerSentEventMessage(data="saved", event="news")
+
+        return ServerSentEvent(news())
+
+    names = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
+    static = create_static_files_router("/static", directories=[STATIC], resolve_symlinks=False)
+    return Litestar(
+        [show, events, static],
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates())),
+        allowed_hosts=AllowedHostsConfig(allowed_hosts=names),
+        before_send=[guard],
+        openapi_config=None,
+        logging_config=None,
+    )
