@@ -18,8 +18,16 @@ from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import decide
 from quandary.formats.markdown import parse as parse_tree
 from quandary.formats.proof import declare_fields
-from quandary.model.asks import Answer, Ask, Choice, Preamble, Question, Reply
-from quandary.model.attachment import Annotation, read_annotations
+from quandary.model.asks import (
+    Annotation,
+    Answer,
+    Ask,
+    Choice,
+    Preamble,
+    Question,
+    Reply,
+    read_annotations,
+)
 from quandary.reading import read
 
 FIELDS = declare_fields(

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from quandary.flows.decide import decide, recall
 from quandary.formats.markdown import parse
-from quandary.model.asks import Answer, Ask, Item, Reply
-from quandary.model.fields import Field
+from quandary.model.asks import Answer, Ask, Field, Item, Reply
 
 if TYPE_CHECKING:
     from quandary.flows import Flow

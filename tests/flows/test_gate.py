@@ -18,9 +18,8 @@ import strategies  # noqa: F401 - loads the profile
 from phases import FIVE, SCHEMA
 from quandary.errors import QuandaryError, Rejected
 from quandary.flows.gate import Custom, gate, time_spent
-from quandary.model.asks import Answer, Ask, Item, Limits, Reply
+from quandary.model.asks import Answer, Ask, Field, Item, Limits, Reply
 from quandary.model.calls import Do, Done
-from quandary.model.fields import Field
 from quandary.model.track import Move, Phase, Track
 from quandary.reading import Mode, read
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from quandary.errors import Rejected
 from quandary.flows.permit import permit
-from quandary.model.asks import Answer, Ask, Reply
-from quandary.model.attachment import Annotation
+from quandary.model.asks import Annotation, Answer, Ask, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.requests import PermitRequest, digest_input
 

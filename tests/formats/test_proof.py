@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import strategies  # noqa: F401 - loads the profile
 from quandary.errors import ParseError, Rejected
 from quandary.formats import proof, tracks
-from quandary.model.fields import Field
+from quandary.model.asks import Field
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.text(max_size=4)),

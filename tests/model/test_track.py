@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import strategies  # noqa: F401 - loads the profile
 from quandary.formats.tracks import read_phases
 from quandary.model import track as rules
-from quandary.model.fields import Field
+from quandary.model.asks import Field
 from quandary.model.track import Phase, Refusal, Track, Transition
 
 TRACKS: dict[str, list[object]] = {

@@ -14,7 +14,7 @@ from quandary.desk.authority import require_may, require_plain
 from quandary.desk.reply import arguments_of
 from quandary.errors import NotFound, ParseError, Rejected
 from quandary.journal.entries import document_digest
-from quandary.model.attachment import Attachment, tell_size
+from quandary.model.asks import Attachment, tell_size
 from quandary.model.text import printable
 from quandary.settings.files import open_file, project_root
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from quandary.desk.authority import Caller
     from quandary.journal.store import Store
-    from quandary.model.asks import Ask
-    from quandary.model.attachment import Shape
+    from quandary.model.asks import Ask, Shape
 
 LARGEST, LARGEST_RUN = 5_000_000, 20_000_000
 LONGEST_NAME = 200

@@ -21,8 +21,7 @@ from quandary.formats import sources
 from quandary.formats.markdown.notation import Codes
 from quandary.journal import chance, runs
 from quandary.journal.entries import Asker, sha256
-from quandary.model.asks import Limits, Note
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK, Limits, Note
 from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import project_of, read_settings, reading_agent
 

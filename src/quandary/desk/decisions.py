@@ -26,7 +26,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import GivenAnswer, given
 from quandary.journal.policy import find_preference, read_policy
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from quandary.formats.proof import Gaps, Given
     from quandary.journal.store import Run, Store
-    from quandary.model.fields import Field
+    from quandary.model.asks import Field
 
 FLOWS = ("phase", "gate")
 _RUN = re.compile(rf"\b[0-9A-Za-z]{{{chance.LENGTH}}}\b")

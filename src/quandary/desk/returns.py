@@ -31,8 +31,16 @@ from msgspec.structs import replace
 from quandary.desk import sheets
 from quandary.desk.values import check_values, name_values, read_typed, take_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
-from quandary.model.asks import Answer, Ask, Outcome, Question, Reading, Reply
-from quandary.model.attachment import Annotation, read_annotations
+from quandary.model.asks import (
+    Annotation,
+    Answer,
+    Ask,
+    Outcome,
+    Question,
+    Reading,
+    Reply,
+    read_annotations,
+)
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:

@@ -10,16 +10,13 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Rejected
-from quandary.model.asks import Answer
-from quandary.model.attachment import read_annotations
-from quandary.model.fields import find_changes, read_defaults, shown
+from quandary.model.asks import Answer, find_changes, read_annotations, read_defaults, shown
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from quandary.model.asks import Question
-    from quandary.model.fields import Field
+    from quandary.model.asks import Field, Question
 
 _LINE = re.compile(r"\s*([^:=\n]{1,100}?)\s*[:=](?:\s+|\Z)(.*?)\s*", re.DOTALL)
 HOW = "To change one, add a line such as `{}: {}` to your reply, or to a note beside it."

@@ -21,19 +21,22 @@ from quandary.model import keys
 from quandary.model.asks import (
     BACK,
     MORE,
+    Annotation,
     Answer,
     Ask,
     Choice,
+    Field,
     Hand,
     Item,
     Note,
     Preamble,
     Question,
     Reply,
+    find_changes,
+    read_defaults,
+    shown,
 )
-from quandary.model.attachment import Annotation
 from quandary.model.calls import Assignment, Call, Do, Done, Output
-from quandary.model.fields import Field, find_changes, read_defaults, shown
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from quandary.model.asks import (
     BACK,
     Answer,
     Choice,
+    Field,
     Hand,
     Item,
     Kind,
@@ -30,7 +31,6 @@ from quandary.model.asks import (
     Reply,
     Required,
 )
-from quandary.model.fields import Field
 from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
 
 if TYPE_CHECKING:

@@ -22,15 +22,16 @@ from quandary.model.asks import (
     Answer,
     Ask,
     Choice,
+    Field,
     Item,
     Limits,
     Preamble,
     Question,
     Reply,
     Required,
+    shown,
 )
 from quandary.model.calls import Do, Done
-from quandary.model.fields import Field, shown
 from quandary.model.text import LETTERS
 from quandary.model.text import count as counted
 from quandary.model.track import Move, Phase, Track, find_guards, order

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError, Rejected
-from quandary.model.fields import PATH_EXISTS, Field, shown
+from quandary.model.asks import PATH_EXISTS, Field, shown
 from quandary.settings.files import compile_pattern
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from quandary.journal.history import IMPORT, find_needed, row_of
 from quandary.journal.runs import IMPORTED, Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import Problem, Report, store_digest, verify
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

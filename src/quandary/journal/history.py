@@ -37,8 +37,7 @@ from quandary.journal.entries import (
 from quandary.journal.outbox import event_of
 from quandary.journal.store import Run, State, Waits
 from quandary.model import keys
-from quandary.model.asks import Answer, Ask, Note, Question, Reply
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK, Answer, Ask, Note, Question, Reply
 from quandary.model.calls import READING, Call, Do, Done, Output
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Standing, history, merge
 from quandary.model import keys
-from quandary.model.asks import Answer, Ask, Reply
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK, Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:

@@ -73,8 +73,7 @@ from quandary.journal.progress import (
     way_back,
 )
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
-from quandary.model.asks import Answer, Ask, Note, Outcome, Reply
-from quandary.model.attachment import MARK
+from quandary.model.asks import MARK, Answer, Ask, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:

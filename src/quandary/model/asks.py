@@ -1,15 +1,137 @@
-"""A question for a person, and what came back."""
+"""A question for a person, the values and files that go with it, and what came back."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from quandary.model.attachment import Annotation
 from quandary.model.calls import Assignment
-from quandary.model.fields import Field, read_defaults
+from quandary.model.text import shorten
 from quandary.model.tree import Extra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MARK = "@"
+"""What the names of attachments begin with among the documents of a run."""
+Shape = Literal["text", "markdown", "diff", "json", "csv", "image", "pdf", "file"]
+
+
+class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that was attached to a run; what is in it is kept once for each digest."""
+
+    name: str
+    digest: str
+    """The SHA-256 of what is in it."""
+    size: int
+    shape: Shape = "text"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has lines."""
+        return self.shape not in ("image", "pdf", "file")
+
+    @property
+    def told(self) -> str:
+        """The name, how large it is, and what it is known by."""
+        return f"{self.name} ({tell_size(self.size)}, sha256 {self.digest[:12]}…)"
+
+
+class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A remark on a line of what is attached, or of a file in a diff."""
+
+    file: str
+    line: int
+    text: str
+
+    @property
+    def told(self) -> str:
+        """As it is typed and told: `plan.md:12 too short`."""
+        return f"{self.file}:{self.line} {self.text}"
+
+
+_SAID = r"(?P<line>\d{1,7})[: \t]\s*(?P<text>\S.*)"
+_MARKED = re.compile(rf"\s*@(?P<file>\S.*?):{_SAID}")
+_UNMARKED = re.compile(rf"\s*(?:@?(?P<file>\S.*?):)?{_SAID}")
+
+
+def read_annotations(text: str, file: str = "") -> tuple[list[Annotation], str]:
+    """The remarks among the lines of a text, and the rest of it.
+
+    One is `@plan.md:12 too short`; about a file that is known already, `12: too short` will do.
+    """
+    found, rest = [], []
+    for line in text.splitlines():
+        remark = (_UNMARKED if file else _MARKED).fullmatch(line[:10_000])
+        if remark:
+            about = remark["file"] or file
+            found.append(Annotation(about, int(remark["line"]), remark["text"].strip()))
+        else:
+            rest.append(line)
+    return found, "\n".join(rest).strip()
+
+
+def tell_size(size: int) -> str:
+    """A number of bytes, rounded."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.1f} KB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+PATH_EXISTS = "path-exists"
+
+
+class Field(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that a phase has to prove, and what its value must be like."""
+
+    name: str
+    schema: dict[str, Any] = {}
+    required: bool = True
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types that a value may have; none named means any."""
+        kinds = self.schema.get("type", [])
+        return tuple(kinds) if isinstance(kinds, list) else (kinds,)
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return str(self.schema.get("title") or self.name)
+
+    @property
+    def described(self) -> str:
+        """The field and what it must be, in a few words."""
+        schema, choices = self.schema, ", ".join(map(shown, self.schema.get("enum") or ()))
+        kinds = " or ".join(kind for kind in self.types if kind != "string")
+        said = (
+            f"one of {choices}" if schema.get("enum") else kinds,
+            f"at least {schema['minLength']} characters" if schema.get("minLength") else "",
+            f"like {schema['pattern']}" if schema.get("pattern") else "",
+            "a path that exists" if schema.get(PATH_EXISTS) else "",
+            "" if self.required else "optional",
+        )
+        return f"{self.name} ({', '.join(filter(None, said))})" if any(said) else self.name
+
+
+def read_defaults(fields: Iterable[Field]) -> dict[str, Any]:
+    """What stands in fields until somebody changes it; one without a default stands empty."""
+    return {f.name: f.schema["default"] for f in fields if "default" in f.schema}
+
+
+def find_changes(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are not the defaults."""
+    usual = read_defaults(fields)
+    return {n: v for n, v in values.items() if n not in usual or usual[n] != v}
+
+
+def shown(value: object) -> str:
+    """A value of a proof on one line, not too long."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return shorten(text)
+
 
 Kind = Literal["transition", "advisory"]
 Required = Literal["", "person"]

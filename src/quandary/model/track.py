@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quandary.model.fields import Field
+from quandary.model.asks import Field
 
 _LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
 

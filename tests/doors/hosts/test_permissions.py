@@ -18,8 +18,7 @@ from quandary.errors import AlreadyAnswered, ParseError
 from quandary.journal import runs
 from quandary.journal.entries import read_beginning
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.asks import Answer, Reply
-from quandary.model.attachment import Annotation
+from quandary.model.asks import Annotation, Answer, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from quandary.desk.sheets import Sheet
     from quandary.doors.mcp.tools import Client, Service
     from quandary.journal.store import State
-    from quandary.model.asks import Ask, Question
-    from quandary.model.fields import Field
+    from quandary.model.asks import Ask, Field, Question
 
     Context = ServerRequestContext["Forms", Any]
 

@@ -21,8 +21,7 @@ from quandary.doors.web.access import RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.store import Run, State
-from quandary.model.asks import Outcome
-from quandary.model.attachment import Annotation
+from quandary.model.asks import Annotation, Outcome
 from quandary.model.text import reveal
 from quandary.reading import read as reader
 

@@ -25,8 +25,7 @@ from quandary.doors.web.access import RunId, TheSite, Visit
 from quandary.doors.web.prose import render
 from quandary.errors import QuandaryError
 from quandary.journal.entries import read_beginning
-from quandary.model.asks import MORE, Answer, Reply
-from quandary.model.attachment import read_annotations, tell_size
+from quandary.model.asks import MORE, Answer, Reply, read_annotations, tell_size
 from quandary.model.text import reveal
 from quandary.model.tree import Tree
 
@@ -37,9 +36,7 @@ if TYPE_CHECKING:
     from quandary.doors.web.access import Fields
     from quandary.journal.entries import Began
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Ask, Note, Question
-    from quandary.model.attachment import Annotation, Attachment
-    from quandary.model.fields import Field
+    from quandary.model.asks import Annotation, Ask, Attachment, Field, Note, Question
     from quandary.model.tree import Option
 
     Levels = AbstractSet[frozenset[tuple[str, str, str]]]
