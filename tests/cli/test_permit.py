@@ -10,7 +10,7 @@ import pytest
 from program import call
 from quandary.desk import reply
 from quandary.desk.authority import Caller
-from quandary.desk.permit_rules import read_rules
+from quandary.desk.permits import read_rules
 from quandary.doors.hosts import permissions
 from quandary.doors.hosts.permissions import Permissions
 from quandary.journal.store import open_store

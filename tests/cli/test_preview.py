@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from program import BY_A_PERSON, DEPLOY, PROGRAM, at_terminal, call, environment
-from quandary.desk.levels import list_levels
+from quandary.cli.authors import list_levels
 from quandary.formats.markdown import parse
 from sites import REVIEW
 

@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from program import call
+from quandary.cli.authors import NAMES, make_schema
 from quandary.cli.doctor import QUESTIONS, _find_fault
 from quandary.errors import QuandaryError
 from quandary.formats import sources, tracks
-from quandary.formats.schemas import NAMES, make_schema
 from quandary.settings import KNOWN
 
 ROOT = Path(__file__).resolve().parents[2]

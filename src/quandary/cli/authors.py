@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
@@ -15,25 +16,32 @@ from quandary.cli.console import current_project, open_journal
 from quandary.cli.program import PATH, OneSource, store_option
 from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell, width
 from quandary.cli.trees import count_options
-from quandary.desk.levels import list_levels
 from quandary.errors import NotFound, QuandaryError
+from quandary.flows.decide import decide
+from quandary.flows.wording import find_slots
 from quandary.formats.markdown import Section, parse, writing
 from quandary.formats.markdown.notation import Codes, plain_name, read_head
 from quandary.formats.rules import MOST, question_summary
-from quandary.formats.schemas import NAMES, make_schema
-from quandary.formats.sources import in_project, load, load_with_others, split
+from quandary.formats.sources import OPTION_FIELDS, in_project, load, load_with_others, split
 from quandary.journal import chance
 from quandary.journal.counts import occasions
+from quandary.model.asks import Answer, Ask, Item, Reply
+from quandary.model.candidates import BUCKETS
 from quandary.model.text import count, printable, shorten, suggest
 from quandary.model.tree import OTHER, Decision, Option, Tree
+from quandary.settings import KNOWN
+from quandary.settings.agents import KEYS
 from quandary.settings.files import require_own, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from quandary.desk.levels import Level
+    from quandary.flows import Flow
     from quandary.formats.sources import Found
+    from quandary.model.asks import Question
 
+NAMES = ("items", "options", "phases", "settings")
+"""The files with a schema."""
 _FIRST = 3
 """So many options stand beside Other, and as many in its menu."""
 _LARGEST = 1 << 20
@@ -327,7 +335,7 @@ def _preview_in_browser(source: str, path: str, port: int) -> int:
         ) from None
     from quandary.cli.servers import bind  # noqa: PLC0415 - the same
 
-    def look() -> tuple[Tree, list[Level]]:
+    def look() -> tuple[Tree, list[tuple[str, Ask]]]:
         tree, others = load_with_others(source)
         return tree, list(list_levels(tree, others))
 
@@ -341,9 +349,101 @@ def _preview_in_browser(source: str, path: str, port: int) -> int:
     return 0
 
 
+_CONTEXT = "What has to be decided stands here, and all that somebody new to it needs to know."
+_ITEM = Item("1", "An item", "a made-up item", "What is to be known about this item stands here.")
+_OWN = "Other"
+_WORDS = "own words"
+
+
+def list_levels(tree: Tree, others: Sequence[Tree] = ()) -> Iterator[tuple[str, Ask]]:
+    """Every Ask that choosing can lead to, each once, and by which choices a person comes to it.
+
+    It is asked about a made-up item, with every slot filled.
+    """
+    begin = partial(decide, tree, [_ITEM], context=_CONTEXT, values=_fill(tree), trees=others)
+    seen: set[tuple[object, ...]] = set()
+    waiting: list[tuple[str, tuple[Reply, ...]]] = [(tree.name, ())]
+    while waiting:
+        name, replies = waiting.pop(0)
+        ask = _follow(begin(), replies)
+        if ask is None:
+            continue
+        shown = tuple((question.text, question.choices) for question in ask.questions)
+        if shown in seen:
+            continue  # behind the last page comes the first one
+        seen.add(shown)
+        yield name, ask
+        for question in ask.questions:
+            ways = [(choice.label, (choice.code,)) for choice in question.choices]
+            for label, picked in [*ways, *([(_OWN, ())] if question.menu else [])]:
+                reply = _choose(ask, question, picked)
+                waiting.append((f"{name} › {label}", (*replies, reply)))
+
+
+def _choose(ask: Ask, question: Question, picked: tuple[str, ...]) -> Reply:
+    """A choice, with nothing left to ask about the questions beside it."""
+    mine = Answer(question.key, picked=picked)
+    own = (Answer(other.key, text=_WORDS, raw=_WORDS) for other in ask.questions)
+    return Reply(tuple(mine if one.key == question.key else one for one in own))
+
+
+def _fill(tree: Tree) -> dict[str, str]:
+    """Something for every slot that no item fills."""
+    texts = [tree.question, *(extra.text for extra in tree.extras)]
+    for decision in tree.decisions:
+        texts += [decision.question, *(f"{o.label} {o.description}" for _, o in decision.walk())]
+    own = {"id", "label", "title", "context"}
+    return {name: f"some {name}" for name in find_slots(" ".join(texts)) if name not in own}
+
+
+def _follow(flow: Flow, replies: Sequence[Reply]) -> Ask | None:
+    """What is asked after these replies; nothing where they settle all of it."""
+    request = next(flow)
+    try:
+        for reply in replies:
+            request = flow.send(reply)
+    except StopIteration:
+        return None
+    return request if isinstance(request, Ask) else None
+
+
 @click.command()
 @click.argument("name", type=click.Choice(NAMES))
 def schema_command(name: str) -> int:
     """Print the JSON Schema of items, options (of a split), phases or settings, for editors."""
     put(msgspec.json.format(msgspec.json.encode(make_schema(name)), indent=2) + b"\n")
     return 0
+
+
+_NAMED = {"type": "string", "pattern": r"\S"}
+_TYPES = {str: "string", int: "integer", bool: "boolean"}
+
+
+def make_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of files that people write, so that editors can complete and check them.
+
+    What has a type of ours is described by that; the rest stands in `schemas.json`. A test compares
+    them with what the program accepts.
+    """
+    with open(os.path.join(os.path.dirname(__file__), "schemas.json"), "rb") as file:
+        schema: dict[str, Any] = msgspec.json.decode(file.read())[name]
+    if name == "options":
+        fields = {field: _of(kind) for field, (kind, _) in OPTION_FIELDS.items()}
+        spelt = ("".join(f"[{c}{c.upper()}]" for c in bucket) for bucket in BUCKETS)
+        any_case = {"type": "string", "pattern": rf"^\s*({'|'.join(spelt)})?\s*$"}
+        fields["recommend"] = {"anyOf": [{"enum": [*BUCKETS, None]}, any_case]}
+        schema["items"]["properties"] = {**fields, **dict.fromkeys(("key", "title"), _NAMED)}
+    elif name == "settings":
+        own = schema["properties"]
+        for key, kind in KNOWN.items():
+            own.setdefault(key, {"type": _TYPES.get(kind, "object")})
+        own |= {key.upper(): own[key] for key, kind in KNOWN.items() if kind in _TYPES}
+        table = own["agents"]["additionalProperties"]
+        table["properties"] = {key: _of(kind) for key, (kind, _) in KEYS.items()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _of(kind: object) -> Any:  # noqa: ANN401 - a schema
+    """A type's schema; the end of a text is written as editors know it."""
+    written = msgspec.json.encode(msgspec.json.schema(kind)).replace(rb"\\Z", b"$")
+    return msgspec.json.decode(written)

@@ -11,7 +11,7 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, put, tell
 from quandary.desk import begin, permits
 from quandary.desk.authority import find_agent
-from quandary.desk.permit_rules import Rule, read_rule, save_rule, try_rule
+from quandary.desk.permits import Rule, read_rule, save_rule, try_rule
 from quandary.desk.timeline import moment
 from quandary.doors.hosts.permissions import user_permissions
 from quandary.errors import QuandaryError, Rejected

@@ -1,21 +1,38 @@
-"""The one use of a permit, at every door."""
+"""The one use of a permit, at every door; and rules of the user's that decide requests for one.
+
+A rule reads `allow Bash command='git status' path=src host=claude`: what it does, the tools, and
+what else has to fit. Commands are compared by their words. One that is made of several is allowed
+only if each of them is, and one that cannot be taken apart for certain is never allowed. Neither is
+what cannot be taken back, nor a hidden file, nor one outside the project. What a rule does not
+decide is asked.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+from fnmatch import fnmatchcase
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from quandary.errors import AlreadyAnswered, Rejected
-from quandary.flows.permit import KEY
+import msgspec
+
+from quandary.errors import AlreadyAnswered, ParseError, Rejected
+from quandary.flows.permit import DENY, KEY, ONCE
 from quandary.journal import chance, runs
 from quandary.journal.entries import Returned, read_beginning
 from quandary.model.calls import Done
-from quandary.model.requests import PermitRequest, digest_input
+from quandary.model.requests import PLANS, QUIET, PermitRequest, digest_input, find_one_way
 from quandary.model.text import shorten
+from quandary.settings import config_folder, load_toml
+from quandary.settings.files import is_inside, project_root, read_text, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from quandary.desk.authority import Caller
-    from quandary.journal.store import State, Store
+    from quandary.journal.store import Run, State, Store
 
 
 def use(store: Store, caller: Caller, run: str, data: bytes | str) -> State:
@@ -85,3 +102,191 @@ def why_over(store: Store, state: State) -> str:
         return f"it was denied{said}"
     why = f": {state.error}" if state.error else ""
     return f"this permit is {state.status}{why}; ask anew"
+
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SUBSTITUTION = re.compile(r"\$\(([^()'\"\\`]*)\)")
+_UNREAD = re.compile(r"[$`]|\\\n")
+_OPERATORS = "();<>|&\n"
+_PARTS = re.compile(r"[|&;()\n`]+|\$\(")
+FORM = "write it like: allow Bash command='git status' path=src host=claude"
+
+
+class Rule(NamedTuple):
+    """What is decided without a person, and for what."""
+
+    name: str
+    decision: Literal["allow", "deny"]
+    tools: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The words that a command begins with, any of these."""
+    path: str = ""
+    host: str = ""
+
+    def fits(self, request: PermitRequest) -> bool:
+        """Whether tool, host and file are what the rule is for; a command is judged apart."""
+        if not any(fnmatchcase(request.tool, tool) for tool in self.tools):
+            return False
+        if self.host not in ("", request.host):
+            return False
+        return not self.path or _is_below(request, self.path)
+
+    def begins(self, words: Sequence[str]) -> bool:
+        """Whether a command begins like this."""
+        return any(tuple(words[: len(one)]) == one for one in self.commands)
+
+
+class Verdict(NamedTuple):
+    """What a rule decides, as the code of a choice."""
+
+    rule: Rule
+    code: str
+
+
+def read_rule(name: str, text: object) -> Rule:
+    """A rule as it is written in the settings."""
+    what = f"[permissions.rules] {name}"
+    if not _NAME.fullmatch(name) or not isinstance(text, str):
+        raise ParseError(f"{what}: {FORM}")
+    try:
+        decision, tools, *rest = shlex.split(text)
+        pairs = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
+    except ValueError:
+        raise ParseError(f"{what} is {text!r}; {FORM}") from None
+    for key, value in pairs:
+        if key not in ("command", "path", "host") or not value.strip():
+            raise ParseError(f"{what} says {key}={value}; {FORM}")
+    if decision not in ("allow", "deny") or not all(tools.split(",")):
+        raise ParseError(f"{what} is {text!r}; {FORM}")
+    said = dict(pairs)
+    commands = tuple(tuple(shlex.split(value)) for key, value in pairs if key == "command")
+    return Rule(
+        name,
+        cast("Literal['allow', 'deny']", decision),
+        tuple(tools.split(",")),
+        commands,
+        said.get("path", ""),
+        said.get("host", ""),
+    )
+
+
+def read_rules(table: object) -> tuple[Rule, ...]:
+    """All rules of the settings, in their order."""
+    if not isinstance(table, dict | None):
+        raise ParseError("[permissions.rules] is a table of rules by name")
+    return tuple(read_rule(name, text) for name, text in (table or {}).items())
+
+
+def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
+    """What the rules decide: any that denies comes first; nothing where a person is asked."""
+    if request.tool in PLANS:
+        return None
+    fitting = [rule for rule in rules if rule.fits(request)]
+    for rule in (rule for rule in fitting if rule.decision == "deny"):
+        if not rule.commands or any(map(rule.begins, _rough_parts(request.command))):
+            return Verdict(rule, DENY)
+    allowing = [rule for rule in fitting if rule.decision == "allow"]
+    if not allowing or find_one_way(request) or (request.path and not _is_below(request, ".")):
+        return None
+    if not request.command:
+        plain = [rule for rule in allowing if not rule.commands]
+        return Verdict(plain[0], ONCE) if plain else None
+    found = [
+        next((rule for rule in allowing if rule.begins(words)), None)
+        for words in split_command(request.command)
+    ]
+    return Verdict(found[0], ONCE) if found and found[0] and all(found) else None
+
+
+def _is_below(request: PermitRequest, path: str) -> bool:
+    """Whether a request is about a file below a folder of its project, and about no hidden one."""
+    root = project_root(request.folder) or request.folder
+    whole = os.path.join(request.folder, request.path)
+    if not request.path or not is_inside(os.path.join(root, path), whole):
+        return False
+    shown = os.path.relpath(os.path.realpath(whole), os.path.realpath(root))
+    return not any(part.startswith(".") for part in shown.split(os.sep) if part != ".")
+
+
+def split_command(line: str) -> list[list[str]]:
+    """The commands that a line for a shell is made of, as words; none where that is not certain.
+
+    Variables, redirections, grouping and nested substitutions are not taken apart.
+    """
+    line, inner = QUIET.sub(" ", line), list[list[str]]()
+    while found := _SUBSTITUTION.search(line):
+        parts = split_command(found[1])
+        if not parts:
+            return []
+        inner += parts
+        line = f"{line[: found.start()]}\0{line[found.end() :]}"
+    if _UNREAD.search(line):
+        return []
+    words = shlex.shlex(line, posix=True, punctuation_chars=_OPERATORS)
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
+    commands: list[list[str]] = [[]]
+    try:
+        for word in words:
+            if word and not word.strip(_OPERATORS):
+                if set(word) & set("()<>"):
+                    return []
+                commands.append([])
+            else:
+                commands[-1].append(word)
+    except ValueError:  # a quotation that does not end
+        return []
+    return inner + [words for words in commands if words]
+
+
+def _rough_parts(line: str) -> list[list[str]]:
+    """The same for what denies: however a line is written, each part of it counts."""
+    return split_command(line) + [part.split() for part in _PARTS.split(line)]
+
+
+# -- trying a rule, and keeping it -----------------------------------------------------------------
+
+
+class Trial(NamedTuple):
+    """What a rule would have decided, beside what was."""
+
+    run: Run
+    request: PermitRequest
+    would: str
+    was: str
+
+
+def try_rule(store: Store, rule: Rule, since: str) -> Iterator[Trial]:
+    """Every recorded request since a moment that the rule would have decided, the newest first."""
+    for row in store.each_run(newest=True):
+        if row.began < since:
+            return
+        given = read_beginning(store, row.id)[1].get("request") if row.flow == "permit" else None
+        request = msgspec.convert(given, PermitRequest) if given else None
+        verdict = find_rule([rule], request) if request and request.tool else None
+        if request and verdict:
+            ended = store.entries(row.id, kinds=("ended",))
+            result = ended[-1].read_matter().result if ended else None
+            was = result.get("decision", row.status) if isinstance(result, dict) else row.status
+            yield Trial(row, request, rule.decision, was)
+
+
+def save_rule(rule: Rule, text: str) -> str:
+    """Put a rule into the user's settings, and nothing else; the path of that file."""
+    path = os.path.join(config_folder(), "config.toml")
+    before = read_text(path) if os.path.exists(path) else ""
+    line = f"{rule.name} = {msgspec.json.encode(text).decode()}\n"
+    found = re.search(r"(?m)^\[permissions\.rules\][ \t]*\n", before)
+    if found:
+        after = before[: found.end()] + line + before[found.end() :]
+    else:
+        gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+        after = f"{before}{gap}[permissions.rules]\n{line}"
+    try:
+        kept = load_toml(after)["permissions"]["rules"][rule.name]
+    except (ValueError, KeyError, TypeError):
+        kept = None
+    if kept != text:
+        raise ParseError(f"{path}: the rule cannot be added; write it yourself: {line.strip()}")
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    write_text(path, after)
+    return path

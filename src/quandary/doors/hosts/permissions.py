@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.desk import permits, reply
-from quandary.desk.permit_rules import Rule, find_rule, read_rules
+from quandary.desk.permits import Rule, find_rule, read_rules
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
 from quandary.errors import ParseError, Rejected
@@ -31,7 +31,7 @@ from quandary.model.requests import PLANS, PermitRequest
 from quandary.settings import project_of, user_settings
 
 if TYPE_CHECKING:
-    from quandary.desk.permit_rules import Verdict
+    from quandary.desk.permits import Verdict
     from quandary.journal.store import State, Store
 
 KNOWN_HOSTS = ("claude", "codex", "copilot", "gemini", "qwen")

@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 
     from litestar.types import Message
 
-    from quandary.desk.levels import Level
     from quandary.desk.walks import Walks
     from quandary.doors.web.metrics import Fleet
+    from quandary.model.asks import Ask
     from quandary.model.tree import Tree
 
     Tools = tuple[Any, Callable[[], AbstractAsyncContextManager[None]]]
@@ -316,7 +316,10 @@ def problem(
 
 
 def create_preview(
-    path: str, port: int, load: Callable[[], tuple[Tree, list[Level]]], stamp: Callable[[], object]
+    path: str,
+    port: int,
+    load: Callable[[], tuple[Tree, list[tuple[str, Ask]]]],
+    stamp: Callable[[], object],
 ) -> Litestar:
     """A tree while somebody writes it: every level as its page shows it. Nothing can be answered.
 

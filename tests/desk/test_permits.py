@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.desk.permit_rules import (
+from quandary.desk.permits import (
     find_rule,
     read_rule,
     read_rules,
