@@ -160,7 +160,11 @@ def _programs(folder: Path) -> Path:
         )
     except PermissionError:
         folder.chmod(0o755)
-        return Path(shutil.copytree(installed, folder / "installed")) / "bin"
+        package = installed.parent  # its libraries are looked for beside it
+        for part in (Path(f"{package}.libs"), installed):
+            if part.exists():
+                shutil.copytree(part, folder / part.relative_to(package.parent))
+        return folder / installed.relative_to(package.parent) / "bin"
     return installed / "bin"
 
 
