@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import databases
 import full_stores
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
@@ -33,6 +32,7 @@ from quandary.reports.retelling import retell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from journal.conftest import Place
     from quandary.journal.archive import Exported, Imported
     from quandary.journal.store import State, Store
 
@@ -231,10 +231,10 @@ def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
     assert write(found) == written
 
 
-def test_a_run_that_was_changed_is_not_handed_on(store: Store, path: Path | str) -> None:
+def test_a_run_that_was_changed_is_not_handed_on(store: Store, place: Place) -> None:
     """Its own store says so first."""
     run = done(store)
-    databases.change(path, "DELETE FROM entry WHERE n = 3")
+    place.change("DELETE FROM entry WHERE n = 3")
     with pytest.raises(Rejected, match="quandary verify"):
         export(store, run)
     with pytest.raises(NotFound):

@@ -13,13 +13,11 @@ from quandary.desk.authority import Caller
 from quandary.desk.begin import Showing
 from quandary.errors import PersonRequired, Rejected, Reused
 from quandary.journal import chance, runs
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from journal.conftest import Place
     from quandary.journal.store import State, Store
 
 AGENT = Caller("agent", "command")
@@ -80,13 +78,13 @@ def test_only_a_person_takes_back_what_only_a_person_can_answer(store: Store, co
     assert reply.undo(store, PERSON, state.run).ask is not None
 
 
-def test_of_many_uses_at_once_one_succeeds(store: Store, path: Path | str) -> None:
+def test_of_many_uses_at_once_one_succeeds(store: Store, place: Place) -> None:
     """The fence that admits one answer admits one use."""
     state = answer(store, ask(store), "ONE")
     came, gate = list[str](), threading.Barrier(4)
 
     def use() -> None:
-        mine = open_store(path)
+        mine = place.open()
         gate.wait()
         try:
             permits.use(mine, AGENT, state.run, INPUT)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import databases
 import processes
 import small_flows
 from quandary.errors import Diverged, QuandaryError
@@ -26,6 +25,7 @@ from small_flows import requests
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from journal.conftest import Place
     from quandary.journal.store import State, Store
 
 
@@ -221,13 +221,13 @@ def test_a_flow_that_asks_twice_under_one_key_is_at_fault(store: Store) -> None:
 
 
 def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
-    store: Store, path: Path | str
+    store: Store, place: Place
 ) -> None:
     """Matter can be taken out; what the flow needs is then gone."""
     reply = small_flows.pick("1:", "OK", comment="secret")
     state = small_flows.answer(store, small_flows.begin(store), reply)
     pruned = "UPDATE entry SET matter = NULL, salt = NULL WHERE kind = 'answered'"
-    assert databases.change(path, pruned)
+    assert place.change(pruned)
     with pytest.raises(Diverged, match="pruned"):
         go_on(store, state.run)
     assert runs.look(store, state.run).key == "2:"
@@ -235,7 +235,7 @@ def test_a_run_whose_texts_were_pruned_is_shown_and_does_not_go_on(
     assert (report.pruned, len(report.problems)) == (1, 1)
 
 
-def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path | str) -> None:
+def test_a_run_keeps_the_documents_that_it_began_with(store: Store, place: Place) -> None:
     """They come back as arguments; one that is lost is missed."""
     state = runs.begin(
         store,
@@ -253,7 +253,7 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: Store, path: Path |
     assert isinstance(body, Began)
     assert list(body.documents) == ["words"]
     assert b"Shall we" not in (began.matter or b"")
-    assert databases.change(path, "DELETE FROM document")
+    assert place.change("DELETE FROM document")
     with pytest.raises(Diverged, match="lost"):
         go_on(store, state.run)
 

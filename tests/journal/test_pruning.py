@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import databases
 import full_stores
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
@@ -30,6 +29,7 @@ from quandary.model.asks import Answer, Reply
 from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
+    from journal.conftest import Place
     from quandary.journal.entries import Entry
     from quandary.journal.history import Keep
     from quandary.journal.store import State, Store
@@ -300,19 +300,19 @@ def test_a_document_that_a_new_run_begins_with_stays(store: Store) -> None:
     assert dict(store.documents()) == digests
 
 
-def test_a_document_that_is_gone_too_early_is_missed(store: Store, path: Path | str) -> None:
+def test_a_document_that_is_gone_too_early_is_missed(store: Store, place: Place) -> None:
     """The end of the run still has its words."""
     small_flows.answer(store, with_document(store))
     prune(store)
     assert verify(store).ok
-    databases.change(path, "DELETE FROM document")
+    place.change("DELETE FROM document")
     assert not verify(store).ok
 
 
-def test_a_run_that_cannot_be_read_stops_nobody(store: Store, path: Path | str) -> None:
+def test_a_run_that_cannot_be_read_stops_nobody(store: Store, place: Place) -> None:
     """`verify` reports it; the others are pruned."""
     broken, whole = done(store), done(store)
-    databases.change(path, "UPDATE entry SET body = X'FF00' WHERE seq = 2")
+    place.change("UPDATE entry SET body = X'FF00' WHERE seq = 2")
     assert prune(store).result["runs"] == 1
     assert "asked" in texts(store, broken)
     assert "asked" not in texts(store, whole)

@@ -73,7 +73,7 @@ def test_postgresql_needs_its_packages(url: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("named", "told"),
     [
         ("journal.db", "journal.db"),
         ("postgresql://host/db", "postgresql://host/db"),
@@ -84,9 +84,9 @@ def test_postgresql_needs_its_packages(url: str, monkeypatch: pytest.MonkeyPatch
         ("postgresql://host/db?sslpassword=secret", "postgresql://host/db"),
     ],
 )
-def test_a_password_is_never_shown(place: str, told: str) -> None:
+def test_a_password_is_never_shown(named: str, told: str) -> None:
     """Wherever in the URL it stands, and however badly it is quoted."""
-    assert place_of(place) == told
+    assert place_of(named) == told
 
 
 @given(st.text("abc:/@?&=%#", min_size=1), st.sampled_from(["postgresql", "mysql", "x"]))

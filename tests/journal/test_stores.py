@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
 
-import databases
 import small_flows
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance, runs
@@ -19,12 +17,14 @@ from quandary.journal.chance import stamp
 from quandary.journal.entries import Noted, Source
 from quandary.journal.history import Writer
 from quandary.journal.sqlite import MIGRATIONS, SqliteStore
-from quandary.journal.store import TABLES, Moved, open_store
+from quandary.journal.store import TABLES, Moved
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+    from journal.conftest import Place
     from quandary.journal.store import Row, Store
 
 
@@ -93,9 +93,9 @@ def test_a_closed_store_says_so(store: Store) -> None:
         store.runs()
 
 
-def test_runs_that_begin_at_once_are_numbered_without_gaps(path: Path | str) -> None:
+def test_runs_that_begin_at_once_are_numbered_without_gaps(place: Place) -> None:
     """Each follows the one before it, whoever began it."""
-    stores = [open_store(path) for _ in range(4)]
+    stores = [place.open() for _ in range(4)]
 
     def begin(store: Store) -> None:
         for _ in range(5):
@@ -112,10 +112,10 @@ def test_runs_that_begin_at_once_are_numbered_without_gaps(path: Path | str) -> 
         store.close()
 
 
-def test_history_read_bit_by_bit_misses_nothing(path: Path | str) -> None:
+def test_history_read_bit_by_bit_misses_nothing(place: Place) -> None:
     """Whoever asks for what came after the last entry they saw sees every entry, in order."""
-    stores = [open_store(path) for _ in range(4)]
-    reader = open_store(path)
+    stores = [place.open() for _ in range(4)]
+    reader = place.open()
     seen: list[tuple[str, int]] = []
 
     def write(store: Store) -> None:
@@ -205,9 +205,9 @@ def test_the_newest_run_of_a_name_has_it_unless_it_was_to_be_had_once(store: Sto
     assert len(store.runs()) == 2
 
 
-def test_a_snapshot_is_one_moment(store: Store, path: Path | str) -> None:
+def test_a_snapshot_is_one_moment(store: Store, place: Place) -> None:
     """What others write meanwhile is seen afterwards."""
-    other = open_store(path)
+    other = place.open()
     small_flows.begin(store)
     with store.snapshot():
         assert store.newest() == 2
@@ -219,9 +219,9 @@ def test_a_snapshot_is_one_moment(store: Store, path: Path | str) -> None:
     other.close()
 
 
-def test_news_come_soon_after_an_append(store: Store, path: Path | str) -> None:
+def test_news_come_soon_after_an_append(store: Store, place: Place) -> None:
     """From another process too, as far as the store can know."""
-    other = open_store(path)
+    other = place.open()
     news = other.news(0.3)
     assert any(islice(news, 3))
     small_flows.begin(store)
@@ -229,7 +229,7 @@ def test_news_come_soon_after_an_append(store: Store, path: Path | str) -> None:
     other.close()
 
 
-def test_a_filled_store_holds_just_what_was_dumped(store: Store, path: Path | str) -> None:
+def test_a_filled_store_holds_just_what_was_dumped(store: Store, place: Place) -> None:
     """And goes on from there: the next run follows the last one."""
     done = small_flows.answer(store, small_flows.begin(store, questions=2))
     small_flows.answer(store, done)
@@ -243,7 +243,7 @@ def test_a_filled_store_holds_just_what_was_dumped(store: Store, path: Path | st
     with pytest.raises(Rejected, match="not empty"):
         store.fill(dump, lambda: None)
     for table in TABLES:
-        empty(path, table)
+        empty(place, table)
     seen: list[str] = []
     store.fill(dump, lambda: seen.append(verify(store).digest))
     with store.snapshot():
@@ -254,13 +254,13 @@ def test_a_filled_store_holds_just_what_was_dumped(store: Store, path: Path | st
     assert verify(store).ok
 
 
-def test_a_store_that_does_not_pass_its_check_stays_empty(store: Store, path: Path | str) -> None:
+def test_a_store_that_does_not_pass_its_check_stays_empty(store: Store, place: Place) -> None:
     """All or nothing."""
     small_flows.begin(store)
     with store.snapshot():
         rows = {table: list(store.dump(table)) for table in TABLES}
     for table in TABLES:
-        empty(path, table)
+        empty(place, table)
 
     def refuse() -> None:
         assert store.newest() == 2
@@ -327,12 +327,12 @@ def test_documents_are_forgotten_but_those_that_a_new_run_needs(store: Store) ->
     assert store.forget([], seen=seen) == 0
 
 
-def empty(path: Path | str, table: str) -> None:
+def empty(place: Place, table: str) -> None:
     """As if nothing had ever been written to it."""
-    if table == "last" and isinstance(path, str):
-        databases.change(path, "UPDATE last SET id = '', first = '', runs = 0")
+    if table == "last" and place.is_shared:
+        place.change("UPDATE last SET id = '', first = '', runs = 0")
     else:
-        databases.change(path, f"DELETE FROM {table}")  # noqa: S608
+        place.change(f"DELETE FROM {table}")  # noqa: S608
 
 
 # -- what waits ----------------------------------------------------------------------------------
@@ -367,12 +367,12 @@ def test_a_store_that_is_ready(store: Store) -> None:
     store.require_ready()
 
 
-def test_a_schema_that_came_later(store: Store, path: Path | str) -> None:
+def test_a_schema_that_came_later(store: Store, place: Place) -> None:
     """A program that runs since before the upgrade says that it is too old."""
-    if isinstance(path, str):
-        databases.change(path, "UPDATE quandary SET version = version + 1")
+    if place.is_shared:
+        place.change("UPDATE quandary SET version = version + 1")
     else:
-        databases.change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        place.change(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(StoreError, match=r"another schema|newer Quandary"):
         store.require_ready()
 
@@ -387,14 +387,12 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_brought_to_another_schema_is_not_written_to(
-    store: Store, path: Path | str
+    store: Store, place: Place
 ) -> None:
     """Whoever has it open meanwhile is told to start again; nothing of theirs gets in."""
     state = small_flows.begin(store)
-    newer = (
-        "PRAGMA user_version = 99" if isinstance(path, Path) else "UPDATE quandary SET version = 99"
-    )
-    databases.change(path, newer)
+    newer = "UPDATE quandary SET version = 99" if place.is_shared else "PRAGMA user_version = 99"
+    place.change(newer)
     before = store.entries(state.run)
     for work in (
         store.require_ready,

@@ -25,6 +25,7 @@ from quandary.model.calls import Done, Output
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from journal.conftest import Place
     from quandary.journal.store import Store
 
 
@@ -148,11 +149,11 @@ TAMPERINGS = {
 }
 
 
-def tamper(path: Path | str, statements: list[str]) -> None:
+def tamper(place: Place, statements: list[str]) -> None:
     """Change it behind the store's back."""
     for name, rows in IN_RUN.items():
         statements = [statement.replace(name, rows) for statement in statements]
-    assert databases.change(path, *statements)
+    assert place.change(*statements)
 
 
 def test_an_untouched_journal_verifies(store: Store, runs: list[str]) -> None:
@@ -171,11 +172,9 @@ def test_an_empty_journal_verifies(store: Store) -> None:
 
 
 @pytest.mark.parametrize("what", TAMPERINGS)
-def test_every_tampering_is_found(
-    store: Store, path: Path | str, runs: list[str], what: str
-) -> None:
+def test_every_tampering_is_found(store: Store, place: Place, runs: list[str], what: str) -> None:
     """And a problem says in words what it is, with the run where there is one."""
-    tamper(path, TAMPERINGS[what])
+    tamper(place, TAMPERINGS[what])
     report = verify(store)
     assert not report.ok, runs
     assert all(problem.text for problem in report.problems)
@@ -202,10 +201,10 @@ ROW = {
 
 @pytest.mark.parametrize("column", Run.__struct_fields__)
 def test_every_column_of_a_run_is_checked(
-    store: Store, path: Path | str, runs: list[str], column: str
+    store: Store, place: Place, runs: list[str], column: str
 ) -> None:
     """Whatever it says, the entries have to say too."""
-    tamper(path, [f"UPDATE run SET {column} = {ROW[column]} WHERE number = 2"])  # noqa: S608
+    tamper(place, [f"UPDATE run SET {column} = {ROW[column]} WHERE number = 2"])  # noqa: S608
     assert not verify(store).ok, runs
 
 
@@ -219,7 +218,7 @@ def test_every_column_of_a_run_is_checked(
     ],
 )
 def test_a_name_leads_to_the_newest_run_that_has_it(
-    store: Store, path: Path | str, runs: list[str], statement: str
+    store: Store, place: Place, runs: list[str], statement: str
 ) -> None:
     """A preference is found by its name: an older one must not come back, nor one be lost."""
     for preference in ("always-ask", "never-ask"):
@@ -228,7 +227,7 @@ def test_a_name_leads_to_the_newest_run_that_has_it(
         )
     ended = small_flows.begin(store, "empty")
     assert verify(store).ok, (runs, ended)
-    tamper(path, [statement.replace("number = 5", "number = 4")])
+    tamper(place, [statement.replace("number = 5", "number = 4")])
     assert not verify(store).ok
 
 
@@ -293,37 +292,37 @@ def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:
 
 
 def test_a_text_is_gone_only_where_a_prune_on_record_took_it(
-    store: Store, path: Path | str, runs: list[str]
+    store: Store, place: Place, runs: list[str]
 ) -> None:
     """What it left has to be there, whether or not another one would have taken it."""
     pruning.prune(store, Wanted("9999"), "", Source("person", "terminal", ""), lambda _: None)
     assert verify(store).pruned > 0
     assert verify(store).ok
-    tamper(path, [BLANK + "@1 AND kind = 'answered'"])
+    tamper(place, [BLANK + "@1 AND kind = 'answered'"])
     (problem,) = verify(store).problems
     assert (problem.run, "on record" in problem.text) == (runs[0], True)
     assert not verify(store, runs[0]).ok
     codes = Wanted("9999", "codes")
     pruning.prune(store, codes, "", Source("person", "terminal", ""), lambda _: None)
     assert verify(store).ok
-    tamper(path, [BLANK + "run IN (SELECT id FROM run WHERE flow = 'prune')"])  # noqa: S608
+    tamper(place, [BLANK + "run IN (SELECT id FROM run WHERE flow = 'prune')"])  # noqa: S608
     assert {"no prune does" in problem.text for problem in verify(store).problems} >= {True}
 
 
 def test_a_prune_of_one_project_explains_no_other(
-    store: Store, path: Path | str, runs: list[str]
+    store: Store, place: Place, runs: list[str]
 ) -> None:
     """Nor one of what ended before."""
     for wanted in (Wanted("9999", "codes", "/elsewhere"), Wanted("2001", "codes")):
         pruning.prune(store, wanted, "", Source("person", "terminal", ""), lambda _: None)
-    tamper(path, [BLANK + "@1 AND n = 1"])
+    tamper(place, [BLANK + "@1 AND n = 1"])
     (problem,) = verify(store).problems
     assert (problem.run, problem.n) == (runs[0], 1)
 
 
-def test_a_changed_run_is_named(store: Store, path: Path | str, runs: list[str]) -> None:
+def test_a_changed_run_is_named(store: Store, place: Place, runs: list[str]) -> None:
     """The run, the number of the entry; the other runs verify."""
-    tamper(path, TAMPERINGS["a byte of a matter"])
+    tamper(place, TAMPERINGS["a byte of a matter"])
     (problem,) = verify(store).problems
     assert (problem.run, problem.n) == (runs[0], 3)
     assert "matter" in problem.text
@@ -332,13 +331,13 @@ def test_a_changed_run_is_named(store: Store, path: Path | str, runs: list[str])
 
 
 def test_a_tail_cut_off_with_care_is_found_by_the_stores_digest(
-    store: Store, path: Path | str, runs: list[str]
+    store: Store, place: Place, runs: list[str]
 ) -> None:
     """Whoever also rewrites the row leaves a journal that verifies, but not as the one it was."""
     digest = verify(store).digest
     since = store.entries(runs[1])[1].read().at
     tamper(
-        path,
+        place,
         [
             "DELETE FROM entry WHERE @2 AND n > 2",
             f"UPDATE run SET since = '{since}' WHERE number = 2",  # noqa: S608 - a date of ours

@@ -25,7 +25,7 @@ from simulation.model import Act, Wrong
 from simulation.oracle import Oracle
 from simulation.plants import planted
 from simulation.rules import Agents, Permits, Preferences, Tracks
-from simulation.store import SimulatedStore, new_database
+from simulation.store import Database, SimulatedStore
 from simulation.world import Broken, Only, Process, World, played
 
 if TYPE_CHECKING:
@@ -90,16 +90,17 @@ class Town:
         self.begun: dict[str, Beginning] = {}
         """Of some of them, what they were begun with."""
         self.acts = Counter[str]()
-        self.database = new_database()
+        self.database = Database()
         self.aside = SimulatedStore(self.database)
         """A handle for whoever only looks, at which nothing happens."""
-        self.elsewhere = new_database()
+        self.elsewhere = Database()
         SimulatedStore(self.elsewhere).close()
         self.imported: set[str] = set()
         """The runs that were, or may have been, imported there."""
         self.pruned: set[str] = set()
         places = {"here": self.database, "elsewhere": self.elsewhere}
         self.world.open_store = lambda process: SimulatedStore(places[process.place], process)
+        self.world.locks = self.database.drivers
         self.world.committed = self.committed
         self.world.killed = lambda process: self.agents.stop(process.name)
         self._servers: dict[int, Process] = {}
@@ -126,20 +127,20 @@ class Town:
             body = json.dumps(entry["body"])
             self.world.tell(f"    {entry['run'][-4:]}/{entry['n']} {body}")
         self.oracle.commit(new)
-        for (run,) in self.database.execute(_PRUNED).fetchall():
+        for (run,) in self.database.db.execute(_PRUNED).fetchall():
             if run not in self.pruned:
                 self.pruned.add(run)
                 self.oracle.prune(run)
         for run in dict.fromkeys(entry["run"] for entry in new):
             self.check_run(run)
         waits = "SELECT id FROM run WHERE waits = 'person'"
-        shown = [row[0] for row in self.database.execute(waits)]
+        shown = [row[0] for row in self.database.db.execute(waits)]
         self.oracle.judge_inbox(shown, len(self.oracle.entries))
 
     def entries(self, after: int = 0) -> list[dict[str, Any]]:
         """The entries of the journal, as the oracle is told of them."""
         names = ("run", "n", "body", "matter", "digest")
-        rows = self.database.execute(_ENTRIES, (after,)).fetchall()
+        rows = self.database.db.execute(_ENTRIES, (after,)).fetchall()
         told = [dict(zip(names, row, strict=True)) for row in rows]
         return [
             one | {k: one[k] and json.loads(one[k]) for k in ("body", "matter")} for one in told

@@ -108,8 +108,8 @@ class World:
     def __init__(self, seed: int | str, only: Only | None = None) -> None:
         self.seed, self.only = seed, only
         self.time = self.skew = self.gone_until = 0.0
-        self.locks: dict[str, Process] = {}
-        """The runs that are driven, and by whom."""
+        self.locks: dict[str, object] = {}
+        """The runs that are driven, the tracks that are changed, and by whom."""
         self.buried: list[greenlet] = []
         self.lines: list[str] = []
         """The history, for people."""
