@@ -10,11 +10,21 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from functools import partial, wraps
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 
 import msgspec
 from msgspec import Struct
@@ -40,9 +50,6 @@ from quandary.model.asks import NO, YES
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Concatenate, Self, Unpack
-
     from quandary.desk.begin import Asking, Permitting
     from quandary.journal.store import State
 

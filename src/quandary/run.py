@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quandary.errors import QuandaryError, Rejected
 from quandary.model.asks import Ask, Outcome, Reply
-from quandary.model.calls import Call, Do, Done
+from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quandary.flows import Flow
-    from quandary.model.calls import Output
 
 
 class Asks(Protocol):

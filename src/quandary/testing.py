@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.flows.decide import decide
-from quandary.model.asks import Answer, Ask, Item, Reply
+from quandary.model.asks import Answer, Ask, Item, Kind, Limits, Question, Reply
 from quandary.reading import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from quandary.model.asks import Kind, Limits, Question
     from quandary.model.tree import Tree
 
 CONTEXT = "A test walks through this tree."

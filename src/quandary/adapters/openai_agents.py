@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-from agents import Runner, RunState
+from agents import Agent, Runner, RunResult, RunState, TResponseInputItem
 
 from quandary.adapters import Desk, Stop
-
-if TYPE_CHECKING:
-    from agents import Agent, RunResult, TResponseInputItem
 
 HOST = "openai-agents"
 

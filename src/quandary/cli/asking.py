@@ -6,6 +6,7 @@ arguments of its flow and calls `begin`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,8 +29,6 @@ from quandary.settings import user_settings
 from quandary.settings.agents import read_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quandary.cli.program import Command
     from quandary.flows.split import Relation
     from quandary.journal.store import State, Store

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,10 +23,10 @@ from quandary.flows.wording import find_slots
 from quandary.formats.markdown import Section, parse, writing
 from quandary.formats.markdown.notation import Codes, plain_name, read_head
 from quandary.formats.rules import MOST, question_summary
-from quandary.formats.sources import OPTION_FIELDS, in_project, load, load_with_others, split
+from quandary.formats.sources import OPTION_FIELDS, Found, in_project, load, load_with_others, split
 from quandary.journal import chance
 from quandary.journal.counts import occasions
-from quandary.model.asks import Answer, Ask, Item, Reply
+from quandary.model.asks import Answer, Ask, Item, Question, Reply
 from quandary.model.candidates import BUCKETS
 from quandary.model.text import count, printable, shorten, suggest
 from quandary.model.tree import OTHER, Decision, Option, Tree
@@ -34,11 +35,7 @@ from quandary.settings.agents import KEYS
 from quandary.settings.files import require_own, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from quandary.flows import Flow
-    from quandary.formats.sources import Found
-    from quandary.model.asks import Question
 
 NAMES = ("items", "options", "phases", "settings")
 """The files with a schema."""

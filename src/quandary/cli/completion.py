@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,9 +18,6 @@ from quandary.formats.sources import in_project, matches_name
 from quandary.journal.store import open_store
 from quandary.model.text import printable, shorten
 from quandary.settings.files import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SEARCHED = 10_000
 """So many runs are looked through, the newest ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,13 +16,10 @@ from quandary.desk import state as states
 from quandary.desk.authority import Caller
 from quandary.errors import QuandaryError, Rejected
 from quandary.journal import runs
-from quandary.journal.store import NoStore, open_store
+from quandary.journal.store import NoStore, State, Store, open_store
 from quandary.model.asks import Outcome
 from quandary.settings import project_of
 from quandary.settings.files import read_input
-
-if TYPE_CHECKING:
-    from quandary.journal.store import State, Store
 
 PERSON = Caller("person", "terminal")
 SCRIPT = Caller("api", "answers")

@@ -12,13 +12,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import metadata
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 import msgspec
@@ -31,7 +32,13 @@ from quandary.desk import callbacks, notices
 from quandary.desk.authority import read_doors
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
-from quandary.doors.hosts.install import lesson_entry, load_json, our_hooks, our_server
+from quandary.doors.hosts.install import (
+    InstalledHook,
+    lesson_entry,
+    load_json,
+    our_hooks,
+    our_server,
+)
 from quandary.doors.hosts.permissions import read_permissions
 from quandary.doors.web.tokens import Keys, read_proxies
 from quandary.errors import ParseError, QuandaryError, Untrusted
@@ -40,16 +47,9 @@ from quandary.journal.store import NoStore, open_store, place_of
 from quandary.journal.verify import verify
 from quandary.model.calls import fold
 from quandary.model.text import printable
-from quandary.settings import trust
-from quandary.settings.agents import known_agents, read_catalogue
+from quandary.settings import Origin, trust
+from quandary.settings.agents import Agent, known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
-    from quandary.doors.hosts.install import InstalledHook
-    from quandary.settings import Origin
-    from quandary.settings.agents import Agent
 
 Status = Literal["ok", "note", "broken"]
 SECONDS = 5.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,19 +20,15 @@ from quandary.desk.state import end_what_expired
 from quandary.desk.timeline import events, origins
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import archive, chance, pruning
-from quandary.journal.entries import Source
+from quandary.journal.entries import Entry, Source
 from quandary.journal.history import KEEPS, Keep, Wanted
 from quandary.journal.pruning import Amount
-from quandary.journal.store import open_store, place_of
+from quandary.journal.store import Store, open_store, place_of
 from quandary.model.text import count
 from quandary.settings.files import read_input, read_text, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quandary.journal.archive import Exported
-    from quandary.journal.entries import Entry
-    from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
 _DIGEST = re.compile(r"\d+-[0-9a-f]{64}(?!\S)")

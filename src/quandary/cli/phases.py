@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +20,6 @@ from quandary.model.text import printable
 from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from quandary.formats.tracks import Kept, Passage
     from quandary.journal.store import Store
     from quandary.model.track import Phase, Track

@@ -13,13 +13,12 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import put, show_progress, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
-from quandary.journal.counts import occasions, summarize_questions
+from quandary.journal.counts import Tally, occasions, summarize_questions
 from quandary.model.text import printable
 from quandary.settings import read_settings
 from quandary.settings.files import read_standard_input
 
 if TYPE_CHECKING:
-    from quandary.journal.counts import Tally
     from quandary.journal.store import Store
     from quandary.model.asks import Question
 

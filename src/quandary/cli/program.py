@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -12,8 +13,6 @@ from quandary import __version__
 from quandary.cli import COMMANDS, GROUPS, INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Command = TypeVar("Command", bound=Callable[..., object])
 
 _TOPICS = {

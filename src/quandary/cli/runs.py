@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from math import isnan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,10 +28,11 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import is_terminal, paint, put, show_progress, tell, width
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
-from quandary.desk.decisions import find_decisions
+from quandary.desk.decisions import Decision, find_decisions
 from quandary.desk.state import encode_runs, end_what_expired, hand_over, outcome_lines
 from quandary.desk.timeline import (
     WHO,
+    Event,
     answer_text,
     events_with_words,
     given_answers,
@@ -46,22 +48,16 @@ from quandary.formats import sources as given
 from quandary.formats.drawings import cells
 from quandary.journal import runs
 from quandary.journal.archive import WHOSE, find
-from quandary.journal.counts import occasions
+from quandary.journal.counts import Occasion, occasions
 from quandary.journal.entries import Status
-from quandary.model.asks import Item, Outcome
+from quandary.model.asks import Item, Outcome, Reading
 from quandary.model.text import count, cut, printable, shorten
 from quandary.reading import question_from_options
 from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from quandary.desk.decisions import Decision
-    from quandary.desk.timeline import Event
-    from quandary.journal.counts import Occasion
     from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run, State, Store
-    from quandary.model.asks import Reading
 
 
 @click.command()

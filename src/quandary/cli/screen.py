@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from quandary.errors import Rejected
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quandary.journal.store import Watch
 
 

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -23,29 +24,25 @@ from quandary.cli.screen import complain, put, tell
 from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
 from quandary.desk import callbacks, notices
-from quandary.desk.authority import require_may, scope_of
+from quandary.desk.authority import Scope, require_may, scope_of
 from quandary.desk.walks import Walks
 from quandary.doors.hosts.hooks import run
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.doors.hosts.sessions import find_parked
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
-from quandary.logging import log_as
+from quandary.logging import Form, log_as
 from quandary.model.calls import fold
 from quandary.settings import data_folder, read_settings, user_settings
 from quandary.settings.agents import read_catalogue
 from quandary.settings.trust import is_given, project_table, require_agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar import Litestar
 
-    from quandary.desk.authority import Scope
     from quandary.doors.mcp import Mounted
     from quandary.doors.mcp.tools import Service
     from quandary.journal.store import Store
-    from quandary.logging import Form
 
 log = logging.getLogger("quandary.serve")
 NO_CODE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -13,20 +14,23 @@ from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
 from quandary.desk.authority import find_agent
 from quandary.doors.hosts.hooks import MARGIN, hook_settings, host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
-from quandary.doors.hosts.install import CannotEdit, Gate, carry_out, plan_install, plan_uninstall
+from quandary.doors.hosts.install import (
+    CannotEdit,
+    Gate,
+    Plan,
+    carry_out,
+    plan_install,
+    plan_uninstall,
+)
 from quandary.doors.hosts.permissions import user_permissions
 from quandary.errors import QuandaryError, Untrusted
 from quandary.journal import chance
 from quandary.journal.store import chosen_by_project, without_password
 from quandary.model.text import printable
-from quandary.settings import read_settings, trust, user_settings
+from quandary.settings import Settings, read_settings, trust, user_settings
 from quandary.settings.files import project_root, require_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from quandary.doors.hosts.install import Plan
-    from quandary.settings import Settings
     from quandary.settings.trust import Matter
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain, islice
@@ -21,6 +22,7 @@ from quandary.formats.markdown import parse
 from quandary.formats.rules import (
     RULES,
     Checked,
+    Diagnostic,
     compare,
     examine,
     explanations,
@@ -31,11 +33,8 @@ from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, require_own, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from quandary.cli.program import Command
     from quandary.formats.charts import Loaded
-    from quandary.formats.rules import Diagnostic
     from quandary.model.chart import Chart, Page, Step
     from quandary.model.tree import Decision, Option, Tree
 

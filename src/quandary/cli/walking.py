@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -34,25 +35,19 @@ from quandary.formats import sources as given
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.journal.store import place_of
+from quandary.journal.store import State, Store, place_of
 from quandary.model.asks import Item
-from quandary.model.calls import Process, Validation, is_human
+from quandary.model.calls import Call, Output, Process, Validation, is_human
 from quandary.model.text import printable, shorten
 from quandary.reports import html, story
 from quandary.reports.logs import Logs
 from quandary.reports.retelling import retell
-from quandary.settings import read_settings
-from quandary.settings.agents import read_catalogue
+from quandary.settings import Settings, read_settings
+from quandary.settings.agents import Agent, read_catalogue
 from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from quandary.flows.step_plans import Planned
-    from quandary.journal.store import State, Store
-    from quandary.model.calls import Call, Output
-    from quandary.settings import Settings
-    from quandary.settings.agents import Agent
 
     Work = Callable[[], Awaitable[State]]
     """What drives one run, when there is room for it."""

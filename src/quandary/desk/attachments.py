@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 from binascii import Error
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from quandary.desk.authority import require_may, require_plain
+from quandary.desk.authority import Caller, require_may, require_plain
 from quandary.desk.reply import arguments_of
 from quandary.errors import NotFound, ParseError, Rejected
 from quandary.journal.entries import document_digest
-from quandary.model.asks import Attachment, tell_size
+from quandary.model.asks import Ask, Attachment, Shape, tell_size
 from quandary.model.text import printable
 from quandary.settings.files import open_file, project_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from quandary.desk.authority import Caller
     from quandary.journal.store import Store
-    from quandary.model.asks import Ask, Shape
 
 LARGEST, LARGEST_RUN = 5_000_000, 20_000_000
 LONGEST_NAME = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quandary.errors import NotFound, ParseError, PersonRequired, Rejected
@@ -11,8 +12,6 @@ from quandary.settings import project_of, user_settings
 from quandary.settings.files import is_ignored, is_inside, project_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quandary.journal.entries import Source, Who
     from quandary.journal.store import Run, Store
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from quandary.desk import sheets
 from quandary.desk.attachments import Attached, Attaching, take
-from quandary.desk.authority import require_may
+from quandary.desk.authority import Caller, require_may
 from quandary.desk.callbacks import choose_addresses
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
@@ -21,17 +22,13 @@ from quandary.formats import sources
 from quandary.formats.markdown.notation import Codes
 from quandary.journal import chance, runs
 from quandary.journal.entries import Asker, sha256
-from quandary.model.asks import MARK, Limits, Note
+from quandary.model.asks import MARK, Limits, Note, Required
 from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import project_of, read_settings, reading_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from quandary.desk.authority import Caller
     from quandary.desk.plans import Agents
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Required
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 LONGEST_AGE = 1_000

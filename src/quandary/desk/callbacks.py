@@ -8,6 +8,7 @@ from there by whichever server or worker is there, in order, until it is taken o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from quandary.desk.authority import require_may
+from quandary.desk.authority import Caller, require_may
 from quandary.desk.notices import is_here, log_trouble, post, require_safe
 from quandary.desk.reply import arguments_of
 from quandary.errors import ParseError, QuandaryError, Rejected
@@ -23,9 +24,6 @@ from quandary.journal import chance, outbox, runs
 from quandary.settings import user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from quandary.desk.authority import Caller
     from quandary.journal.outbox import Letter
     from quandary.journal.store import Store
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from quandary.desk.values import check_values, read_typed, take_values, tell_changes, tell_fields
 from quandary.errors import Rejected
-from quandary.model.asks import BACK, MORE, Answer, Question, Reading
+from quandary.model.asks import BACK, MORE, Answer, Choice, Question, Reading
 from quandary.model.text import printable
 from quandary.model.tree import Extra
 from quandary.reading import Mode, read
-
-if TYPE_CHECKING:
-    from quandary.model.asks import Choice
 
 CLOSED = "the terminal was closed"
 INTERRUPTED = "interrupted"

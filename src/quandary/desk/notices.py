@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import proxy
@@ -25,8 +26,6 @@ from quandary.model.text import printable
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from quandary.journal.store import Run, Store
     from quandary.model.asks import Ask
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
@@ -29,8 +30,6 @@ from quandary.settings import config_folder, load_toml
 from quandary.settings.files import is_inside, project_root, read_text, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quandary.desk.authority import Caller
     from quandary.journal.store import Run, State, Store
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,8 +40,6 @@ from quandary.settings import project_of
 from quandary.settings.files import SKIPPED, is_ignored, is_inside, open_file, require_own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from quandary.formats.proof import Gaps, Given
     from quandary.journal.store import Run, Store
     from quandary.model.asks import Field

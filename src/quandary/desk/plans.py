@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from quandary.desk.begin import Beginning
+from quandary.desk.begin import Beginning, Showing
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import wording
 from quandary.flows.step_plans import TIMEOUT, Defaults, Planned, most_calls, plan
 from quandary.flows.walk import Budget, Terms, values_of
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
-from quandary.model.chart import named
+from quandary.model.chart import Chart, named
 from quandary.model.text import count, printable
-from quandary.settings import read_settings
-from quandary.settings.agents import permit, tell_permission, words
+from quandary.settings import Settings, read_settings
+from quandary.settings.agents import Agent, Catalogue, permit, tell_permission, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from quandary.desk.begin import Showing
     from quandary.journal.store import Store
     from quandary.model.asks import Item
-    from quandary.model.chart import Chart
-    from quandary.settings import Settings
-    from quandary.settings.agents import Agent, Catalogue
 
 
 # -- what holds where the chart says nothing -----------------------------------------------------

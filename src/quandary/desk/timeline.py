@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
@@ -18,8 +19,6 @@ from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Run, Store, Watch
     from quandary.model.asks import Answer, Question

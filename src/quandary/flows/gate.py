@@ -7,6 +7,7 @@ holds it to the rules of the track; free text never moves anything.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, count, product
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows import decide, send, tell_hands, wording
+from quandary.flows import Flow, Steps, decide, send, tell_hands, wording
 from quandary.model import keys
 from quandary.model.asks import (
     MORE,
@@ -38,10 +39,6 @@ from quandary.model.track import Move, Phase, Track, find_guards, order
 from quandary.model.tree import OTHER, Decision, Extra, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from quandary.flows import Flow, Steps
-
     Result = dict[str, Any]
     Ending = Steps[Result | None]
 

@@ -7,22 +7,19 @@ when that was done, once; whoever comes second finds nothing that waits.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quandary.errors import Rejected
-from quandary.flows import send, tell_hands, wording
+from quandary.flows import Flow, Steps, send, tell_hands, wording
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.model import keys
 from quandary.model.asks import Answer, Choice, Item, Limits, Question, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.requests import PLANS, PermitRequest, digest_input, find_one_way, find_risks
-
-if TYPE_CHECKING:
-    from quandary.flows import Flow, Steps
 
 VERSION = 1
 ONCE, SESSION, CHANGED, DENY = "ONE", "SES", "CHG", "NO"

@@ -9,16 +9,12 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from quandary.model.calls import Decision, Process, Validation
+from quandary.model.calls import Call, Decision, Expects, Meaning, Output, Process, Validation
 from quandary.model.text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from quandary.model.calls import Call, Expects, Meaning, Output
 
 NONCE = "nonce"
 """The key under which a response repeats what tells its call from every other one."""

@@ -7,13 +7,14 @@ checked for ties that it breaks, and a longer way ends with a look at the whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows import tell_hands
+from quandary.flows import Flow, Steps, tell_hands
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.flows.wording import (
     CODES,
@@ -28,16 +29,11 @@ from quandary.flows.wording import (
     sentence,
 )
 from quandary.model import keys as made
-from quandary.model.asks import Choice, Item, Limits, Note, Required
+from quandary.model.asks import Choice, Hand, Item, Limits, Note, Required
 from quandary.model.candidates import Bucket, Candidate, problem
 from quandary.model.keys import SplitIds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from quandary.flows import Flow, Steps
-    from quandary.model.asks import Hand
-
     Look = Steps[bool]
     """Steps, and whether they call for a look at the whole."""
 

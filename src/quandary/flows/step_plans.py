@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeVar
 
 import msgspec
 
 from quandary.flows.wording import CHECK
 from quandary.model.asks import Required
 from quandary.model.calls import HUMAN, fold, is_human
-from quandary.model.chart import QUIET, Kind, Map, named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from quandary.model.chart import Chart, Page, Step
+from quandary.model.chart import QUIET, Chart, Kind, Map, Page, Step, named
 
 T = TypeVar("T")
 RETRIES = 3

@@ -10,20 +10,28 @@ from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.flows import send, tell_hands, wording
+from quandary.flows import Steps, send, tell_hands, wording
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import TYPES, match_route, read_output
 from quandary.model import keys
-from quandary.model.asks import Choice, Item
-from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation, is_human
+from quandary.model.asks import Choice, Hand, Item
+from quandary.model.calls import (
+    Assignment,
+    Call,
+    Decision,
+    Expects,
+    Meaning,
+    Output,
+    Process,
+    Role,
+    Validation,
+    is_human,
+)
 from quandary.model.text import cut
 
 if TYPE_CHECKING:
-    from quandary.flows import Steps
     from quandary.flows.step_plans import Planned
     from quandary.flows.walk import Walk
-    from quandary.model.asks import Hand
-    from quandary.model.calls import Expects, Meaning, Role
 
 INTERRUPTIONS = 3
 """How often a validator is asked once more because it was interrupted."""

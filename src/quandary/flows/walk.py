@@ -7,29 +7,31 @@ with a route or a failure. The walk itself only goes from step to step.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Failed, QuandaryError
-from quandary.flows import wording
+from quandary.flows import Flow, Steps, wording
 from quandary.flows.asking import Chooser
-from quandary.flows.step_plans import MAX_VISITS, RETRIES, TIMEOUT, Defaults, plan_step
+from quandary.flows.step_plans import (
+    MAX_VISITS,
+    RETRIES,
+    TIMEOUT,
+    Defaults,
+    Exhausted,
+    Planned,
+    plan_step,
+)
 from quandary.flows.steps import Visit, shorten
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
 from quandary.model.calls import fold
-from quandary.model.chart import DOUBTFUL_TASK, LONGEST_NAME, QUIET, Chart, Map, Page, check
+from quandary.model.chart import DOUBTFUL_TASK, LONGEST_NAME, QUIET, Chart, Map, Page, Step, check
 from quandary.model.text import shorten as cut
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quandary.flows import Flow, Steps
-    from quandary.flows.step_plans import Exhausted, Planned
-    from quandary.model.chart import Step
 
 VERSION = 1
 DEEPEST = 20

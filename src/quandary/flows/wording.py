@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from quandary.errors import ContextRequired, QuandaryError
-from quandary.model.asks import Choice
-from quandary.model.calls import fold
+from quandary.model.asks import Choice, Item
+from quandary.model.calls import Validation, fold
 from quandary.model.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from quandary.model.asks import Item
-    from quandary.model.calls import Validation
     from quandary.model.candidates import Bucket, Candidate
 
 LABEL_LENGTH = 20

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from unicodedata import category, east_asian_width
 
 import msgspec
 
 from quandary.formats.charts.mermaid import compact, outlined, quote, quote_lines, remark, shown
 from quandary.model.calls import fold
-from quandary.model.chart import Map
+from quandary.model.chart import Chart, Map, Page, Route, Step
 from quandary.model.text import printable
-from quandary.model.tree import Option, is_multi, other_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from quandary.model.chart import Chart, Page, Route, Step
-    from quandary.model.tree import Decision, Tree
-
+from quandary.model.tree import Decision, Option, Tree, is_multi, other_of
 
 Style = Literal["plain", "bold", "dim", "code"]
 

@@ -6,16 +6,14 @@ Proofs of phases have them, and questions whose answer carries values.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from quandary.errors import ParseError, Rejected
 from quandary.model.asks import PATH_EXISTS, Field, shown
 from quandary.settings.files import compile_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _CHECKED = frozenset(("type", "enum", "minLength", "pattern", PATH_EXISTS))
 _SAID = frozenset(("title", "description", "default", "examples", "$comment", "$schema", "$id"))

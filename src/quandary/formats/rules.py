@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from quandary.formats.markdown import Section
+from quandary.formats.markdown import Document, Note, Section
 from quandary.model.text import count, printable, shorten, suggest
-from quandary.model.tree import Option, Tree, is_multi, named_of, other_of
+from quandary.model.tree import Decision, Option, Tree, is_multi, named_of, other_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-
-    from quandary.formats.markdown import Document, Note
-    from quandary.model.tree import Decision
-
     Place: TypeAlias = "Level | Note | Option | Decision | Tree"
     Finding = tuple[Place, str]
     Check = Callable[[Section], Iterator[Finding]]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ from quandary.formats.markdown.notation import plain_name, read_extra
 from quandary.model.asks import Item
 from quandary.model.candidates import BUCKETS, Candidate, problem
 from quandary.model.text import suggest
-from quandary.model.tree import extend
+from quandary.model.tree import Extra, Tree, extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
     SUFFIXES,
@@ -26,11 +27,6 @@ from quandary.settings.files import (
     read_input,
     read_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from quandary.model.tree import Extra, Tree
 
 CHARTS = (".csv", ".json", ".mmd")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,9 +21,6 @@ from quandary.formats.proof import read_fields, read_unchecked
 from quandary.model.text import printable
 from quandary.model.track import Phase, Track, Transition, split
 from quandary.settings.files import is_inside, read_text, write_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGEST = 16 * 1024 * 1024
 NAME = ".state.json"

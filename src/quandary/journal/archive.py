@@ -9,6 +9,7 @@ resume it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,7 @@ from quandary.journal import runs
 from quandary.journal.chance import ALPHABET, LENGTH
 from quandary.journal.entries import (
     START,
+    AnyBody,
     Began,
     Entry,
     Source,
@@ -38,9 +40,6 @@ from quandary.journal.verify import Problem, Report, store_digest, verify
 from quandary.model.asks import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from quandary.journal.entries import AnyBody
     from quandary.journal.store import Row, Store, Watch
 
 FORMAT = 1

@@ -7,6 +7,7 @@ entries that they append, `verify` to all, and every other reader of a journal u
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -23,7 +24,9 @@ from quandary.journal.entries import (
     Asked,
     Began,
     Called,
+    End,
     Ended,
+    Entry,
     Matter,
     Noted,
     Returned,
@@ -35,17 +38,13 @@ from quandary.journal.entries import (
     without_words,
 )
 from quandary.journal.outbox import event_of
-from quandary.journal.store import Run, State, Waits
+from quandary.journal.store import Recorded, Run, State, Store, Waits
 from quandary.model import keys
 from quandary.model.asks import MARK, Answer, Ask, Note, Question, Reply
 from quandary.model.calls import READING, Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from quandary.journal.entries import End, Entry
     from quandary.journal.progress import Progress
-    from quandary.journal.store import Recorded, Store
 
 EARLIER = "earlier"
 """What an entry says that came from another run; `by` is that run."""

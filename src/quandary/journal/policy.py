@@ -14,8 +14,9 @@ another preference begins with nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, get_args
 
 from quandary.errors import QuandaryError
 from quandary.journal.entries import (
@@ -27,19 +28,14 @@ from quandary.journal.entries import (
     read_beginning,
 )
 from quandary.journal.history import given
-from quandary.journal.store import is_trusted
+from quandary.journal.store import Store, is_trusted
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
-from quandary.settings import read_settings
+from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Unpack
-
     from quandary.journal.runs import Said
-    from quandary.journal.store import Store
     from quandary.model.asks import Answer, Ask, Question, Reply
-    from quandary.settings import Settings
 
 Preference = Literal["always-ask", "never-ask", "ask-only-for-one-way"]
 PREFERENCES: tuple[Preference, ...] = get_args(Preference)

@@ -6,6 +6,7 @@ a whole or not at all, since its seal covers all of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from quandary.errors import Rejected
 from quandary.journal import archive, runs
-from quandary.journal.entries import Began, Source
+from quandary.journal.entries import Began, Entry, Source
 from quandary.journal.history import (
     IMPORT,
     PRUNE,
@@ -28,10 +29,7 @@ from quandary.journal.history import (
 from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from quandary.journal.archive import Exported
-    from quandary.journal.entries import Entry
     from quandary.journal.store import Run, State, Store
 
     Watch = Callable[["Amount"], None]

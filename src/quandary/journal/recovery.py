@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -39,15 +40,11 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Writer, row_of
 from quandary.journal.progress import rebuild
-from quandary.journal.store import TABLES, Last
+from quandary.journal.store import TABLES, Last, Row, Run, Store
 from quandary.journal.verify import Report, verify
 from quandary.model.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from quandary.journal.store import Row, Run, Store
-
     Value = None | int | str | bytes
 
 _MAGIC = b"SQLite format 3\0"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
 from quandary.model.calls import Assignment
 from quandary.model.text import shorten
 from quandary.model.tree import Extra
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 MARK = "@"
 """What the names of attachments begin with among the documents of a run."""

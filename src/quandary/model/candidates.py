@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from quandary.model.asks import MORE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Bucket = Literal["include", "defer", "cut"]
 BUCKETS: tuple[Bucket, ...] = get_args(Bucket)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from quandary.model.calls import fold
 from quandary.model.text import shorten
 from quandary.model.tree import Content
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 Shape = Literal["process", "decision", "terminator", "subprocess", "connector"]
 """How a step is drawn."""

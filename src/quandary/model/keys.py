@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]")
 _UNSAFE_OR_LOW = re.compile(r"[^A-Za-z0-9./-]")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")

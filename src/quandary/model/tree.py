@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OTHER = "OTH"
 STAND_INS = ("OTHR", "MORE")

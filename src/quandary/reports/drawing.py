@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from quandary.model.chart import Map
+from quandary.model.chart import Chart, Kind, Map, Page, Step
 from quandary.model.text import shorten
-from quandary.reports.story import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from quandary.model.chart import Chart, Kind, Page, Step
-    from quandary.reports.story import Leg, Stop, Story
+from quandary.reports.story import Leg, Stop, Story, one_line
 
 WIDTH, HEIGHT = 190.0, 62.0
 ACROSS, DOWN = 34.0, 62.0

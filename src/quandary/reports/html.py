@@ -6,18 +6,16 @@ itself keeps a browser from running or loading anything, should one ever slip th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
 from quandary import __version__
-from quandary.model.chart import QUIET
+from quandary.model.chart import QUIET, Chart
 from quandary.reports import story as words
 from quandary.reports.drawing import picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from quandary.model.chart import Chart
     from quandary.reports.retelling import Told
     from quandary.reports.story import Exchange, Stop, Story
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from queue import SimpleQueue
 from threading import Thread
@@ -17,16 +18,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quandary.errors import QuandaryError
-from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned
+from quandary.journal.entries import Answered, AnyBody, Asked, Began, Called, Ended, Noted, Returned
 from quandary.model import keys
 from quandary.reports import story as words
 from quandary.reports.retelling import Teller
 from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from quandary.journal.entries import AnyBody
     from quandary.journal.store import Store
     from quandary.reports.story import Exchange, Stop
     from quandary.settings import Settings

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -18,29 +19,42 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows.step_plans import Defaults, plan_step
+from quandary.flows.step_plans import Defaults, Planned, plan_step
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Outcome, values_of
 from quandary.flows.wording import critique_of, fill_prompt
-from quandary.journal.entries import Answered, Asked, Began, Called, Noted, Returned, readable
-from quandary.journal.history import Standing, fold, merge
+from quandary.journal.entries import (
+    Answered,
+    AnyBody,
+    Asked,
+    Began,
+    Called,
+    Matter,
+    Noted,
+    Returned,
+    Source,
+    Status,
+    readable,
+)
+from quandary.journal.history import Given, Standing, fold, merge
 from quandary.model import keys
-from quandary.model.asks import MORE, Item
-from quandary.model.calls import HUMAN, Assignment, Call, Decision, Output, Process, Validation
-from quandary.model.chart import Chart, Map
-from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story
+from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Question
+from quandary.model.calls import (
+    HUMAN,
+    Assignment,
+    Call,
+    Decision,
+    Expects,
+    Output,
+    Process,
+    Role,
+    Validation,
+)
+from quandary.model.chart import Chart, Map, Route, Step
+from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from quandary.flows.step_plans import Planned
-    from quandary.journal.entries import AnyBody, Matter, Source, Status
-    from quandary.journal.history import Given
     from quandary.journal.store import Store
-    from quandary.model.asks import Answer, Ask, Choice, Question
-    from quandary.model.calls import Expects, Role
-    from quandary.model.chart import Route, Step
-    from quandary.reports.story import Verdict
 
     Place = tuple[str, str, int]
     """One visit: the page, the step, and the number of the visit there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -11,13 +12,10 @@ from quandary.journal.archive import WHOSE
 from quandary.journal.entries import Status, Who, tell_source
 from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
-from quandary.model.chart import QUIET, Kind, Map
+from quandary.model.chart import QUIET, Chart, Kind, Map, Page
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from quandary.model.chart import Chart, Page
     from quandary.reports.retelling import Told
 
 Verdict = Literal["passed", "failed"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,9 +15,6 @@ from msgspec.structs import replace
 from quandary.errors import NotFound, ParseError
 from quandary.model.calls import HUMAN, fold, is_human
 from quandary.model.text import suggest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Way = Literal["argument", "stdin", "file"]
 Permissions = Literal["safe", "full"]

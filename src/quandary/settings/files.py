@@ -6,13 +6,13 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from quandary.errors import ParseError, QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
 
     _Rules = tuple[tuple["_Patterns", str], ...]

@@ -9,19 +9,15 @@ changed since does not count.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from quandary.errors import ParseError, Rejected, Untrusted
-from quandary.settings import config_folder
+from quandary.settings import Settings, config_folder
 from quandary.settings.files import is_inside, read_text, write_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from quandary.settings import Settings
 
 Matter = Literal["store", "hooks", "agents"]
 MATTERS: tuple[Matter, ...] = get_args(Matter)

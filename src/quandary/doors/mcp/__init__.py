@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import mcp_types as types
@@ -36,19 +37,19 @@ from quandary.doors.mcp.tools import (
     Looking,
     Proposing,
     Recalling,
+    Service,
+    Wanted,
 )
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal.progress import complete_types
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
     from mcp.server.context import ServerRequestContext
     from mcp.server.streamable_http import StreamableHTTPServerTransport
 
-    from quandary.doors.mcp.tools import Service, Wanted
     from quandary.journal.store import State
 
     Context = ServerRequestContext[Forms, Any]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -31,25 +32,21 @@ from pydantic import ValidationError
 from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import make_sheets, one_line, shorten
+from quandary.desk.sheets import Sheet, make_sheets, one_line, shorten
 from quandary.desk.values import as_input, check_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
-from quandary.model.asks import Answer, Note, Outcome, Reply
+from quandary.model.asks import Answer, Ask, Field, Note, Outcome, Question, Reply
 from quandary.model.text import reveal
 from quandary.model.tree import OTHER
 from quandary.reading import read
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-
     from anyio.abc import TaskGroup
     from mcp.server.context import ServerRequestContext
 
-    from quandary.desk.sheets import Sheet
     from quandary.doors.mcp.tools import Client, Service
     from quandary.journal.store import State
-    from quandary.model.asks import Ask, Field, Question
 
     Context = ServerRequestContext["Forms", Any]
 

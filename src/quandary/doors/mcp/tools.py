@@ -7,6 +7,7 @@ command that a waiting state names; what an agent proposes that their words mean
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -16,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin as desk
 from quandary.desk import reply as replies
-from quandary.desk.authority import Caller, find_run, may, project_seen, require_may
+from quandary.desk.authority import Caller, Scope, find_run, may, project_seen, require_may
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
 from quandary.desk.decisions import find_decisions
 from quandary.desk.state import (
@@ -38,10 +39,7 @@ from quandary.model.text import printable
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from quandary.desk import begin
-    from quandary.desk.authority import Scope
     from quandary.desk.plans import Agents
     from quandary.desk.walks import Walks
     from quandary.formats.rules import Checked

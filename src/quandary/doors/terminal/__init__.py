@@ -10,24 +10,20 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from msgspec.structs import replace
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, extra_labels
 from quandary.desk.values import tell_fields
 from quandary.errors import QuandaryError
-from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.asks import Answer, Ask, Outcome, Question, Reply
 from quandary.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from quandary.model.asks import Ask, Question
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
 FILL = "To change a value, type it as `name: value` first."

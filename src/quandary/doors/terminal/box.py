@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,15 +16,12 @@ from textual.widgets import Input, Static
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
 from quandary.desk.values import as_input
 from quandary.doors.terminal import WIDEST, painting
-from quandary.model.asks import MORE, Outcome, Reply
+from quandary.model.asks import MORE, Ask, Outcome, Reply
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from textual import events
 
-    from quandary.model.asks import Ask
     from quandary.reading import Mode
 
 NARROW = 56

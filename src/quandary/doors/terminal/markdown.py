@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown
 from rich.theme import Theme
 
 from quandary.model.text import printable
 
 if TYPE_CHECKING:
-    from rich.console import ConsoleOptions, RenderResult
     from rich.segment import Segment
 
 LONGEST = 100_000

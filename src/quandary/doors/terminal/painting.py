@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.content import Content
 
-from quandary.desk.drafts import extra_labels
+from quandary.desk.drafts import Draft, extra_labels
 from quandary.doors.terminal.markdown import lay_out
-from quandary.model.asks import MORE
+from quandary.model.asks import MORE, Ask, Question
 from quandary.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quandary.desk.drafts import Draft
-    from quandary.model.asks import Ask, Question
 
 HELP = """\
 **In the list**

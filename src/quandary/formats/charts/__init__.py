@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -18,23 +19,19 @@ from quandary.model.chart import (
     Page,
     Problem,
     Route,
+    Shape,
     Step,
     check,
     concerned,
     folded,
     named,
 )
-from quandary.model.tree import is_multi
+from quandary.model.tree import Option, Tree, is_multi
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
 from quandary.settings.files import SUFFIXES, project_root, read_standard_input, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from quandary.model.chart import Shape
-    from quandary.model.tree import Option, Tree
-
     _Level = tuple[str, tuple[str, ...], tuple[Option, ...], int]
     """Options that are chosen from together: their step, what led to them, they, their line."""
 

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from collections.abc import Callable
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +15,10 @@ import msgspec
 
 from quandary.errors import ParseError
 from quandary.formats.charts.shapes import Sheet, direction, meaning, tags_in
-from quandary.model.chart import Chart, Problem, Route, Step
+from quandary.model.chart import Chart, Problem, Route, SceneryKind, Shape, Step
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Callable
-
-    from quandary.model.chart import SceneryKind, Shape
 
     Row = list[str]
     Cells = tuple[str, ...]

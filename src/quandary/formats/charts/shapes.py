@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
-from quandary.model.chart import ENDS, STARTS, Page, Problem, Route, Scenery, Step, loosened, named
+from quandary.model.chart import (
+    ENDS,
+    STARTS,
+    Page,
+    Problem,
+    Route,
+    Scenery,
+    SceneryKind,
+    Shape,
+    Step,
+    loosened,
+    named,
+)
 from quandary.model.text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from quandary.model.chart import SceneryKind, Shape
 
 Direction = Literal["forward", "back", "both", "none"]
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.formats.markdown import notation
-from quandary.formats.markdown.notation import MARK
+from quandary.formats.markdown.notation import MARK, Field
 from quandary.model.tree import Decision, Option, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from quandary.formats.markdown.blocks import Block
-    from quandary.formats.markdown.notation import Field
     from quandary.formats.rules import Diagnostic, Level
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.model.tree import OTHER, STAND_INS, Extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from quandary.formats.markdown.blocks import Block
 
 MARK = "¶ASK_"

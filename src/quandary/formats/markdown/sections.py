@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -22,10 +22,6 @@ from quandary.formats.markdown.notation import (
     read_head,
 )
 from quandary.model.tree import Decision, Extra, Option, Tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _ASK = re.compile(
     r"¶ASK_(?P<name>\S*?)(?:(?:[ \t]*:[ \t]*|[ \t]+[—–-][ \t]+|[ \t]+(?=\())(?P<title>.*))?$"

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator
 
-from quandary.formats.markdown import notation, parse, read_sections
-from quandary.formats.markdown.blocks import expand
+from quandary.formats.markdown import Listed, Section, notation, parse, read_sections
+from quandary.formats.markdown.blocks import Block, expand
 from quandary.formats.markdown.notation import read_head, write_head
 from quandary.formats.markdown.sections import body_lines, first_line
-from quandary.formats.rules import RULES, judge
-from quandary.model.tree import is_multi, other_of
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
-    from quandary.formats.markdown import Listed, Section
-    from quandary.formats.markdown.blocks import Block
-    from quandary.formats.rules import Diagnostic
-    from quandary.model.tree import Option, Tree
-
+from quandary.formats.rules import RULES, Diagnostic, judge
+from quandary.model.tree import Option, Tree, is_multi, other_of
 
 _WITH_END = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
