@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quandary import __version__
@@ -21,61 +22,6 @@ if TYPE_CHECKING:
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-STYLE = """\
-:root{color-scheme:light dark;--paper:#fff;--ink:#1c1e21;--soft:#5a6069;--edge:#c9ced6;
---box:#f5f6f8;--line:#7d858f;--way:#0b57d0;--reached:#e4edfc;--good:#17692f;--bad:#b3261e;--hint:#8a5a00}
-@media (prefers-color-scheme:dark){:root{--paper:#16181c;--ink:#e6e8eb;--soft:#a3aab4;
---edge:#454b54;--line:#7d858f;--box:#1f2227;--way:#8ab4f8;--reached:#1d2f4d;--good:#7ed492;--bad:#f2918a;
---hint:#e5b567}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem;max-width:72rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,sans-serif}
-h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem}
-h2{font-size:1.25rem;margin:2.5rem 0 .75rem}
-h3{font-size:1.05rem;margin:0}
-a{color:var(--way)}
-:focus-visible{outline:2px solid var(--way);outline-offset:2px}
-.outcome{font-size:1.1rem;margin:0 0 1rem}
-.good{color:var(--good)}.bad{color:var(--bad)}.open{color:var(--hint)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0}
-dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-.chart{overflow:auto;border:1px solid var(--edge);border-radius:8px;background:var(--box);
-max-height:85vh}
-.chart svg{display:block;margin:0 auto}
-svg text{font:13px system-ui,sans-serif;fill:var(--ink);text-anchor:middle}
-svg text.number{font-size:11px;font-weight:700;fill:var(--way);text-anchor:start}
-svg text.label{font-size:12px;paint-order:stroke;stroke:var(--box);stroke-width:5px;
-stroke-linejoin:round}
-.step rect,.step polygon,.step path{fill:var(--paper);stroke:var(--line);stroke-width:1.5}
-.reached rect,.reached polygon,.reached path{fill:var(--reached);stroke:var(--way);stroke-width:2}
-.broken rect,.broken polygon,.broken path{stroke:var(--bad);stroke-width:3}
-.current rect,.current polygon{stroke-dasharray:7 4;stroke-width:3}
-.unreached text{fill:var(--soft)}
-.line path{fill:none;stroke:var(--line);stroke-width:1.5}
-.line.taken path{stroke:var(--way);stroke-width:3.5}
-marker.drawn path{fill:var(--line)}marker.taken path{fill:var(--way)}
-.legend{color:var(--soft);font-size:.9rem}
-ol.route,ul.ways{padding-left:1.5rem}
-.stop{border:1px solid var(--edge);border-radius:8px;margin:.75rem 0;padding:.75rem 1rem}
-.stop.quiet{border-style:dashed;padding:.4rem 1rem;color:var(--soft)}
-.stop:target{border-color:var(--way);box-shadow:0 0 0 2px var(--way)}
-.stop p{margin:.15rem 0;overflow-wrap:anywhere}
-.deep{margin-left:1.5rem}
-details{margin:.4rem 0}
-summary{cursor:pointer;overflow-wrap:anywhere}
-.exchange{margin-left:1.1rem}
-.text{margin-left:1.1rem}
-pre{background:var(--box);border:1px solid var(--edge);border-radius:6px;padding:.6rem .8rem;
-margin:.25rem 0;white-space:pre-wrap;overflow-wrap:anywhere;max-height:32rem;overflow:auto;
-font:13px/1.45 ui-monospace,monospace}
-footer{margin-top:3rem;color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
-@media print{:root{--paper:#fff;--ink:#000;--soft:#444;--edge:#999;--line:#777;--box:#fff;
---way:#0b57d0;--reached:#eef;--good:#000;--bad:#a00;--hint:#000;color-scheme:light}
-body{max-width:none;padding:0;font-size:11pt}.chart,pre{max-height:none;overflow:visible}
-.chart svg{max-width:100%;height:auto}.stop,pre{break-inside:auto}h3,summary{break-after:avoid}
-details::details-content{content-visibility:visible;display:block;height:auto}}
-"""
-
 _TONES = {"completed": "good", "failed": "bad", "stopped": "bad"}
 _VERDICTS = {"passed": "good", "failed": "bad", None: "open"}
 
@@ -87,11 +33,12 @@ def report(told: Told) -> str:
     heading = f"{name}: {_text(words.headline(story))}"
     tone = _TONES.get(story.outcome or "", "open")
     run = _text(story.run)
+    style = Path(__file__).with_name("report.css").read_text()
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{heading}</title>\n<style>\n{STYLE}</style>\n</head>",
+        f"<title>{heading}</title>\n<style>\n{style}</style>\n</head>",
         f"<body>\n<header>\n<h1><bdi>{name}</bdi></h1>",
         f'<p class="outcome {tone}"><strong>{_text(words.headline(story))}</strong></p>\n<dl>',
         *(f"<dt>{name}</dt><dd><bdi>{_text(text)}</bdi></dd>" for name, text in words.about(story)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import mcp_types as types
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     Page = types.PaginatedRequestParams | None
     Result = types.CallToolResult | types.InputRequiredResult
 
+_RELAY = Path(__file__).with_name("relay.md")
 T = TypeVar("T")
 NAME = "quandary"
 INSTRUCTIONS = """\
@@ -306,5 +308,5 @@ async def _read_resource(
 async def _get_prompt(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if params.name != tools.RELAY.name:
         raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name}; there is relay")
-    loop = types.PromptMessage(role="user", content=_text(tools.LOOP))
+    loop = types.PromptMessage(role="user", content=_text(_RELAY.read_text()))
     return types.GetPromptResult(description=tools.RELAY.description, messages=[loop])

@@ -346,25 +346,6 @@ RELAY = types.Prompt(
     title="Relay a question",
     description="How to show a waiting question to the person, and send the answer back.",
 )
-LOOP = """\
-A tool of quandary gave you a run whose `status` is `waiting`, with an `ask` in it. The person has
-not seen that question. Show it to them:
-
-1. Show them `ask.preamble` and the text of every note, word for word. If there is an `ask.text`,
-   show that in their place and take what they write as the response.
-2. Otherwise call your own question tool with `ask.tool_input` just as it is: leave out no option,
-   add none, and reorder nothing.
-3. Run the command in `ask.reply_with` and give it on standard input exactly what the tool returned.
-   If they wrote words and you understand which option these mean, add `--proposed` and its label.
-   That is no answer: the next state asks the person to confirm it.
-4. It prints the next state. Repeat from 1 while that is `waiting` with an `ask`.
-
-If you cannot run commands, name the run to the person: they answer with `quandary next RUN` in a
-terminal. Then call `next` with the run and a `wait`.
-
-A closed form, an empty answer, an error and silence are no answers; the question still waits.
-`declined`, `withdrawn` and `failed` mean that nothing was decided. Never choose in their place.
-"""
 
 
 def list_resources(service: Service, client: Client) -> list[types.Resource]:

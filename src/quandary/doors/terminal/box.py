@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from quandary.reading import Mode
 
+_HELP = Path(__file__).with_name("help.md")
 NARROW = 56
 """Below this many columns there is no frame, and the line of keys is short."""
 LOW = 20
@@ -66,7 +68,7 @@ class Box(App[Reply | Outcome]):
         Binding("pagedown", "read_on(1)", show=False, priority=True),
         Binding("pageup", "read_on(-1)", show=False, priority=True),
     ]
-    CSS = painting.SHEET
+    CSS_PATH = Path(__file__).with_name("box.tcss")
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ansi_color=True)
@@ -222,7 +224,7 @@ class Box(App[Reply | Outcome]):
         if draft is not None and asking:
             self._paint_question(draft)
         elif self.helping:
-            self._draw("#review", painting.markdown(painting.HELP, self._width))
+            self._draw("#review", painting.markdown(_HELP.read_text("utf-8"), self._width))
         else:
             self._draw("#review", painting.review(self.drafts))
         self.query_one("#warning").display = bool(self.warning)

@@ -13,63 +13,6 @@ from quandary.doors.terminal.markdown import lay_out
 from quandary.model.asks import MORE, Ask, Question
 from quandary.model.text import printable
 
-HELP = """\
-**In the list**
-- ↑ ↓ or j k: move; 1-9: pick (tick, where several can be chosen)
-- the first letter of a code: go there (as a capital, where the letter is a key of its own)
-- enter: pick and continue; space: tick, where several can be chosen
-- tab, shift+tab or ← →: another question; an answer can be changed until all are sent
-- <: back to the options before, where a menu was opened
-- =: the values that go with the answer; c: a comment beside it
-- page up, page down: scroll; q, escape or ctrl+c: leave, and the run waits
-
-**On the Other line** (/ or its number goes there)
-- a code, a label or your own words; the line below shows how it will be read
-- nothing: the options behind Other, where there are any
-- ? explain, ??? in full, Q: a question, !CODE that path at once, ! skip
-- #tag keeps a tag, @path shows a file, +CODE adds to what is ticked
-"""
-
-SHEET = """\
-Screen, Screen:inline {
-    background: ansi_default; color: ansi_default; border: none; padding: 0; overflow: hidden;
-}
-Screen:inline { height: auto; padding: 1 0 0 0; }
-Vertical, VerticalScroll, Horizontal, Static { background: ansi_default; color: ansi_default; }
-#all { height: auto; max-width: 100; padding: 0 1; }
-#about { height: auto; margin: 0 0 1 0; scrollbar-size-vertical: 1; }
-#about, #body {
-    scrollbar-color: ansi_default; scrollbar-color-hover: ansi_default;
-    scrollbar-color-active: ansi_default; scrollbar-background: ansi_default;
-    scrollbar-background-hover: ansi_default; scrollbar-background-active: ansi_default;
-}
-#frame { height: auto; border: round ansi_bright_black; padding: 0 1; }
-.-narrow #frame { border: none; padding: 0; }
-#strip { margin: 0 0 1 0; }
-#body { height: auto; scrollbar-size-vertical: 1; }
-#text { margin: 0 0 1 0; text-style: bold; }
-#choices, #fields { height: auto; }
-.row { height: auto; }
-.mark { width: auto; }
-.said { width: 1fr; }
-.line { height: 1; }
-#preview { padding: 0 0 0 4; }
-Line, Line:focus {
-    width: 1fr; height: 1; border: none; padding: 0;
-    background: ansi_default; background-tint: transparent; color: ansi_default;
-}
-Line > .input--cursor, Line:ansi > .input--cursor {
-    background: ansi_default; color: ansi_default; text-style: reverse;
-}
-Line > .input--placeholder, Line:ansi > .input--placeholder {
-    background: ansi_default; color: ansi_default; text-style: dim;
-}
-#foot { text-style: dim; padding: 0 0 0 2; }
-.-narrow #foot { padding: 0; }
-.-low #about, .-low #strip, .-low #text { margin: 0; }
-Screen.-low:inline { padding: 0; }
-"""
-
 
 @lru_cache(maxsize=16)
 def markdown(text: str, width: int) -> Content:
