@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quandary.desk.permits import (
@@ -24,9 +26,6 @@ from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.requests import PermitRequest
 from quandary.settings import load_toml
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GIT = read_rules({"git": "allow Bash command='git status' command='git diff' command=ls"})
 
@@ -75,6 +74,21 @@ def code(rules: tuple[str, ...] | str, request: PermitRequest) -> str:
         ("git \\\nstatus", False),
         ("sudo git status", False),
         ("git status 2>&1x", False),
+        ("ls\n2>&1 touch x", False),
+        ("ls\n>/dev/null touch x", False),
+        ("ls # 'x\ntouch y #'", False),
+        ("ls\rtouch x", False),
+        ("ls\x00touch", False),
+        ("ls {a,b}", False),
+        ("l\u0455", False),
+        ("git status \u202ex", False),
+        ("LS", False),
+        ("./ls", False),
+        ("git -c alias.status='!touch x' status", False),
+        ("git diff --ext-diff", False),
+        ("sh -c ls", False),
+        ("xargs ls", False),
+        ("env ls", False),
         ("", False),
     ],
 )
@@ -91,6 +105,111 @@ def test_no_arrangement_hides_a_command(parts: list[str]) -> None:
         assert find_rule(GIT, bash(line)) is None
     for words in split_command(line):
         assert words
+
+
+FRAGMENTS = ["git status", "ls", "evil", "'", '"', "\\", "\n", "#", ";", "|", "&", " 2>&1", "!"]
+FRAGMENTS += [
+    " >/dev/null",
+    "$(",
+    ")",
+    "`",
+    "{",
+    ",",
+    "}",
+    "<<X",
+    "\r",
+    "\t",
+    "X=1",
+    "$'",
+    "*",
+    " ",
+]
+ENDS = ["evil", " evil", "'evil'", "evil'", 'evil"', "\nevil #'", "evil\n"]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=6), st.sampled_from(ENDS))
+@example([" ", "#", " ", "'"], "\nevil #'")
+@example(["\n2>&1"], " evil")
+def test_a_real_shell_runs_nothing_but_what_was_allowed(parts: list[str], end: str) -> None:
+    """Whatever a rule lets pass, bash makes no other command of it."""
+    line = "".join(["ls", *parts, end])
+    if find_rule(GIT, bash(line)) is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("git", "ls", "evil"):
+            program = Path(folder, name)
+            program.write_text(f"#!/bin/sh\necho {name} >> {folder}/ran\n", encoding="utf-8")
+            program.chmod(0o700)
+        subprocess.run(
+            ["/bin/bash", "-c", line],
+            cwd=folder,
+            env={"PATH": folder},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=20,
+        )
+        ran = Path(folder, "ran")
+        assert "evil" not in (ran.read_text(encoding="utf-8") if ran.exists() else ""), line
+
+
+def test_a_program_that_runs_anything_has_to_be_told_what() -> None:
+    """A rule that names only such a program is refused, and its options are never covered."""
+    for text in ("sh", "'bash -c'", "xargs", "env", "/usr/bin/env", "'python -m'", "sudo", "awk"):
+        with pytest.raises(ParseError, match="say what it may run"):
+            read_rule("x", f"allow Bash command={text}")
+    assert read_rule("x", "deny Bash command=sudo").decision == "deny"
+    assert code("allow Bash command='python tests.py'", bash("python tests.py src")) == "ONE"
+    for command in ("find . -exec touch x +", "find . -delete", "find . -fprintf y x"):
+        assert code("allow Bash command=find", bash(command)) == ""
+    assert code("allow Bash command=find", bash("find . -name a.py")) == "ONE"
+
+
+def test_nothing_that_resembles_a_denial_is_allowed() -> None:
+    """Other options between its words, or another way to write them, and a person is asked."""
+    rules = ("allow Bash command=git command=npm", "deny bash command='git push'")
+    assert code(rules, bash("git push")) == "NO", "tools are denied however they are spelt"
+    for command in (
+        "git -C . push",
+        "git -c alias.p=push p",
+        "npm exec git push",
+        "git 'log' push",
+    ):
+        assert code(rules, bash(command)) == ""
+    assert code(rules, bash("git log")) == "ONE"
+
+
+def test_a_command_stays_in_the_project(tmp_path: Path) -> None:
+    """No word of it leads out, to a hidden file, or by a pattern to a link or an option."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "out").symlink_to("/etc")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "-exec").touch()
+
+    def cat(words: str, **more: object) -> str:
+        text = json.dumps({"command": f"cat {words}", **more})
+        request = PermitRequest("run", text, tool="Bash", folder=str(tmp_path))
+        return code("allow Bash command=cat command=cd", request)
+
+    for words in ("src/a.py", "src", "-n src/*", "a=b main..dev", "HEAD~1"):
+        assert cat(words) == "ONE", words
+    for words in (
+        *("/etc/passwd", "../x", "src/../../x", "~/x", "out/passwd", "o*/passwd", "--from=/etc/x"),
+        *("-f/etc/x", "@/etc/x", "a:../../x", ".env", "src/.env", ".git/config", "*/*"),
+    ):
+        assert cat(words) == "", words
+    assert cat("a && cd / && cat etc/shadow") == ""
+    assert cat("a", timeout=5, description="x") == "ONE"
+    assert cat("a", dangerouslyDisableSandbox=True) == "", "more was asked for than the command"
+
+
+def test_every_path_of_a_request_counts(tmp_path: Path) -> None:
+    """A second one, or one under a name of its own, leads nowhere else."""
+    for given_ in ({"file_path": "a", "path": "/etc/passwd"}, {"target": "/etc/passwd"}):
+        request = PermitRequest("use", json.dumps(given_), tool="mcp__x__y", folder=str(tmp_path))
+        assert code("allow mcp__x__*", request) == ""
 
 
 def test_what_cannot_be_taken_back_is_never_allowed() -> None:

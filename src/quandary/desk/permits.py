@@ -3,8 +3,8 @@
 A rule reads `allow Bash command='git status' path=src host=claude`: what it does, the tools, and
 what else has to fit. Commands are compared by their words. One that is made of several is allowed
 only if each of them is, and one that cannot be taken apart for certain is never allowed. Neither is
-what cannot be taken back, nor a hidden file, nor one outside the project. What a rule does not
-decide is asked.
+what cannot be taken back, a hidden file or one outside the project, what a program is told to run,
+and what looks like something that a rule denies. What a rule does not decide is asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from quandary.flows.permit import DENY, KEY, ONCE
 from quandary.journal import chance, runs
 from quandary.journal.entries import Returned, read_beginning
 from quandary.model.calls import Done
-from quandary.model.requests import PLANS, QUIET, PermitRequest, digest_input, find_one_way
+from quandary.model.requests import (
+    OUTSIDE,
+    PLANS,
+    QUIET,
+    PermitRequest,
+    digest_input,
+    find_one_way,
+    find_risks,
+)
 from quandary.model.text import shorten
 from quandary.settings import config_folder, load_toml
 from quandary.settings.files import is_inside, project_root, read_text, write_text
@@ -105,9 +113,25 @@ def why_over(store: Store, state: State) -> str:
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SUBSTITUTION = re.compile(r"\$\(([^()'\"\\`]*)\)")
-_UNREAD = re.compile(r"[$`]|\\\n")
+_UNREAD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n|(?:^|[\s;|&])#|\{[^\s{}]*(?:,|\.\.)")
+"""Signs that are no text, lines that go on, comments, braces: shells make other words of them."""
 _OPERATORS = "();<>|&\n"
 _PARTS = re.compile(r"[|&;()\n`]+|\$\(")
+_LAUNCHERS = re.compile(
+    r"(?:.*/)?(?:\.|ash|bash|builtin|bun|busybox|chroot|command|dash|deno|doas|env|eval|exec|fish|flock"
+    r"|[gm]?awk|ionice|ksh|lua|nice|node|nohup|npx|parallel|perl|php|python[\d.]*|ruby|script|sed"
+    r"|setsid|sh|source|ssh|stdbuf|strace|su|sudo|time|timeout|unshare|uvx?|watch|xargs|zsh)"
+)
+"""Programs that run whatever they are given; a rule has to say what that is."""
+_LAUNCHES = re.compile(
+    r"-(?:exec|ok)(?:dir)?|-delete|-fls|-fprint\w*|--(?:checkpoint-action|config-env|eval|ext-diff"
+    r"|exec(?:-batch|-path)?|open-files-in-pager|pre|receive-pack|rsh|rsync-path|to-command"
+    r"|upload-pack|use-compress-program)(?:=.*)?",
+    re.DOTALL,
+)
+"""Options by which other programs run something, or write and remove files."""
+_BESIDE = frozenset({"command", "description", "timeout", "run_in_background"})
+"""What may stand beside a command without changing what it does."""
 FORM = "write it like: allow Bash command='git status' path=src host=claude"
 
 
@@ -122,9 +146,15 @@ class Rule(NamedTuple):
     path: str = ""
     host: str = ""
 
+    @property
+    def denies(self) -> bool:
+        """Whether it says no."""
+        return self.decision == "deny"
+
     def fits(self, request: PermitRequest) -> bool:
         """Whether tool, host and file are what the rule is for; a command is judged apart."""
-        if not any(fnmatchcase(request.tool, tool) for tool in self.tools):
+        spelt = str.casefold if self.denies else str
+        if not any(fnmatchcase(spelt(request.tool), spelt(tool)) for tool in self.tools):
             return False
         if self.host not in ("", request.host):
             return False
@@ -133,6 +163,21 @@ class Rule(NamedTuple):
     def begins(self, words: Sequence[str]) -> bool:
         """Whether a command begins like this."""
         return any(tuple(words[: len(one)]) == one for one in self.commands)
+
+    def allows(self, words: Sequence[str]) -> bool:
+        """Whether it begins like this, and nothing behind that has another program run."""
+        behind = (words[len(one) :] for one in self.commands if tuple(words[: len(one)]) == one)
+        is_sure = (not any(map(_LAUNCHES.fullmatch, rest)) for rest in behind)
+        return any(is_sure) and not (words[0] == "git" and words[1:2] and words[1][:1] == "-")
+
+    def resembles(self, line: str) -> bool:
+        """Whether the words of one of its commands are all in a line, in their order."""
+        said = re.findall(r"\w+", line)
+        return any(
+            all(word in rest for word in re.findall(r"\w+", " ".join(one)))
+            for one in self.commands
+            for rest in [iter(said)]
+        )
 
 
 class Verdict(NamedTuple):
@@ -159,6 +204,9 @@ def read_rule(name: str, text: object) -> Rule:
         raise ParseError(f"{what} is {text!r}; {FORM}")
     said = dict(pairs)
     commands = tuple(tuple(shlex.split(value)) for key, value in pairs if key == "command")
+    for words in commands if decision == "allow" else ():
+        if _LAUNCHERS.fullmatch(words[0]) and (len(words) == 1 or words[-1][:1] == "-"):
+            raise ParseError(f"{what}: {words[0]} runs anything; say what it may run")
     return Rule(
         name,
         cast("Literal['allow', 'deny']", decision),
@@ -181,45 +229,75 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
     if request.tool in PLANS:
         return None
     fitting = [rule for rule in rules if rule.fits(request)]
-    for rule in (rule for rule in fitting if rule.decision == "deny"):
+    for rule in (rule for rule in fitting if rule.denies):
         if not rule.commands or any(map(rule.begins, _rough_parts(request.command))):
             return Verdict(rule, DENY)
     allowing = [rule for rule in fitting if rule.decision == "allow"]
-    if not allowing or find_one_way(request) or (request.path and not _is_below(request, ".")):
+    if not allowing or find_one_way(request):
         return None
     if not request.command:
-        plain = [rule for rule in allowing if not rule.commands]
-        return Verdict(plain[0], ONCE) if plain else None
-    found = [
-        next((rule for rule in allowing if rule.begins(words)), None)
-        for words in split_command(request.command)
-    ]
-    return Verdict(found[0], ONCE) if found and found[0] and all(found) else None
+        plain = next((rule for rule in allowing if not rule.commands), None)
+        strays = not _is_below(request, ".") if request.path else OUTSIDE in find_risks(request)
+        return Verdict(plain, ONCE) if plain and not strays else None
+    parts = split_command(request.command)
+    found = [next((rule for rule in allowing if rule.allows(words)), None) for words in parts]
+    lines = (request.command, " ".join(word for words in parts for word in words))
+    is_sure = (
+        _BESIDE.issuperset(request.values)
+        and not any(rule.resembles(one) for rule in fitting for one in lines if rule.denies)
+        and not any(_strays(request, words[1:]) for words in parts)
+    )
+    return Verdict(found[0], ONCE) if found and found[0] and all(found) and is_sure else None
 
 
 def _is_below(request: PermitRequest, path: str) -> bool:
-    """Whether a request is about a file below a folder of its project, and about no hidden one."""
+    """Whether a request is about files below a folder of its project, and about no hidden one."""
+    return bool(request.paths) and all(_leads_below(request, path, one) for one in request.paths)
+
+
+def _leads_below(request: PermitRequest, folder: str, path: str) -> bool:
+    """Whether a path leads below a folder of the project, wherever links go, to nothing hidden."""
     root = project_root(request.folder) or request.folder
-    whole = os.path.join(request.folder, request.path)
-    if not request.path or not is_inside(os.path.join(root, path), whole):
+    whole = os.path.join(request.folder, path)
+    if not is_inside(os.path.join(root, folder), whole):
         return False
     shown = os.path.relpath(os.path.realpath(whole), os.path.realpath(root))
     return not any(part.startswith(".") for part in shown.split(os.sep) if part != ".")
 
 
+def _strays(request: PermitRequest, words: Sequence[str]) -> bool:
+    """Whether a word of a command could be a file outside the project, or a hidden one.
+
+    What a pattern stands for is looked up: there may be links, and names that read as options.
+    """
+    for word in words:
+        pieces = [word, word[2:] if word[:1] == "-" else "", *re.split("[=,:@]", word)]
+        if any(one[:1] == "~" or not _leads_below(request, ".", one) for one in pieces if one):
+            return True
+        if not {*"*?["}.isdisjoint(word):
+            from glob import glob  # noqa: PLC0415 - rarely needed
+
+            for one in glob(word, root_dir=request.folder):
+                if one[:1] == "-" or not _leads_below(request, ".", one):
+                    return True
+    return False
+
+
 def split_command(line: str) -> list[list[str]]:
     """The commands that a line for a shell is made of, as words; none where that is not certain.
 
-    Variables, redirections, grouping and nested substitutions are not taken apart.
+    Variables, redirections, comments, grouping and nested substitutions are not taken apart.
     """
+    if _UNREAD.search(line):
+        return []
     line, inner = QUIET.sub(" ", line), list[list[str]]()
     while found := _SUBSTITUTION.search(line):
         parts = split_command(found[1])
         if not parts:
             return []
         inner += parts
-        line = f"{line[: found.start()]}\0{line[found.end() :]}"
-    if _UNREAD.search(line):
+        line = f"{line[: found.start()]}\1{line[found.end() :]}"
+    if "$" in line or "`" in line:
         return []
     words = shlex.shlex(line, posix=True, punctuation_chars=_OPERATORS)
     words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""

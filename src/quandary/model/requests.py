@@ -33,8 +33,9 @@ _SECRET = re.compile(
 _PATH = re.compile(
     r"(?:^|[\s'\"=(<>]|(?<!\w):)(~?/[^\s'\"|&;()<>]*|(?:\.\./)+[^\s'\"|&;()<>]*|\.\.(?=\s|$))"
 )
-QUIET = re.compile(r"\s(?:[12&]?>\s?/dev/null|2>&1)(?=[\s;|&)]|$)")
+QUIET = re.compile(r"[ \t](?:[12&]?>[ \t]?/dev/null|2>&1)(?=[\s;|&)]|$)")
 """What only silences a command."""
+OUTSIDE = "outside the project"
 
 
 class PermitRequest(Struct, frozen=True, omit_defaults=True):
@@ -77,10 +78,15 @@ class PermitRequest(Struct, frozen=True, omit_defaults=True):
         return str(self.values.get("command") or "") if self.tool in SHELLS else ""
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file that a tool for files is given."""
+        names = ("file_path", "notebook_path", "absolute_path", "path")
+        return tuple(str(v) for n in names if (v := self.values.get(n)))
+
+    @property
     def path(self) -> str:
         """The file that a tool for files works on."""
-        names = ("file_path", "notebook_path", "absolute_path", "path")
-        return next((str(v) for n in names if (v := self.values.get(n))), "")
+        return next(iter(self.paths), "")
 
     @property
     def plan(self) -> str:
@@ -104,9 +110,9 @@ def find_risks(request: PermitRequest) -> dict[str, str]:
     found: dict[str, str] = {}
     if irrevocable := find_one_way(request):
         found["may not be possible to take back"] = irrevocable
-    named = [path] if path else _PATH.findall(text)
+    named = [*request.paths] or _PATH.findall(text)
     if request.folder and (outside := [p for p in named if not _is_below(request.folder, p)]):
-        found["outside the project"] = ", ".join(dict.fromkeys(outside))
+        found[OUTSIDE] = ", ".join(dict.fromkeys(outside))
     remote = _REMOTE.search(text) or _NETWORK.search(command)
     if request.tool in _FETCHES or remote:
         found["uses the network"] = remote[0] if remote else request.tool
