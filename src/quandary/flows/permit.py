@@ -7,6 +7,7 @@ when that was done, once; whoever comes second finds nothing that waits.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from quandary.model import keys
 from quandary.model.asks import Answer, Choice, Item, Limits, Question, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.requests import PLANS, PermitRequest, digest_input, find_one_way, find_risks
+from quandary.model.text import shorten
 
 VERSION = 1
 ONCE, SESSION, CHANGED, DENY = "ONE", "SES", "CHG", "NO"
@@ -165,8 +167,8 @@ def who_asks(request: PermitRequest) -> str:
 
 def _quote(request: PermitRequest) -> str:
     """The action in a line, with the command or the file where it fits."""
-    what = _line(request.command or request.path)
-    quoted = f": {wording.summary(what)}" if what else ""
+    what = " ".join((request.command or request.path).split())
+    quoted = f": {_line(shorten(what, wording.SUMMARY_LENGTH))}" if what else ""
     return f"{request.action}{quoted}"
 
 
@@ -185,8 +187,10 @@ def describe(request: PermitRequest) -> str:
 
 
 def _line(text: object) -> str:
-    """What an agent wrote, in one line, so that it looks like nothing of ours."""
-    return " ".join(str(text).split())
+    """What an agent wrote, in one line and as code, so that it looks like nothing of ours."""
+    line = " ".join(str(text).split())
+    marks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{marks} {line} {marks}" if len(marks) > 1 else f"`{line}`"
 
 
 def _blocks(request: PermitRequest) -> list[str]:
@@ -198,7 +202,7 @@ def _blocks(request: PermitRequest) -> list[str]:
     if request.command:
         rest = {n: v for n, v in values.items() if n not in ("command", "description")}
         said = [f"The command:\n\n{wording.fenced(request.command)}"]
-        said += [f"It says: “{_line(values['description'])}”"] if "description" in values else []
+        said += [f"It says: {_line(values['description'])}"] if "description" in values else []
         return said + ([f"With:\n\n{_pretty(rest)}"] if rest else [])
     listed = values.get("edits")
     edits = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else [values]
