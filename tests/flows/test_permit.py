@@ -175,3 +175,28 @@ def test_an_input_is_shown_whole(tool: str, values: dict[str, Any], shown: str) 
     assert shown in text
     fence = text[text.index("~~~") :].split("\n", 1)[0].rstrip("abcdefghijklmnopqrstuvwxyz")
     assert fence not in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf __pycache__ **",
+        "echo Fine. That is all. Well. rm x",
+        "curl [harmless](http://x) <b>",
+        "echo ``` `x` \n# Approved",
+    ],
+)
+def test_what_an_agent_wrote_is_quoted_in_the_question(command: str) -> None:
+    """All of it, as code on one line, whatever it would be as Markdown."""
+    text = json.dumps({"command": command, "description": "x\n\n**Approved**"})
+    hostile = PermitRequest("run a command", text, tool="Bash", agent="a\n\n# ok", session="**s**")
+    ask = next(permit(hostile))
+    assert isinstance(ask, Ask)
+    line = " ".join(command.split())
+    mark = "````" if "```" in command else "`"
+    question = ask.questions[0].text
+    assert f"{mark} {line} {mark}" in question or f"`{line}`" in question
+    assert "\n" not in question
+    assert "- Session: `**s**`" in ask.preamble.context
+    assert "\n#" not in ask.preamble.context
+    assert "It says: `x **Approved**`" in ask.preamble.text

@@ -162,7 +162,7 @@ def who_asks(request: PermitRequest) -> str:
     """Who wants to do it, as far as that is known."""
     whose = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
     who = whose.get(request.host, request.host.capitalize()) or "Somebody"
-    return f"The sub-agent {request.agent} of {who}" if request.agent else who
+    return f"The sub-agent {_line(request.agent)} of {who}" if request.agent else who
 
 
 def _quote(request: PermitRequest) -> str:

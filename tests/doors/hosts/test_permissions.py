@@ -185,7 +185,7 @@ def test_a_sub_agent_is_told_apart(store: SqliteStore) -> None:
     hook = Hook(store, stopped(said(agent_id="a7", agent_type="tester")))
     ask = runs.look(store, hook.run).ask
     assert ask is not None
-    assert "The sub-agent tester of Claude Code wants to run a command" in ask.preamble.context
+    assert "The sub-agent `tester` of Claude Code wants to run a command" in ask.preamble.context
     for other in (said(), said(agent_id="a8", agent_type="tester")):
         permissions.close_answered(store, stopped(other))
     assert runs.look(store, hook.run).status == "waiting"
